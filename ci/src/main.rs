@@ -1,0 +1,2 @@
+//! The automation behind cargo ci.
+fn main() {}

@@ -1,0 +1,1 @@
+//! The embedded API server: forkable store, verbs, schemas, encodings.

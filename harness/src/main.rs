@@ -1,0 +1,2 @@
+//! The campaign: config, references, plans, trials, findings, report.
+fn main() {}

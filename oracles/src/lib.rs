@@ -1,0 +1,1 @@
+//! Judges a history against a baseline; pure.

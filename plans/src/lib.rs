@@ -1,0 +1,1 @@
+//! What to do to a run: perturbations, triggers, legality, enumeration, replay files.

@@ -1,0 +1,1 @@
+//! Stands between a subject and a cluster: identifies clients, decodes, records, holds.

@@ -1,0 +1,1 @@
+//! Runs an unmodified controller process: start, kill, freeze, quiet, clock.

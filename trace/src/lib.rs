@@ -1,0 +1,30 @@
+//! The words of Trommel: what happened, and when two things that happened are the same.
+//!
+//! Values only. No clock, no environment, no schema facts: times are passed in, facts about Kubernetes
+//! types come in as tables. Same input, same bytes out.
+//!
+//! Reading order: [`key`] and [`time`] name things; [`call`], [`watch`], [`commit`], [`process`] and
+//! [`step`] are the five kinds of things that happen; [`history`] puts them in one order and [`file`] on
+//! disk; [`identity`] and [`comparison`] say when two worlds are the same; [`diff`] shows a difference.
+
+pub mod key;
+pub mod time;
+
+pub mod call;
+pub mod commit;
+pub mod process;
+pub mod step;
+pub mod watch;
+
+pub mod flight;
+pub mod history;
+
+pub use call::{Actor, Answer, Body, Call, CallId, ConnectionId, Fate, Verb};
+pub use commit::{Change, Commit};
+pub use flight::{Flight, SocketPair};
+pub use history::{Event, History, Record, Recorder};
+pub use key::{GroupResource, ObjectKey, Revision};
+pub use process::{ProcessEvent, ProcessHappening};
+pub use step::{Cursor, Settled, StepEvent, StepState};
+pub use time::Time;
+pub use watch::{Delivery, DeliveryKind};

@@ -1,0 +1,1 @@
+//! Acts as the user: chainsaw suites, step by step.
