@@ -44,7 +44,8 @@ pub enum StepState {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct StepEvent {
-    /// Which operation.
+    /// `Started` and `Failed`: the position of the operation. `Done`: the position reached by it; an
+    /// operation that sends several documents is `Done` once for each.
     pub cursor: Cursor,
     /// As a person would name it: `step 2 "scale down": patch bars.example.com/default/bar`.
     pub title: String,

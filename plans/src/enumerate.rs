@@ -1,0 +1,134 @@
+//! Every place in a history at which the subject can be killed.
+//!
+//! Candidates are all gaps between two consecutive calls of the subject and all moments of the workload.
+//! A gap without a commit is the gap before it ([`Rule::NoWriteBetween`]): a restarted subject remembers
+//! nothing, so only the world counts. Bookkeeping commits (Leases, Events) make no candidate of their own.
+
+use std::collections::HashMap;
+
+use trace::{Actor, CallId, Cursor, Event, History, Revision, StepState};
+
+use crate::{
+    moment::{CallMatch, Moment},
+    prune::{Pruned, Rule},
+    schedule::{self, Write},
+};
+
+/// A place at which the subject can be killed.
+#[derive(Debug, Clone)]
+pub struct CrashPoint {
+    /// When, in words that hold in every run.
+    pub at: Moment,
+    /// The revision of the world that the crash leaves (a cache of where it was in this history).
+    pub revision: Revision,
+    /// How far the workload is then.
+    pub cursor: Cursor,
+    /// Writes under way that never reached the store; empty for the plain crash.
+    pub dropped: Vec<Write>,
+    /// With `dropped`: the writes that did commit after the first dropped one, in order.
+    pub kept: Vec<Write>,
+}
+
+/// What [`crash_points`] found.
+#[derive(Debug, Clone, Default)]
+pub struct CrashPoints {
+    /// In the order of the history.
+    pub points: Vec<CrashPoint>,
+    /// Candidates that are no place of their own, by rule.
+    pub pruned: Pruned,
+    /// Commits to Leases and Events: counted apart.
+    pub bookkeeping: u64,
+    /// Subsets of concurrent writes beyond the limit per write: not covered.
+    pub left_out: u64,
+}
+
+/// At most this many subsets of concurrent writes are tried per write.
+pub const SUBSETS_PER_WRITE: usize = 32;
+
+/// All crash points of `history`, whose workload stood at `start` when it began.
+/// `generated` tells the `generateName` prefix of a generated name.
+pub fn crash_points(
+    history: &History,
+    start: Cursor,
+    generated: &dyn Fn(&str) -> Option<String>,
+) -> CrashPoints {
+    let mut found = CrashPoints::default();
+    let mut scan = Scan { cursor: start, ..Scan::default() };
+    let calls: HashMap<CallId, &trace::Call> =
+        history.calls().map(|call| (call.id, call)).collect();
+    let mut moments: HashMap<CallId, (Moment, Cursor)> = HashMap::new();
+    for record in &history.records {
+        match &record.event {
+            Event::Call(call) if call.actor.is_subject() => scan.calls_since_commit += 1,
+            Event::Commit(commit) if commit.is_bookkeeping() => found.bookkeeping += 1,
+            Event::Commit(commit) => {
+                found.pruned.count(Rule::NoWriteBetween, scan.calls_since_commit.saturating_sub(1));
+                scan.calls_since_commit = 0;
+                scan.revision = commit.revision;
+                let call = commit.call.and_then(|id| calls.get(&id).copied());
+                let Some(call) = call.filter(|_| matches!(commit.actor, Actor::Subject(_))) else {
+                    continue; // the user's writes are points when their step says so
+                };
+                let Some(action) = CallMatch::of(call, generated) else { continue };
+                let occurrence = scan.occurrence(&action, call.id);
+                let at = Moment::Committed { call: action, occurrence };
+                moments.insert(call.id, (at.clone(), scan.cursor));
+                found.points.retain(|point: &CrashPoint| point.at != at);
+                found.points.push(CrashPoint {
+                    at,
+                    revision: commit.revision,
+                    cursor: scan.cursor,
+                    dropped: vec![],
+                    kept: vec![],
+                });
+            }
+            Event::Step(step) if step.state == StepState::Done && step.cursor > scan.cursor => {
+                scan.cursor = step.cursor;
+                scan.calls_since_commit = 0;
+                found.points.push(CrashPoint {
+                    at: Moment::Step { cursor: step.cursor },
+                    revision: scan.revision,
+                    cursor: step.cursor,
+                    dropped: vec![],
+                    kept: vec![],
+                });
+            }
+            _ => {}
+        }
+    }
+    let writes = schedule::writes(history);
+    let (subsets, left_out) = schedule::skippable(&writes, SUBSETS_PER_WRITE);
+    found.left_out = left_out;
+    for (last, missing) in subsets {
+        let Some((at, cursor)) = moments.get(&writes[last].call.id).cloned() else { continue };
+        let kept = (missing[0]..=last).filter(|index| !missing.contains(index));
+        found.points.push(CrashPoint {
+            at,
+            revision: Revision(writes[missing[0]].revision.0 - 1),
+            cursor,
+            kept: kept.map(|index| writes[index].clone()).collect(),
+            dropped: missing.iter().map(|&index| writes[index].clone()).collect(),
+        });
+    }
+    found
+}
+
+#[derive(Default)]
+struct Scan {
+    cursor: Cursor,
+    revision: Revision,
+    calls_since_commit: u64,
+    occurrences: HashMap<CallMatch, (u32, Option<CallId>)>,
+}
+
+impl Scan {
+    /// Counts calls, not commits: a call that makes several revisions is one occurrence.
+    fn occurrence(&mut self, action: &CallMatch, call: CallId) -> u32 {
+        let (count, last) = self.occurrences.entry(action.clone()).or_default();
+        if *last != Some(call) {
+            *count += 1;
+            *last = Some(call);
+        }
+        *count
+    }
+}

@@ -1,0 +1,174 @@
+//! When a perturbation happens: told by *what* happened, never by a revision number alone.
+
+use std::fmt;
+
+use serde::{Deserialize, Serialize};
+use trace::{Answer, Call, Cursor, GroupResource, Verb};
+
+/// A name, or the part of it that is the same in every run: `foo-*` for a name made by `generateName: foo-`.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(transparent)]
+pub struct NamePattern(pub String);
+
+impl NamePattern {
+    /// Whether `name` is one of those meant. Only a trailing `*` is special.
+    pub fn matches(&self, name: &str) -> bool {
+        match self.0.strip_suffix('*') {
+            Some(prefix) => name.starts_with(prefix) && name.len() > prefix.len(),
+            None => self.0 == name,
+        }
+    }
+}
+
+/// Calls of the subject that are the same action in every run.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct CallMatch {
+    /// What it asks for.
+    pub verb: Verb,
+    /// On which type.
+    pub resource: GroupResource,
+    /// `status`, …; empty for the object itself.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub subresource: String,
+    /// In which namespace; empty for cluster scope.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub namespace: String,
+    /// On which object; none for creations, whose name the server may choose.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub name: Option<NamePattern>,
+}
+
+impl CallMatch {
+    /// The action that `call` is. `generated` tells whether a name was made from `generateName`, and from
+    /// which prefix.
+    pub fn of(call: &Call, generated: &dyn Fn(&str) -> Option<String>) -> Option<CallMatch> {
+        let pattern = |name: &str| match generated(name) {
+            Some(prefix) => NamePattern(format!("{prefix}*")),
+            None => NamePattern(name.to_owned()),
+        };
+        Some(CallMatch {
+            verb: call.verb,
+            resource: call.resource.clone()?,
+            subresource: call.subresource.clone(),
+            namespace: call.namespace.clone(),
+            name: (!call.name.is_empty()).then(|| pattern(&call.name)),
+        })
+    }
+
+    /// Whether `call` is this action.
+    pub fn matches(&self, call: &Call) -> bool {
+        call.verb == self.verb
+            && call.resource.as_ref() == Some(&self.resource)
+            && call.subresource == self.subresource
+            && call.namespace == self.namespace
+            && self.name.as_ref().is_none_or(|pattern| pattern.matches(&call.name))
+    }
+}
+
+impl fmt::Display for CallMatch {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} of {}", self.verb, self.resource)?;
+        if !self.namespace.is_empty() {
+            write!(f, "/{}", self.namespace)?;
+        }
+        if let Some(name) = &self.name {
+            write!(f, "/{}", name.0)?;
+        }
+        if !self.subresource.is_empty() {
+            write!(f, " ({})", self.subresource)?;
+        }
+        Ok(())
+    }
+}
+
+/// A point in a run.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub enum Moment {
+    /// The `occurrence`-th call (from 1) of this kind that changed the store since the previous
+    /// perturbation (or the beginning) has been committed, and its sender has not yet heard.
+    #[serde(rename_all = "camelCase")]
+    Committed {
+        /// Which calls.
+        call: CallMatch,
+        /// Which of them, from 1.
+        occurrence: u32,
+    },
+    /// The workload has just reached this position; the subject has seen nothing of the step that led there.
+    #[serde(rename_all = "camelCase")]
+    Step {
+        /// The position reached.
+        cursor: Cursor,
+    },
+}
+
+/// Counts matching calls; says when the moment has come.
+#[derive(Debug, Clone)]
+pub struct MomentCounter {
+    moment: Moment,
+    seen: u32,
+}
+
+impl MomentCounter {
+    /// Starts counting at zero.
+    pub fn new(moment: Moment) -> MomentCounter {
+        MomentCounter { moment, seen: 0 }
+    }
+
+    /// Tells it of an answered call; `changed` says whether the call made a revision.
+    pub fn answered(&mut self, call: &Call, answer: &Answer, changed: bool) -> bool {
+        let Moment::Committed { call: wanted, occurrence } = &self.moment else { return false };
+        if !(answer.succeeded() && changed && wanted.matches(call)) {
+            return false;
+        }
+        self.seen += 1;
+        self.seen == *occurrence
+    }
+}
+
+impl fmt::Display for Moment {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Moment::Committed { call, occurrence: 1 } => write!(f, "after the first {call}"),
+            Moment::Committed { call, occurrence } => {
+                write!(f, "after the {} {call}", ordinal(*occurrence))
+            }
+            Moment::Step { cursor } if cursor.operation == 0 && cursor.document == 0 => {
+                f.write_str("before the first step of the workload")
+            }
+            Moment::Step { cursor } => write!(f, "when the workload reached operation {cursor}"),
+        }
+    }
+}
+
+fn ordinal(n: u32) -> String {
+    let suffix = match (n % 10, n % 100) {
+        (1, x) if x != 11 => "st",
+        (2, x) if x != 12 => "nd",
+        (3, x) if x != 13 => "rd",
+        _ => "th",
+    };
+    format!("{n}{suffix}")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn patterns_match_generated_names_only_by_prefix() {
+        let pattern = NamePattern("foo-*".into());
+        assert!(pattern.matches("foo-abcde"));
+        assert!(!pattern.matches("foo-"));
+        assert!(!pattern.matches("bar-foo-x"));
+        assert!(NamePattern("foo".into()).matches("foo"));
+        assert!(!NamePattern("foo".into()).matches("foo-x"));
+    }
+
+    #[test]
+    fn ordinals_read_well() {
+        let read: Vec<String> = [1, 2, 3, 4, 11, 12, 13, 21, 112].map(ordinal).to_vec();
+        assert_eq!(read, ["1st", "2nd", "3rd", "4th", "11th", "12th", "13th", "21st", "112th"]);
+    }
+}

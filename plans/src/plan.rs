@@ -1,0 +1,71 @@
+//! A plan: what one trial does, by value.
+
+use std::fmt;
+
+use serde::{Deserialize, Serialize};
+
+use crate::perturbation::{Family, Perturbation};
+
+/// Perturbations in the order in which they are armed: each only after the one before was carried out.
+/// Carried out from the beginning (prefix), or from the world that the earlier ones lead to (fork): both
+/// mean the same plan.
+#[derive(Debug, Clone, PartialEq, Eq, Hash, Default, Serialize, Deserialize)]
+#[serde(transparent)]
+pub struct Plan {
+    /// In order. Empty: an undisturbed run.
+    pub perturbations: Vec<Perturbation>,
+}
+
+/// Names a plan by its content: the same plan has the same id on every machine.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(transparent)]
+pub struct PlanId(pub String);
+
+impl fmt::Display for PlanId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+impl Plan {
+    /// The undisturbed plan.
+    pub fn undisturbed() -> Plan {
+        Plan::default()
+    }
+
+    /// This plan and one perturbation more.
+    pub fn and(&self, next: Perturbation) -> Plan {
+        let mut perturbations = self.perturbations.clone();
+        perturbations.push(next);
+        Plan { perturbations }
+    }
+
+    /// Its name: the first 12 hexadecimal digits of the hash of its JSON.
+    pub fn id(&self) -> PlanId {
+        let bytes = serde_json::to_vec(self).expect("a plan is plain data");
+        PlanId(blake3::hash(&bytes).to_hex()[..12].to_owned())
+    }
+
+    /// How many perturbations it combines.
+    pub fn depth(&self) -> usize {
+        self.perturbations.len()
+    }
+
+    /// The family of its last perturbation, by which it is counted.
+    pub fn family(&self) -> Option<Family> {
+        self.perturbations.last().map(Perturbation::family)
+    }
+}
+
+impl fmt::Display for Plan {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if self.perturbations.is_empty() {
+            return f.write_str("undisturbed");
+        }
+        for (index, perturbation) in self.perturbations.iter().enumerate() {
+            let joint = if index > 0 { "; then " } else { "" };
+            write!(f, "{joint}{perturbation}")?;
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,74 @@
+//! The replay file: reproduces one finding by itself, anywhere; kept in the author's repository.
+
+use std::collections::BTreeMap;
+
+use serde::{Deserialize, Serialize};
+
+use crate::{perturbation::Citation, plan::Plan};
+
+/// `apiVersion` of replay files.
+pub const API_VERSION: &str = "trommel.dev/v1alpha1";
+
+/// What running the file should show.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Expectation {
+    /// The finding is there.
+    #[default]
+    Finding,
+    /// The finding is gone: flip to this after the fix, and the file guards it.
+    Clean,
+}
+
+/// The controller under test, as the campaign names it.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct ReplaySubject {
+    /// Builds it; run first, in the campaign's folder.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub build: Option<String>,
+    /// Program and arguments, relative to the campaign's folder.
+    pub command: Vec<String>,
+    /// Extra environment.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub env: BTreeMap<String, String>,
+}
+
+/// A replay file, complete by value: it needs the controller and nothing else.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct Replay {
+    /// [`API_VERSION`].
+    pub api_version: String,
+    /// `Replay`.
+    pub kind: String,
+    /// The finding's id: stable across runs.
+    pub finding: String,
+    /// The finding in one sentence.
+    pub title: String,
+    /// What running it should show.
+    #[serde(default)]
+    pub expect: Expectation,
+    /// The oracle that judged.
+    pub oracle: String,
+    /// What a finding must have to be this one.
+    pub fingerprint: String,
+    /// The anomalies, in order; each by what happened, so that it fires on other clusters too.
+    pub plan: Plan,
+    /// Why a real cluster may show each of them, in the same order.
+    pub legality: Vec<Citation>,
+    /// Name of the campaign that found it.
+    pub campaign: String,
+    /// The campaign's folder, relative to this file.
+    pub folder: String,
+    /// The controller.
+    pub subject: ReplaySubject,
+    /// Objects applied before it starts.
+    pub manifests: Vec<serde_json::Value>,
+    /// The user's side: the text of the workload file.
+    pub workload: String,
+    /// The same text's hash (blake3, hexadecimal): a changed workload is noticed.
+    pub workload_hash: String,
+    /// The version of Trommel that wrote it.
+    pub made_by: String,
+}
