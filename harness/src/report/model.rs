@@ -1,0 +1,296 @@
+//! What a campaign has to say, as plain values: the one input of every rendering.
+//!
+//! The rest of the harness fills a [`Report`]; the renderings (`summary.json`, the HTML page, `explain.md`,
+//! the terminal) only read it. So a rendering can be tested with made-up values, and a stored report can be
+//! rendered again. Texts are for people and may change; the fields of [`Summary`] are a contract
+//! (docs/stability.md).
+
+use std::collections::BTreeMap;
+
+use serde::{Deserialize, Serialize};
+
+/// One campaign's result.
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+pub struct Report {
+    /// The campaign's name, from its file.
+    pub campaign: String,
+    /// The result in one sentence, without trailing line end.
+    pub result: String,
+    /// The exit code that goes with it (docs/exit-codes.md).
+    pub exit: u8,
+    /// Real seconds from the first reference run to this report; building the subject is not counted.
+    pub seconds: f64,
+    /// The undisturbed runs.
+    pub references: References,
+    /// The plans.
+    pub plans: Plans,
+    /// How much of the reachable was reached.
+    pub coverage: Coverage,
+    /// Confirmed findings, new ones first.
+    pub findings: Vec<Finding>,
+    /// What was not explored, a sentence each, beyond what the counters of `coverage` and `plans` say.
+    pub not_explored: Vec<String>,
+    /// Anything else that the reader should know: fall-backs, limits reached, what `unknown` plans lacked.
+    pub notes: Vec<String>,
+}
+
+/// What the undisturbed runs said.
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+pub struct References {
+    /// How many there were.
+    pub runs: u32,
+    /// How many of them agree with the baseline outside the masks.
+    pub agree: u32,
+    /// Leaf values that differed between them, and are therefore not judged.
+    pub masks: Vec<Mask>,
+}
+
+/// One masked leaf value.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+pub struct Mask {
+    /// Which one: object, then path.
+    pub path: String,
+    /// The values seen, by run.
+    pub values: Vec<String>,
+}
+
+/// Counts of plans. `run = held + violated + unknown`; confirmations are not counted.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+pub struct Plans {
+    /// Thought of.
+    pub enumerated: u64,
+    /// Left out because provably covered by another plan, by rule.
+    pub pruned: BTreeMap<String, u64>,
+    /// Carried out.
+    pub run: u64,
+    /// No oracle objected.
+    pub held: u64,
+    /// At least one oracle objected.
+    pub violated: u64,
+    /// Proved nothing: the trigger never fired, the subject never acted, or it never settled.
+    pub unknown: u64,
+}
+
+impl Plans {
+    /// All pruned plans together.
+    pub fn pruned_total(&self) -> u64 {
+        self.pruned.values().sum()
+    }
+}
+
+/// How much of the reachable was reached.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+pub struct Coverage {
+    /// Different worlds seen.
+    pub worlds: u64,
+    /// Worlds left to explore.
+    pub frontier: u64,
+    /// The frontier ran empty: every crash schedule of every length was covered, except behind findings.
+    pub closed: bool,
+    /// Worlds not expanded because a finding lies before them.
+    pub behind_findings: u64,
+    /// Worlds whose repeats wrote differently.
+    pub nondeterministic: u64,
+    /// Revisions of Leases and Events, which are no places to crash.
+    pub bookkeeping: u64,
+}
+
+/// A confirmed, minimised, explained violation.
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+pub struct Finding {
+    /// Stable name: also the folder below `findings/`. Letters, digits, `-`, `_` and `.` only.
+    pub id: String,
+    /// One sentence.
+    pub title: String,
+    /// Perturbation family, for example `intermediate-state`.
+    pub family: String,
+    /// The oracle that objected.
+    pub oracle: String,
+    /// How often its replay reproduced it.
+    pub confirmed: Confirmed,
+    /// The replay file, relative to the run folder.
+    pub replay: String,
+    /// The command that reproduces it.
+    pub replay_command: String,
+    /// Why it is wrong.
+    pub explanation: Explanation,
+    /// What happened around the crash, in one order.
+    pub timeline: Vec<Entry>,
+    /// How the end state differs from the baseline's.
+    pub diff: Vec<ObjectDiff>,
+    /// How a person can see it without Trommel, a step each: Markdown, commands in code fences or backticks.
+    pub kubectl_steps: Vec<String>,
+    /// The replay file's text.
+    pub replay_text: String,
+}
+
+/// Reproduced `k` times of `n`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+pub struct Confirmed {
+    /// Reproduced.
+    pub k: u32,
+    /// Tried.
+    pub n: u32,
+}
+
+/// *Let* … *Then* … *because* …: the premises, what follows, and why that must not be.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+pub struct Explanation {
+    /// The perturbation and the moment, each a clause.
+    #[serde(rename = "let")]
+    pub given: Vec<String>,
+    /// What came out.
+    pub then: String,
+    /// Which expectation that breaks, and where the expectation is from; also why the fault is legal.
+    pub because: String,
+}
+
+/// One line of a timeline.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+pub struct Entry {
+    /// Position in the history.
+    pub sequence: u64,
+    /// The world's time, relative to the first record: `+0.125s`.
+    pub at: String,
+    /// Who: `subject/0#1` (replica, incarnation), `user`, `trommel`, `store`.
+    pub who: String,
+    /// What kind of thing.
+    pub kind: EntryKind,
+    /// The line.
+    pub text: String,
+    /// More, where there is more: a body as YAML. Empty otherwise.
+    pub detail: String,
+}
+
+/// What kind of thing a timeline line tells.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Default, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum EntryKind {
+    /// A request.
+    Call,
+    /// Its answer.
+    Answer,
+    /// The store moved.
+    Commit,
+    /// A watch event reached a client.
+    Delivery,
+    /// A process was started, killed, or ended by itself.
+    Process,
+    /// A line that the subject wrote.
+    Log,
+    /// The workload moved, or all settled.
+    Step,
+    /// The perturbation: drawn as the mark that the eye looks for.
+    Crash,
+    /// Anything else.
+    #[default]
+    Note,
+}
+
+impl EntryKind {
+    /// All kinds, in the order in which a reader can switch them on and off.
+    pub const ALL: [EntryKind; 9] = {
+        use EntryKind::*;
+        [Crash, Process, Step, Call, Answer, Commit, Delivery, Log, Note]
+    };
+
+    /// One lowercase word.
+    pub fn word(self) -> &'static str {
+        match self {
+            EntryKind::Call => "call",
+            EntryKind::Answer => "answer",
+            EntryKind::Commit => "commit",
+            EntryKind::Delivery => "delivery",
+            EntryKind::Process => "process",
+            EntryKind::Log => "log",
+            EntryKind::Step => "step",
+            EntryKind::Crash => "crash",
+            EntryKind::Note => "note",
+        }
+    }
+}
+
+/// How one object differs between the baseline's end state and the trial's.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+pub struct ObjectDiff {
+    /// `foos.example.com/default/foo-1`.
+    pub object: String,
+    /// Where it exists.
+    pub change: ObjectChange,
+    /// YAML lines, each begun by ` ` (both), `-` (baseline only) or `+` (trial only).
+    pub lines: Vec<String>,
+}
+
+/// Where an object exists.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum ObjectChange {
+    /// In both, with different content.
+    #[default]
+    Changed,
+    /// Only in the baseline: the trial lacks it.
+    Missing,
+    /// Only in the trial: it should not be there.
+    Extra,
+}
+
+impl ObjectChange {
+    /// As the reader sees it.
+    pub fn words(self) -> &'static str {
+        match self {
+            ObjectChange::Changed => "differs",
+            ObjectChange::Missing => "missing",
+            ObjectChange::Extra => "should not exist",
+        }
+    }
+}
+
+/// The contract's part of a [`Report`]: what `summary.json` and `-o json` hold, with exactly these keys.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Summary<'a> {
+    campaign: &'a str,
+    seconds: f64,
+    references: &'a References,
+    plans: &'a Plans,
+    coverage: &'a Coverage,
+    findings: Vec<FindingSummary<'a>>,
+    exit: u8,
+}
+
+#[derive(Debug, Clone, PartialEq, Serialize)]
+struct FindingSummary<'a> {
+    id: &'a str,
+    title: &'a str,
+    family: &'a str,
+    oracle: &'a str,
+    confirmed: Confirmed,
+    replay: &'a str,
+}
+
+impl Report {
+    /// The part that programs read.
+    pub fn summary(&self) -> Summary<'_> {
+        Summary {
+            campaign: &self.campaign,
+            seconds: self.seconds,
+            references: &self.references,
+            plans: &self.plans,
+            coverage: &self.coverage,
+            findings: self.findings.iter().map(Finding::summary).collect(),
+            exit: self.exit,
+        }
+    }
+}
+
+impl Finding {
+    fn summary(&self) -> FindingSummary<'_> {
+        FindingSummary {
+            id: &self.id,
+            title: &self.title,
+            family: &self.family,
+            oracle: &self.oracle,
+            confirmed: self.confirmed,
+            replay: &self.replay,
+        }
+    }
+}
