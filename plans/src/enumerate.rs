@@ -6,7 +6,7 @@
 
 use std::collections::HashMap;
 
-use trace::{Actor, CallId, Cursor, Event, History, Revision, StepState};
+use trace::{Actor, CallId, Cursor, Event, History, Revision, StepState, Time};
 
 use crate::{
     moment::{CallMatch, Moment},
@@ -21,6 +21,8 @@ pub struct CrashPoint {
     pub at: Moment,
     /// The revision of the world that the crash leaves (a cache of where it was in this history).
     pub revision: Revision,
+    /// The world's time then.
+    pub time: Time,
     /// How far the workload is then.
     pub cursor: Cursor,
     /// Writes under way that never reached the store; empty for the plain crash.
@@ -45,18 +47,18 @@ pub struct CrashPoints {
 /// At most this many subsets of concurrent writes are tried per write.
 pub const SUBSETS_PER_WRITE: usize = 32;
 
-/// All crash points of `history`, whose workload stood at `start` when it began.
+/// All crash points of `history`, whose world and workload stood at `start` when it began.
 /// `generated` tells the `generateName` prefix of a generated name.
 pub fn crash_points(
     history: &History,
-    start: Cursor,
+    start: (Revision, Cursor),
     generated: &dyn Fn(&str) -> Option<String>,
 ) -> CrashPoints {
     let mut found = CrashPoints::default();
-    let mut scan = Scan { cursor: start, ..Scan::default() };
+    let mut scan = Scan { revision: start.0, cursor: start.1, ..Scan::default() };
     let calls: HashMap<CallId, &trace::Call> =
         history.calls().map(|call| (call.id, call)).collect();
-    let mut moments: HashMap<CallId, (Moment, Cursor)> = HashMap::new();
+    let mut moments: HashMap<CallId, (Moment, Time, Cursor)> = HashMap::new();
     for record in &history.records {
         match &record.event {
             Event::Call(call) if call.actor.is_subject() => scan.calls_since_commit += 1,
@@ -72,11 +74,12 @@ pub fn crash_points(
                 let Some(action) = CallMatch::of(call, generated) else { continue };
                 let occurrence = scan.occurrence(&action, call.id);
                 let at = Moment::Committed { call: action, occurrence };
-                moments.insert(call.id, (at.clone(), scan.cursor));
+                moments.insert(call.id, (at.clone(), record.at, scan.cursor));
                 found.points.retain(|point: &CrashPoint| point.at != at);
                 found.points.push(CrashPoint {
                     at,
                     revision: commit.revision,
+                    time: record.at,
                     cursor: scan.cursor,
                     dropped: vec![],
                     kept: vec![],
@@ -88,6 +91,7 @@ pub fn crash_points(
                 found.points.push(CrashPoint {
                     at: Moment::Step { cursor: step.cursor },
                     revision: scan.revision,
+                    time: record.at,
                     cursor: step.cursor,
                     dropped: vec![],
                     kept: vec![],
@@ -100,11 +104,14 @@ pub fn crash_points(
     let (subsets, left_out) = schedule::skippable(&writes, SUBSETS_PER_WRITE);
     found.left_out = left_out;
     for (last, missing) in subsets {
-        let Some((at, cursor)) = moments.get(&writes[last].call.id).cloned() else { continue };
+        let Some((at, time, cursor)) = moments.get(&writes[last].call.id).cloned() else {
+            continue;
+        };
         let kept = (missing[0]..=last).filter(|index| !missing.contains(index));
         found.points.push(CrashPoint {
             at,
             revision: Revision(writes[missing[0]].revision.0 - 1),
+            time,
             cursor,
             kept: kept.map(|index| writes[index].clone()).collect(),
             dropped: missing.iter().map(|&index| writes[index].clone()).collect(),
