@@ -10,6 +10,7 @@ use trace::{Actor, CallId, Cursor, Event, History, Revision, StepState, Time};
 
 use crate::{
     moment::{CallMatch, Moment},
+    perturbation::DroppedCall,
     prune::{Pruned, Rule},
     schedule::{self, Write},
 };
@@ -26,7 +27,7 @@ pub struct CrashPoint {
     /// How far the workload is then.
     pub cursor: Cursor,
     /// Writes under way that never reached the store; empty for the plain crash.
-    pub dropped: Vec<Write>,
+    pub dropped: Vec<DroppedCall>,
     /// With `dropped`: the writes that did commit after the first dropped one, in order.
     pub kept: Vec<Write>,
 }
@@ -114,10 +115,25 @@ pub fn crash_points(
             time,
             cursor,
             kept: kept.map(|index| writes[index].clone()).collect(),
-            dropped: missing.iter().map(|&index| writes[index].clone()).collect(),
+            dropped: missing
+                .iter()
+                .filter_map(|&index| dropped(history, &writes[index], generated))
+                .collect(),
         });
     }
     found
+}
+
+/// Names a write by how often its like had been received by then.
+fn dropped(
+    history: &History,
+    write: &Write,
+    generated: &dyn Fn(&str) -> Option<String>,
+) -> Option<DroppedCall> {
+    let call = CallMatch::of(&write.call, generated)?;
+    let earlier = history.calls().take_while(|other| other.id != write.call.id);
+    let alike = earlier.filter(|other| other.actor.is_subject() && call.matches(other)).count();
+    Some(DroppedCall { call, occurrence: alike as u32 + 1 })
 }
 
 #[derive(Default)]

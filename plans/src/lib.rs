@@ -18,7 +18,7 @@ pub mod schedule;
 
 pub use enumerate::{CrashPoint, crash_points};
 pub use moment::{CallMatch, Moment, NamePattern};
-pub use perturbation::{Citation, Crash, Family, Perturbation, Restart};
+pub use perturbation::{Citation, Crash, DroppedCall, Family, Perturbation, Restart};
 pub use plan::{Plan, PlanId};
 pub use prune::{Pruned, Rule};
 pub use replay::{Expectation, Replay};

@@ -73,10 +73,20 @@ pub struct Crash {
     /// Writes under way at that moment that never reach the store; every other one committed before is kept.
     /// Legal only for writes on other connections than the last committed one ([`crate::schedule`]).
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub dropped: Vec<CallMatch>,
+    pub dropped: Vec<DroppedCall>,
     /// When it is started again.
     #[serde(default)]
     pub restart: Restart,
+}
+
+/// A write that is under way when its sender is killed, and never reaches the store.
+#[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct DroppedCall {
+    /// Which calls.
+    pub call: CallMatch,
+    /// Which of them, from 1, counted as received since the previous perturbation (or the beginning).
+    pub occurrence: u32,
 }
 
 /// One legal anomaly.
@@ -122,8 +132,8 @@ impl fmt::Display for Perturbation {
         match self {
             Perturbation::Crash(crash) => {
                 write!(f, "killed {}", crash.at)?;
-                for call in &crash.dropped {
-                    write!(f, ", its {call} under way lost")?;
+                for dropped in &crash.dropped {
+                    write!(f, ", its {} under way lost", dropped.call)?;
                 }
                 write!(f, ", {}", crash.restart)
             }
