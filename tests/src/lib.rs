@@ -1,0 +1,96 @@
+//! What the integration tests share: where things are, what this machine has, how a test skips.
+//!
+//! A test that needs something which not every machine has (Go, Python, the judge, Docker) begins with
+//! `if !needs(&[Need::Go]) { return }`. Outside CI the test then says why it skipped, in a line that
+//! `cargo ci test` counts; with `CI=true` it fails, so that a missing tool can't turn a check off unseen.
+#![allow(clippy::print_stdout)] // the skip line below is meant for the reader and for `cargo ci test`
+
+use std::{
+    path::{Path, PathBuf},
+    process::Command,
+};
+
+/// What a test may need beyond Rust.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Need {
+    /// `go`.
+    Go,
+    /// `python3` with the `venv` module.
+    Python,
+    /// `kubectl`.
+    Kubectl,
+    /// The real API server, built by `tests/reference/build.sh`.
+    Judge,
+    /// A Docker daemon that answers.
+    Docker,
+}
+
+impl Need {
+    /// Why it isn't there; `None` if it is.
+    pub fn missing(self) -> Option<String> {
+        let (name, works) = match self {
+            Need::Go => ("go", succeeds("go", &["version"])),
+            Need::Python => {
+                ("python3 with venv", succeeds("python3", &["-c", "import venv, ensurepip"]))
+            }
+            Need::Kubectl => ("kubectl", succeeds("kubectl", &["version", "--client"])),
+            Need::Docker => ("a docker daemon", succeeds("docker", &["info"])),
+            Need::Judge => {
+                let script = root().join("tests/reference/build.sh");
+                ("the judge (tests/reference/build.sh)", succeeds(script, &["--where"]))
+            }
+        };
+        (!works).then(|| format!("{name} is not on this machine"))
+    }
+}
+
+/// Whether all of it is here. If not, prints the skip line; with `CI=true` it panics instead.
+pub fn needs(needs: &[Need]) -> bool {
+    let Some(reason) = needs.iter().find_map(|need| need.missing()) else { return true };
+    assert!(!in_ci(), "{reason}, and CI=true allows no skipping");
+    skip(&reason);
+    false
+}
+
+/// Says that the calling test skips. `cargo ci test` counts these lines.
+pub fn skip(reason: &str) {
+    println!("skipped: {reason}");
+}
+
+/// `CI=true`: what is missing fails.
+pub fn in_ci() -> bool {
+    std::env::var("CI").is_ok_and(|value| value == "true")
+}
+
+/// The repository's root.
+pub fn root() -> PathBuf {
+    let here = Path::new(env!("CARGO_MANIFEST_DIR"));
+    here.parent().expect("the tests crate is a folder of the repository").to_owned()
+}
+
+/// The `trommel` binary of the same profile as this test, built if it is not there or not up to date.
+///
+/// # Errors
+/// What cargo said, when it does not build.
+pub fn trommel() -> anyhow::Result<PathBuf> {
+    let test = std::env::current_exe()?;
+    let profile =
+        test.ancestors().nth(2).ok_or_else(|| anyhow::anyhow!("{test:?} is in no profile"))?;
+    let mut build = Command::new(cargo());
+    build.current_dir(root()).args(["build", "--quiet", "--package", "trommel-harness"]);
+    if profile.file_name().is_some_and(|name| name == "release") {
+        build.arg("--release");
+    }
+    let output = build.output()?;
+    anyhow::ensure!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    Ok(profile.join("trommel"))
+}
+
+/// The cargo that runs this test.
+pub fn cargo() -> PathBuf {
+    std::env::var_os("CARGO").map_or_else(|| PathBuf::from("cargo"), PathBuf::from)
+}
+
+fn succeeds(program: impl AsRef<std::ffi::OsStr>, arguments: &[&str]) -> bool {
+    Command::new(program).args(arguments).output().is_ok_and(|output| output.status.success())
+}
