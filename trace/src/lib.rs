@@ -19,10 +19,18 @@ pub mod watch;
 pub mod flight;
 pub mod history;
 
+pub mod comparison;
+pub mod diff;
+pub mod file;
+pub mod identity;
+mod tokens;
+
 pub use call::{Actor, Answer, Body, Call, CallId, ConnectionId, Fate, Verb};
 pub use commit::{Change, Commit};
+pub use comparison::{Accepted, Folder, Mask, Masks, Path, comparison, fold_key};
 pub use flight::{Flight, SocketPair};
 pub use history::{Event, History, Record, Recorder};
+pub use identity::{Context, Identity, canonical_world, identity};
 pub use key::{GroupResource, ObjectKey, Revision};
 pub use process::{ProcessEvent, ProcessHappening};
 pub use step::{Cursor, Settled, StepEvent, StepState};

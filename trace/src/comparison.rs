@@ -1,0 +1,227 @@
+//! Comparison: equal if the difference means nothing to the user (design §5). Used for baselines, verdicts
+//! and fingerprints; never for pruning ([`crate::identity`] is for that).
+//!
+//! Identity minus the masks, and: times and ages become `<time>`, generation counters, revisions and
+//! `managedFields` are left out, and the rank of generated siblings does not count. Phases, condition types,
+//! statuses and reasons are kept, as is everything else.
+//!
+//! **Labels.** A generated name becomes `web-‹1›`, where siblings are numbered by what they are and by what
+//! refers to them (colour refinement), not by their names; a uid becomes `‹uid of pods/default/web-‹1››`; an
+//! address `‹ip of …›`; a Secret's payload `‹payload›`, numbered if it occurs twice. What names an object that
+//! is gone is `web-‹gone›`, `‹uid of nothing›`. In *folded* form all siblings look alike: `web-‹*›`.
+//!
+//! Siblings that are still equal after refinement are numbered by name: numbering them otherwise would give
+//! the same text, or (rings of references) at worst a difference that is none, which references would show.
+
+mod mask;
+mod reduce;
+mod refine;
+
+use std::{collections::BTreeMap, sync::Arc};
+
+use serde_json::{Map, Value};
+
+pub use self::mask::{Accepted, MASKED, Mask, Masks, ParsePathError, Path, Segment};
+use crate::{
+    key::ObjectKey,
+    tokens::{TokenKind, Tokens},
+};
+
+/// The world of these objects in comparison form: canonical key → object.
+///
+/// `generated` are names known to be generated, besides those that look it. Bookkeeping, and what the campaign
+/// accepts whole, is left out.
+pub fn comparison<'a>(
+    objects: impl IntoIterator<Item = (&'a ObjectKey, &'a Arc<Value>)>,
+    generated: impl IntoIterator<Item = &'a str>,
+    masks: &Masks,
+) -> Value {
+    let mut objects: Vec<(&ObjectKey, &Value)> = objects
+        .into_iter()
+        .filter(|(key, _)| !key.resource.is_bookkeeping())
+        .map(|(key, object)| (key, &**object))
+        .collect();
+    objects.sort_by_key(|(key, _)| *key);
+    let tokens = Tokens::collect(objects.iter().copied(), generated);
+    let mut members: Vec<Member> = Vec::with_capacity(objects.len());
+    for (index, (key, object)) in objects.iter().enumerate() {
+        let folded = fold_text(&tokens, &key.to_string());
+        if masks.leave_out(&folded) {
+            continue;
+        }
+        let mut value = reduce::reduce(key, object, &tokens);
+        masks.apply(&folded, &mut value);
+        members.push(Member { index, key: key.to_string(), folded, value });
+    }
+    let labels = Labels::new(&tokens, &members);
+    labels.world(&members)
+}
+
+/// One object on its way into comparison form: reduced, masked, its strings still as they were.
+struct Member {
+    /// Position in what the tokens were collected from.
+    index: usize,
+    key: String,
+    folded: String,
+    value: Value,
+}
+
+/// Which text stands for which token.
+struct Labels<'l> {
+    tokens: &'l Tokens,
+    texts: Vec<String>,
+}
+
+impl<'l> Labels<'l> {
+    fn new(tokens: &'l Tokens, members: &[Member]) -> Labels<'l> {
+        let ranks = refine::ranks(tokens, members);
+        let mut labels = Labels { tokens, texts: vec![String::new(); tokens.list.len()] };
+        for (at, token) in tokens.list.iter().enumerate() {
+            if token.kind == TokenKind::Name {
+                labels.texts[at] = match ranks.get(&at) {
+                    Some(rank) => format!("{}‹{rank}›", token.prefix),
+                    None => format!("{}‹gone›", token.prefix),
+                };
+            }
+        }
+        let keys: BTreeMap<usize, String> =
+            members.iter().map(|member| (member.index, labels.text(&member.key))).collect();
+        for (at, token) in tokens.list.iter().enumerate() {
+            let what = match token.kind {
+                TokenKind::Name => continue,
+                TokenKind::Uid => "uid",
+                TokenKind::Address => "ip",
+            };
+            let home =
+                token.home.and_then(|home| keys.get(&home)).map_or("nothing", String::as_str);
+            labels.texts[at] = format!("‹{what} of {home}›");
+        }
+        labels
+    }
+
+    fn text(&self, text: &str) -> String {
+        self.tokens.replace(text, |token| self.texts[token].clone())
+    }
+
+    fn world(&self, members: &[Member]) -> Value {
+        let mut world = Map::new();
+        for member in members {
+            insert_new(&mut world, self.text(&member.key), self.value(&member.value));
+        }
+        let mut world = Value::Object(world);
+        number_payloads(&mut world);
+        world
+    }
+
+    fn value(&self, value: &Value) -> Value {
+        map_strings(value, &|text| self.text(text))
+    }
+}
+
+/// Objects one by one in *folded* form, for what has no world around it: commits, calls, life summaries.
+///
+/// Made from all objects of a run, so that it knows their uids, addresses and generated names.
+pub struct Folder {
+    tokens: Tokens,
+}
+
+impl Folder {
+    /// Knows the tokens of these objects, and these names as generated.
+    pub fn new<'a>(
+        objects: impl IntoIterator<Item = (&'a ObjectKey, &'a Arc<Value>)>,
+        generated: impl IntoIterator<Item = &'a str>,
+    ) -> Folder {
+        let objects = objects.into_iter().map(|(key, object)| (key, &**object));
+        Folder { tokens: Tokens::collect(objects, generated) }
+    }
+
+    /// `pods/default/web-‹*›`.
+    pub fn key(&self, key: &ObjectKey) -> String {
+        fold_text(&self.tokens, &key.to_string())
+    }
+
+    /// Any text with its tokens folded.
+    pub fn text(&self, text: &str) -> String {
+        fold_text(&self.tokens, text)
+    }
+
+    /// Whether the object's own name is a generated one.
+    pub fn is_generated(&self, key: &ObjectKey) -> bool {
+        let token = self.tokens.exactly(&key.name);
+        token.is_some_and(|token| self.tokens.list[token].kind == TokenKind::Name)
+    }
+
+    /// The object, reduced, masked and folded.
+    pub fn object(&self, key: &ObjectKey, object: &Value, masks: &Masks) -> Value {
+        let mut value = reduce::reduce(key, object, &self.tokens);
+        masks.apply(&self.key(key), &mut value);
+        reduce::plain_payloads(&mut value);
+        map_strings(&value, &|text| fold_text(&self.tokens, text))
+    }
+}
+
+/// A canonical key with its siblings folded: `foos/default/foo-‹2›` → `foos/default/foo-‹*›`.
+pub fn fold_key(canonical: &str) -> String {
+    let (mut out, mut rest) = (String::with_capacity(canonical.len()), canonical);
+    while let Some((before, after)) = rest.split_once('‹') {
+        let Some((inside, left)) = after.split_once('›') else { break };
+        out.push_str(before);
+        out.push_str(if inside.parse::<u32>().is_ok() { "‹*›" } else { "‹" });
+        rest = if inside.parse::<u32>().is_ok() { left } else { after };
+    }
+    out.push_str(rest);
+    out
+}
+
+fn fold_text(tokens: &Tokens, text: &str) -> String {
+    tokens.replace(text, |token| {
+        let token = &tokens.list[token];
+        match token.kind {
+            TokenKind::Name => format!("{}‹*›", token.prefix),
+            TokenKind::Uid => "‹uid›".to_owned(),
+            TokenKind::Address => "‹ip›".to_owned(),
+        }
+    })
+}
+
+fn map_strings(value: &Value, text: &dyn Fn(&str) -> String) -> Value {
+    match value {
+        Value::String(string) => Value::String(text(string)),
+        Value::Array(items) => items.iter().map(|item| map_strings(item, text)).collect(),
+        Value::Object(map) => {
+            let mut out = Map::new();
+            for (key, value) in map {
+                insert_new(&mut out, text(key), map_strings(value, text));
+            }
+            Value::Object(out)
+        }
+        scalar => scalar.clone(),
+    }
+}
+
+/// Two keys may get one label (names of things that are gone): none of their values may vanish.
+fn insert_new(map: &mut Map<String, Value>, key: String, value: Value) {
+    let mut free = key;
+    while map.contains_key(&free) {
+        free.push_str("‹again›");
+    }
+    map.insert(free, value);
+}
+
+/// Payload labels carry the payload until here: those that occur once lose it, others get a number.
+fn number_payloads(world: &mut Value) {
+    let mut counts: BTreeMap<String, usize> = BTreeMap::new();
+    reduce::each_payload(world, &mut |text| *counts.entry(text.clone()).or_default() += 1);
+    let mut numbers: BTreeMap<String, usize> = BTreeMap::new();
+    reduce::each_payload(world, &mut |text| {
+        *text = if counts[text] == 1 {
+            "‹payload›".to_owned()
+        } else {
+            let next = numbers.len() + 1;
+            format!("‹payload {}›", numbers.entry(text.clone()).or_insert(next))
+        };
+    });
+}
+
+#[cfg(test)]
+mod tests;

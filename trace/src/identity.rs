@@ -1,0 +1,111 @@
+//! Identity: equal only if no subject could tell the two worlds apart (design §5).
+//!
+//! A world's identity is the hash of its *canonical text*: all objects in the order in which a list shows
+//! them, with every uid, address and generated name replaced by the number of its first occurrence. Equal
+//! texts therefore exhibit an isomorphism: same number, same thing.
+//!
+//! **Why no search for the best numbering.** The order among generated siblings shows in lists, so it is part
+//! of identity; that makes the order of all objects canonical, and first occurrence numbers everything. Only
+//! maps whose *keys* hold tokens have no visible order: their entries are ordered by what is already numbered,
+//! then by content, then (individualisation) by the real key, where a tie costs at most a missed merge.
+//!
+//! What two worlds may differ in and still be equal:
+//! - the texts of uids, addresses and generated names (not their equality, occurrences, prefix, or order);
+//! - `metadata.resourceVersion`, unless some other field holds exactly that text;
+//! - the times in `managedFields`;
+//! - the absolute `metadata.generation` of an object with `*observedGeneration` fields: those are kept as
+//!   differences to it. Where any other field's name speaks of a generation, all are kept as they are;
+//! - the contents of Secrets: payloads are kept as equality classes over the world;
+//! - absolute time: RFC 3339 strings are kept as ages to `now`, with their precision and offset;
+//! - Leases and Events.
+//!
+//! Literal text can't be mistaken for a label: labels stand between `‹` and `›`, and a literal `‹` is doubled.
+
+mod canonical;
+
+use std::{fmt, str::FromStr, sync::Arc};
+
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+use crate::{
+    key::{ObjectKey, serde_as_text},
+    step::Cursor,
+    time::Time,
+};
+
+/// What belongs to a world besides its objects.
+#[derive(Debug, Clone, Default)]
+pub struct Context<'a> {
+    /// The world's clock.
+    pub now: Time,
+    /// How far the workload is.
+    pub cursor: Cursor,
+    /// Every name ever issued for a `generateName`, also of objects that are gone.
+    pub generated_names: Vec<&'a str>,
+    /// Anything else that decides what can happen next: pending timers relative to now, remaining budget.
+    pub extra: Value,
+}
+
+/// The identity of a world: blake3 of its canonical text. Written as 64 hexadecimal digits.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Identity(pub [u8; 32]);
+
+impl Identity {
+    /// The first twelve digits: enough for people, and for file names.
+    pub fn short(&self) -> String {
+        self.to_string()[..12].to_owned()
+    }
+}
+
+impl fmt::Display for Identity {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.iter().try_for_each(|byte| write!(f, "{byte:02x}"))
+    }
+}
+
+/// A text that is no identity.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("not an identity of 64 hexadecimal digits: {0:?}")]
+pub struct ParseIdentityError(String);
+
+impl FromStr for Identity {
+    type Err = ParseIdentityError;
+    fn from_str(text: &str) -> Result<Self, Self::Err> {
+        let wrong = || ParseIdentityError(text.to_owned());
+        if text.len() != 64 || !text.bytes().all(|byte| byte.is_ascii_hexdigit()) {
+            return Err(wrong());
+        }
+        let mut bytes = [0; 32];
+        for (at, byte) in bytes.iter_mut().enumerate() {
+            *byte = u8::from_str_radix(&text[2 * at..2 * at + 2], 16).map_err(|_| wrong())?;
+        }
+        Ok(Identity(bytes))
+    }
+}
+serde_as_text!(Identity);
+
+/// The identity of the world made of these objects (any order; bookkeeping is left out here).
+///
+/// Takes some microseconds an object; allocates one text of the size of the world.
+pub fn identity<'a>(
+    objects: impl IntoIterator<Item = (&'a ObjectKey, &'a Arc<Value>)>,
+    context: &Context<'_>,
+) -> Identity {
+    Identity(*blake3::hash(canonical::text(objects, context).as_bytes()).as_bytes())
+}
+
+/// The canonical world whose hash is the [`identity`]: for people, and for looking at two worlds that
+/// should have merged and did not.
+///
+/// Its form (`cursor`, `objects` in order, `tokens`) is not stable between versions.
+pub fn canonical_world<'a>(
+    objects: impl IntoIterator<Item = (&'a ObjectKey, &'a Arc<Value>)>,
+    context: &Context<'_>,
+) -> Value {
+    let text = canonical::text(objects, context);
+    serde_json::from_str(&text).expect("the canonical text is JSON")
+}
+
+#[cfg(test)]
+mod tests;

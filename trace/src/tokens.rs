@@ -1,0 +1,338 @@
+//! Texts that mean "this object" and nothing else: uids, addresses and generated names.
+//!
+//! Two worlds that differ only in such texts are the same world, so both forms of sameness
+//! ([`crate::identity`], [`crate::comparison`]) find them and put labels in their place.
+//!
+//! What counts as one (a text that is missed stays as it is, which at worst fails to merge two worlds):
+//! - `metadata.uid`, the `uid` of owner references, and the `uid` beside `kind` and `name` in any reference;
+//! - the name of an object whose `generateName` is followed by five characters of a-z and 0-9, not all of
+//!   them digits (a StatefulSet's pod `web-0` also carries `generateName: web-`, and `0` means something),
+//!   and every name that the world's generator is known to have issued;
+//! - addresses in fields that the cluster fills: `podIP`, `hostIP`, `clusterIP`, `ip` under `podIPs`,
+//!   `hostIPs`, `clusterIPs`, and the addresses of Endpoints, EndpointSlices and Nodes. An address that a user
+//!   wrote anywhere else is a value like any other.
+//!
+//! Inside longer strings they are found only as whole tokens, bounded by the ends or by characters that are
+//! neither letter nor digit. At one place the longest wins.
+
+use std::{collections::BTreeMap, net::IpAddr};
+
+use serde_json::{Map, Value};
+
+use crate::key::ObjectKey;
+
+/// What a token stands for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub(crate) enum TokenKind {
+    Uid,
+    Name,
+    Address,
+}
+
+/// One token of a world.
+#[derive(Debug, Clone)]
+pub(crate) struct Token {
+    pub kind: TokenKind,
+    pub text: String,
+    /// For names: what was asked for (`generateName`). For addresses: the family. Empty for uids.
+    pub prefix: String,
+    /// Index of the object that it names, where that exists.
+    pub home: Option<usize>,
+}
+
+/// A stretch of a string.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Piece<'t> {
+    Text(&'t str),
+    Token(usize),
+}
+
+/// All tokens of a world, and a scanner for them.
+#[derive(Debug, Default)]
+pub(crate) struct Tokens {
+    pub list: Vec<Token>,
+    by_text: BTreeMap<String, usize>,
+    /// First alphanumeric run of the token's text → tokens that begin with it, longest first.
+    by_run: BTreeMap<String, Vec<usize>>,
+    filter: Filter,
+}
+
+/// Suffix that the API server appends to `generateName` (apiserver `names.SimpleNameGenerator`).
+const SUFFIX_LENGTH: usize = 5;
+
+impl Tokens {
+    /// Finds the tokens of these objects; `issued` are names known to be generated.
+    pub fn collect<'a>(
+        objects: impl IntoIterator<Item = (&'a ObjectKey, &'a Value)>,
+        issued: impl IntoIterator<Item = &'a str>,
+    ) -> Tokens {
+        let mut tokens = Tokens::default();
+        for name in issued {
+            let cut = (0..=name.len().saturating_sub(SUFFIX_LENGTH))
+                .rev()
+                .find(|at| name.is_char_boundary(*at))
+                .unwrap_or(0);
+            tokens.add(TokenKind::Name, name, &name[..cut], None);
+        }
+        for (index, (key, object)) in objects.into_iter().enumerate() {
+            tokens.collect_object(index, key, object);
+        }
+        tokens.index();
+        tokens
+    }
+
+    fn collect_object(&mut self, index: usize, key: &ObjectKey, object: &Value) {
+        let Some(root) = object.as_object() else { return };
+        if let Some(metadata) = root.get("metadata").and_then(Value::as_object) {
+            if let Some(uid) = metadata.get("uid").and_then(Value::as_str) {
+                self.add(TokenKind::Uid, uid, "", Some(index));
+            }
+            let asked = metadata.get("generateName").and_then(Value::as_str).unwrap_or("");
+            if is_generated(&key.name, asked) {
+                self.add(TokenKind::Name, &key.name, asked, Some(index));
+            } else if let Some(known) = self.by_text.get(&*key.name) {
+                let token = &mut self.list[*known];
+                token.home = Some(index);
+                if !asked.is_empty() && key.name.starts_with(asked) {
+                    token.prefix = asked.to_owned();
+                }
+            }
+        }
+        let addresses = match (&*key.resource.group, &*key.resource.resource) {
+            ("", "endpoints" | "nodes") | ("discovery.k8s.io", "endpointslices") => true,
+            _ => false,
+        };
+        self.collect_fields(index, root, addresses);
+    }
+
+    /// References and addresses, at any depth.
+    fn collect_fields(&mut self, index: usize, map: &Map<String, Value>, addresses: bool) {
+        let reference = map.contains_key("kind") && map.contains_key("name");
+        for (key, value) in map {
+            match (key.as_str(), value) {
+                ("managedFields", _) => {}
+                ("uid", Value::String(uid)) if reference => {
+                    self.add(TokenKind::Uid, uid, "", None);
+                }
+                ("podIP" | "hostIP" | "clusterIP", Value::String(ip)) => {
+                    self.address(ip, (key != "hostIP").then_some(index));
+                }
+                ("podIPs" | "hostIPs" | "clusterIPs", Value::Array(items)) => {
+                    let home = (key != "hostIPs").then_some(index);
+                    for item in items {
+                        if let Some(ip) = item.as_str().or_else(|| item.get("ip")?.as_str()) {
+                            self.address(ip, home);
+                        }
+                    }
+                }
+                ("addresses" | "notReadyAddresses", Value::Array(items)) if addresses => {
+                    for item in items {
+                        let ip = ["ip", "address"].iter().find_map(|name| item.get(name)?.as_str());
+                        if let Some(ip) = item.as_str().or(ip) {
+                            self.address(ip, None);
+                        }
+                    }
+                }
+                (_, Value::Object(inner)) => self.collect_fields(index, inner, addresses),
+                (_, Value::Array(items)) => {
+                    for inner in items.iter().filter_map(Value::as_object) {
+                        self.collect_fields(index, inner, addresses);
+                    }
+                }
+                _ => {}
+            }
+        }
+    }
+
+    fn address(&mut self, text: &str, home: Option<usize>) {
+        let family = match text.parse::<IpAddr>() {
+            Ok(ip) if ip.is_loopback() || ip.is_unspecified() => return,
+            Ok(IpAddr::V4(_)) => "4",
+            Ok(IpAddr::V6(_)) => "6",
+            Err(_) => return,
+        };
+        self.add(TokenKind::Address, text, family, home);
+    }
+
+    fn add(&mut self, kind: TokenKind, text: &str, prefix: &str, home: Option<usize>) {
+        if !text.as_bytes().first().copied().is_some_and(is_word) {
+            return;
+        }
+        if let Some(known) = self.by_text.get(text) {
+            let token = &mut self.list[*known];
+            token.home = token.home.or(home);
+            if kind == TokenKind::Name && token.kind == kind {
+                token.prefix = prefix.to_owned();
+            }
+            return;
+        }
+        self.by_text.insert(text.to_owned(), self.list.len());
+        self.list.push(Token { kind, text: text.to_owned(), prefix: prefix.to_owned(), home });
+    }
+
+    fn index(&mut self) {
+        for (at, token) in self.list.iter().enumerate() {
+            let run = first_run(&token.text);
+            self.filter.insert(run);
+            self.by_run.entry(run.to_owned()).or_default().push(at);
+        }
+        for found in self.by_run.values_mut() {
+            found.sort_by_key(|at| std::cmp::Reverse(self.list[*at].text.len()));
+        }
+    }
+
+    /// The token that is exactly this text.
+    pub fn exactly(&self, text: &str) -> Option<usize> {
+        self.by_text.get(text).copied()
+    }
+
+    /// Calls `found` for each stretch of `text`, in order.
+    pub fn pieces<'t>(&self, text: &'t str, mut found: impl FnMut(Piece<'t>)) {
+        let bytes = text.as_bytes();
+        let (mut written, mut at) = (0, 0);
+        while at < bytes.len() {
+            if !is_word(bytes[at]) {
+                at += 1;
+                continue;
+            }
+            let start = at;
+            while at < bytes.len() && is_word(bytes[at]) {
+                at += 1;
+            }
+            if !self.filter.may_contain(&bytes[start..at]) {
+                continue;
+            }
+            if let Some(token) = self.at(text, start, at) {
+                if written < start {
+                    found(Piece::Text(&text[written..start]));
+                }
+                found(Piece::Token(token));
+                at = start + self.list[token].text.len();
+                written = at;
+            }
+        }
+        if written < bytes.len() {
+            found(Piece::Text(&text[written..]));
+        }
+    }
+
+    /// Whether any token occurs in `text`.
+    pub fn occur_in(&self, text: &str) -> bool {
+        let mut any = false;
+        self.pieces(text, |piece| any |= matches!(piece, Piece::Token(_)));
+        any
+    }
+
+    /// `text` with each token replaced by `label`.
+    pub fn replace(&self, text: &str, mut label: impl FnMut(usize) -> String) -> String {
+        let mut out = String::with_capacity(text.len());
+        self.pieces(text, |piece| match piece {
+            Piece::Text(text) => out.push_str(text),
+            Piece::Token(token) => out.push_str(&label(token)),
+        });
+        out
+    }
+
+    fn at(&self, text: &str, start: usize, end: usize) -> Option<usize> {
+        let candidates = self.by_run.get(&text[start..end])?;
+        candidates.iter().copied().find(|token| {
+            let token = self.list[*token].text.as_str();
+            let after = text.as_bytes().get(start + token.len()).copied();
+            text[start..].starts_with(token) && !after.is_some_and(is_word)
+        })
+    }
+}
+
+/// Letters and digits; every byte of a character outside ASCII counts as a letter.
+fn is_word(byte: u8) -> bool {
+    byte.is_ascii_alphanumeric() || byte >= 0x80
+}
+
+fn first_run(text: &str) -> &str {
+    let end = text.bytes().position(|byte| !is_word(byte)).unwrap_or(text.len());
+    &text[..end]
+}
+
+fn is_generated(name: &str, asked: &str) -> bool {
+    let Some(suffix) = name.strip_prefix(asked).filter(|_| !asked.is_empty()) else { return false };
+    suffix.len() == SUFFIX_LENGTH
+        && suffix.bytes().all(|byte| byte.is_ascii_lowercase() || byte.is_ascii_digit())
+        && !suffix.bytes().all(|byte| byte.is_ascii_digit())
+}
+
+/// Says "no" to nearly every run of letters that begins no token, for the price of one bit test.
+#[derive(Debug)]
+struct Filter(Box<[u64; 64]>);
+
+impl Default for Filter {
+    fn default() -> Filter {
+        Filter(Box::new([0; 64]))
+    }
+}
+
+impl Filter {
+    fn slot(run: &[u8]) -> usize {
+        let (first, last) = (run[0] as usize, run[run.len() - 1] as usize);
+        let middle = run[run.len() / 2] as usize;
+        (first.wrapping_mul(131)
+            ^ last.wrapping_mul(31)
+            ^ middle.wrapping_mul(7)
+            ^ (run.len() << 5))
+            & 4095
+    }
+    fn insert(&mut self, run: &str) {
+        let slot = Filter::slot(run.as_bytes());
+        self.0[slot / 64] |= 1 << (slot % 64);
+    }
+    fn may_contain(&self, run: &[u8]) -> bool {
+        let slot = Filter::slot(run);
+        self.0[slot / 64] & (1 << (slot % 64)) != 0
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    fn check(object: Value, text: &str, expect: &str) {
+        let key = ObjectKey::new(
+            crate::GroupResource::new("", "pods"),
+            "default",
+            object["metadata"]["name"].as_str().unwrap_or(""),
+        );
+        let tokens = Tokens::collect([(&key, &object)], ["issued-00001"]);
+        let replaced = tokens.replace(text, |token| format!("<{:?}>", tokens.list[token].kind));
+        assert_eq!(replaced, expect, "{text:?}");
+    }
+
+    #[test]
+    fn whole_tokens_only() {
+        let pod = json!({
+            "metadata": {"name": "web-ab12c", "generateName": "web-", "uid": "u-1"},
+            "status": {"podIP": "10.0.0.1", "hostIP": "127.0.0.1"},
+            "spec": {"external": "9.9.9.9"},
+        });
+        check(pod.clone(), "web-ab12c", "<Name>");
+        check(pod.clone(), "a/web-ab12c-config.x", "a/<Name>-config.x");
+        check(pod.clone(), "web-ab12cd xweb-ab12c", "web-ab12cd xweb-ab12c");
+        check(pod.clone(), "10.0.0.1:80,10.0.0.12,110.0.0.1", "<Address>:80,10.0.0.12,110.0.0.1");
+        check(pod.clone(), "127.0.0.1 9.9.9.9", "127.0.0.1 9.9.9.9");
+        check(pod.clone(), "é10.0.0.1 (u-1)", "é10.0.0.1 (<Uid>)");
+        check(pod, "issued-00001", "<Name>");
+    }
+
+    #[test]
+    fn ordinals_are_no_generated_names() {
+        let pod = json!({"metadata": {"name": "web-0", "generateName": "web-"}});
+        check(pod, "web-0", "web-0");
+    }
+
+    #[test]
+    fn the_longest_token_wins() {
+        let pod =
+            json!({"metadata": {"name": "issued-00001-x2x2x", "generateName": "issued-00001-"}});
+        check(pod, "issued-00001-x2x2x issued-00001-y", "<Name> <Name>-y");
+    }
+}
