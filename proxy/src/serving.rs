@@ -1,0 +1,280 @@
+//! Listeners: accepting, one identity each, and cutting.
+
+use std::{
+    collections::BTreeMap,
+    io,
+    net::SocketAddr,
+    os::fd::AsFd,
+    sync::{
+        Arc, Mutex, MutexGuard, PoisonError,
+        atomic::{AtomicU64, Ordering},
+    },
+};
+
+use hyper::service::service_fn;
+use hyper_util::rt::TokioIo;
+use tokio::{
+    io::{AsyncRead, AsyncWrite},
+    net::{TcpListener, TcpStream},
+    task::AbortHandle,
+};
+use trace::{Actor, CallId, ConnectionId, Event, Flight, Recorder};
+
+use crate::{
+    Codec, Error, Upstream,
+    connection::{Activity, Connection},
+    exchange,
+    gate::Gate,
+    tap::{Counted, Observed},
+};
+
+/// Failures to accept in a row after which a listener gives up (descriptors ran out, for example).
+const ACCEPT_FAILURES_MAX: u32 = 1_000;
+
+/// Who speaks on a listener.
+#[derive(Clone)]
+pub struct Client {
+    /// The identity of everyone who connects.
+    pub actor: Actor,
+    /// Which start of that actor.
+    pub incarnation: u32,
+    /// TLS with this; plain HTTP without.
+    pub tls: Option<Arc<rustls::ServerConfig>>,
+}
+
+/// What the record keeps.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Options {
+    /// Keep the object of each delivery (the gate sees it in any case).
+    pub keep_delivered_objects: bool,
+}
+
+/// See the crate. Cloning shares it.
+#[derive(Clone)]
+pub struct Proxy {
+    shared: Arc<Shared>,
+}
+
+pub(crate) struct Shared {
+    pub(crate) upstream: Upstream,
+    pub(crate) recorder: Recorder,
+    pub(crate) codec: Arc<dyn Codec>,
+    pub(crate) gate: Gate,
+    pub(crate) options: Options,
+    calls: AtomicU64,
+    connections: AtomicU64,
+    servings: AtomicU64,
+    activity: Activity,
+    open: Mutex<BTreeMap<ConnectionId, Arc<Connection>>>,
+}
+
+impl Shared {
+    pub(crate) fn next_call(&self) -> CallId {
+        CallId(self.calls.fetch_add(1, Ordering::Relaxed) + 1)
+    }
+
+    fn open(&self) -> MutexGuard<'_, BTreeMap<ConnectionId, Arc<Connection>>> {
+        self.open.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Proxy {
+    /// A proxy in front of `upstream`, recording into `recorder` what `codec` can read.
+    pub fn new(upstream: Upstream, recorder: Recorder, codec: Arc<dyn Codec>) -> Proxy {
+        Proxy::with_options(upstream, recorder, codec, Options::default())
+    }
+
+    /// The same, with options.
+    pub fn with_options(
+        upstream: Upstream,
+        recorder: Recorder,
+        codec: Arc<dyn Codec>,
+        options: Options,
+    ) -> Proxy {
+        Proxy {
+            shared: Arc::new(Shared {
+                upstream,
+                recorder,
+                codec,
+                gate: Gate::default(),
+                options,
+                calls: AtomicU64::new(0),
+                connections: AtomicU64::new(0),
+                servings: AtomicU64::new(0),
+                activity: Activity::default(),
+                open: Mutex::default(),
+            }),
+        }
+    }
+
+    /// Serves `listener` (HTTP/1.1) until the [`Serving`] is closed or dropped. Must be called inside a tokio
+    /// runtime; everything runs as tasks on it. Fails if the runtime can't watch the socket.
+    pub fn serve(&self, listener: std::net::TcpListener, client: Client) -> io::Result<Serving> {
+        listener.set_nonblocking(true)?;
+        let address = listener.local_addr()?;
+        let listener = TcpListener::from_std(listener)?;
+        let number = self.shared.servings.fetch_add(1, Ordering::Relaxed);
+        let task = tokio::spawn(accept(self.shared.clone(), listener, client, number));
+        let task = task.abort_handle();
+        Ok(Serving { shared: self.shared.clone(), number, address, task })
+    }
+
+    /// What is under way now.
+    pub fn flight(&self) -> Flight {
+        let activity = self.shared.activity.load(Ordering::Relaxed);
+        let mut flight = Flight { activity, ..Flight::default() };
+        for connection in self.shared.open().values() {
+            connection.report(&mut flight);
+        }
+        flight
+    }
+
+    /// What everything passes.
+    pub fn gate(&self) -> &Gate {
+        &self.shared.gate
+    }
+
+    /// The number for a call that is recorded without passing this proxy; numbers are never given twice.
+    pub fn next_call(&self) -> CallId {
+        self.shared.next_call()
+    }
+
+    /// Cuts one connection at once; see [`Serving::close`]. `false` if it is gone.
+    pub fn cut_connection(&self, connection: ConnectionId) -> bool {
+        let found = self.shared.open().remove(&connection);
+        if let Some(connection) = &found {
+            self.shared.gate.locked(|| connection.cuts());
+        }
+        found.is_some()
+    }
+}
+
+/// One listener being served. Dropping it closes it.
+#[must_use = "dropping it closes the listener"]
+pub struct Serving {
+    shared: Arc<Shared>,
+    number: u64,
+    address: SocketAddr,
+    task: AbortHandle,
+}
+
+impl Serving {
+    /// Where it listens.
+    pub fn address(&self) -> SocketAddr {
+        self.address
+    }
+
+    /// Cuts all connections of this listener at once and stops listening. When this returns nothing
+    /// of them passes the gate any more, no byte is read or written, and each call that was open has its
+    /// `Answer` record: `Lost` if it was forwarded, else `Dropped`.
+    pub fn close(self) {}
+}
+
+impl Drop for Serving {
+    fn drop(&mut self) {
+        self.task.abort();
+        let mut open = self.shared.open();
+        self.shared.gate.locked(|| {
+            for connection in open.values().filter(|open| open.serving == self.number) {
+                connection.cuts();
+            }
+        });
+        open.retain(|_, connection| connection.serving != self.number);
+    }
+}
+
+/// Takes the connection off the books when its task ends, in whatever way.
+struct OnTheBooks {
+    shared: Arc<Shared>,
+    connection: Arc<Connection>,
+}
+
+impl Drop for OnTheBooks {
+    fn drop(&mut self) {
+        if self.shared.open().remove(&self.connection.id).is_some() {
+            self.connection.ends();
+        }
+    }
+}
+
+async fn accept(shared: Arc<Shared>, listener: TcpListener, client: Client, serving: u64) {
+    let mut failures = 0;
+    while failures < ACCEPT_FAILURES_MAX {
+        let accepted = listener.accept().await;
+        match accepted.and_then(|(stream, _)| welcome(&shared, stream, &client, serving)) {
+            Ok(()) => failures = 0,
+            Err(error) => {
+                failures += 1;
+                tracing::debug!(%error, "a connection could not be accepted");
+                tokio::task::yield_now().await;
+            }
+        }
+    }
+    let text = format!("listener {serving} gave up after {ACCEPT_FAILURES_MAX} failures");
+    shared.recorder.record(Event::Note { text });
+}
+
+/// Puts a new connection on the books and serves it in a task of its own.
+fn welcome(
+    shared: &Arc<Shared>,
+    stream: TcpStream,
+    client: &Client,
+    serving: u64,
+) -> io::Result<()> {
+    stream.set_nodelay(true)?;
+    let socket = std::net::TcpStream::from(stream.as_fd().try_clone_to_owned()?);
+    let id = ConnectionId(shared.connections.fetch_add(1, Ordering::Relaxed) + 1);
+    let connection = Arc::new(Connection::new(
+        id,
+        (client.actor.clone(), client.incarnation, serving),
+        socket,
+        shared.activity.clone(),
+        shared.recorder.clone(),
+    )?);
+    shared.open().insert(id, connection.clone());
+    let books = OnTheBooks { shared: shared.clone(), connection: connection.clone() };
+    let tls = client.tls.clone();
+    let task = tokio::spawn(async move {
+        if let Err(error) = attend(&books, stream, tls).await {
+            tracing::debug!(%error, connection = id.0, "a connection ended with an error");
+        }
+    });
+    connection.runs_in(task.abort_handle());
+    Ok(())
+}
+
+/// Serves one connection to its end.
+async fn attend(
+    books: &OnTheBooks,
+    stream: TcpStream,
+    tls: Option<Arc<rustls::ServerConfig>>,
+) -> Result<(), Error> {
+    let connection = &books.connection;
+    let stream = Counted::new(stream, connection.clone());
+    let Some(tls) = tls else { return speak(books, stream).await };
+    connection.shakes_hands(true);
+    let stream = tokio_rustls::TlsAcceptor::from(tls).accept(stream).await?;
+    connection.shakes_hands(false);
+    speak(books, stream).await
+}
+
+/// Speaks HTTP/1.1. No timeouts (time is virtual), no `Date` of our own (upstream's is forwarded).
+async fn speak<T>(books: &OnTheBooks, stream: T) -> Result<(), Error>
+where
+    T: AsyncRead + AsyncWrite + Unpin + Send + 'static,
+{
+    let (shared, connection) = (&books.shared, &books.connection);
+    let stream = TokioIo::new(Observed::new(stream, connection.clone()));
+    let service =
+        service_fn(|request| exchange::serve(shared.clone(), connection.clone(), request));
+    hyper::server::conn::http1::Builder::new()
+        .auto_date_header(false)
+        .header_read_timeout(None)
+        .serve_connection(stream, service)
+        .with_upgrades()
+        .await?;
+    if let Some(rest) = connection.take_rest() {
+        rest.await;
+    }
+    Ok(())
+}

@@ -1,0 +1,1 @@
+//! The crate at work over real sockets.

@@ -1,0 +1,177 @@
+//! Certificates for in-between: an authority of our own, server and client certificates, and the two
+//! `rustls` configurations made of PEM.
+//!
+//! Everything is valid from a year before the moment that is passed in (a world's now) for twenty years,
+//! so that no virtual jump outlives it. Names of issuers are never empty: some clients refuse that. The
+//! server offers HTTP/1.1 only, which makes client-go give each watch a connection of its own.
+
+use std::{sync::Arc, time::Duration};
+
+use rcgen::{
+    BasicConstraints, CertificateParams, DistinguishedName, DnType, ExtendedKeyUsagePurpose, IsCa,
+    Issuer, KeyPair, KeyUsagePurpose,
+};
+use rustls::pki_types::{CertificateDer, PrivateKeyDer, pem::PemObject};
+use trace::Time;
+
+/// One year in seconds, leap days left out.
+const YEAR_SECONDS: i64 = 365 * 24 * 3600;
+
+/// Names under which clients look for the API server.
+const SERVER_NAMES: [&str; 7] = [
+    "localhost",
+    "kubernetes",
+    "kubernetes.default",
+    "kubernetes.default.svc",
+    "kubernetes.default.svc.cluster.local",
+    "127.0.0.1",
+    "::1",
+];
+
+/// What can go wrong with certificates.
+#[derive(Debug, thiserror::Error)]
+pub enum TlsError {
+    /// A certificate could not be made.
+    #[error("can't make a certificate")]
+    Mint(#[from] rcgen::Error),
+    /// The text is no certificate or key.
+    #[error("not a PEM certificate or key: {0}")]
+    Pem(rustls::pki_types::pem::Error),
+    /// Certificate and key don't fit, or the protocol refuses them.
+    #[error("unusable certificate")]
+    Rustls(#[from] rustls::Error),
+}
+
+/// A certificate and its key, as text.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Pair {
+    /// PEM, `CERTIFICATE`.
+    pub certificate: String,
+    /// PEM, `PRIVATE KEY`.
+    pub key: String,
+}
+
+/// An authority that signs certificates.
+#[derive(Debug)]
+pub struct Authority {
+    pair: Pair,
+    issuer: Issuer<'static, KeyPair>,
+}
+
+impl Authority {
+    /// A new one, as of `now`.
+    pub fn mint(now: Time) -> Result<Authority, TlsError> {
+        let key = KeyPair::generate()?;
+        let params = authority_params(now)?;
+        let certificate = params.self_signed(&key)?.pem();
+        let pair = Pair { certificate, key: key.serialize_pem() };
+        Ok(Authority { pair, issuer: Issuer::new(params, key) })
+    }
+
+    /// One that was minted earlier; `pair` is what [`Authority::pair`] gave.
+    pub fn load(pair: Pair) -> Result<Authority, TlsError> {
+        CertificateDer::from_pem_slice(pair.certificate.as_bytes()).map_err(TlsError::Pem)?;
+        let key = KeyPair::from_pem(&pair.key)?;
+        // Signing needs the issuer's name and key only, and the name is always the same.
+        Ok(Authority { issuer: Issuer::new(authority_params(Time::default())?, key), pair })
+    }
+
+    /// Its certificate (what clients trust) and key.
+    pub fn pair(&self) -> &Pair {
+        &self.pair
+    }
+
+    /// A server certificate for this machine and for the API server's names in a cluster, and for `extra`
+    /// host names and addresses.
+    pub fn server(&self, now: Time, extra: &[&str]) -> Result<Pair, TlsError> {
+        let names = SERVER_NAMES.iter().chain(extra).map(|name| (*name).to_owned());
+        let mut params = params(now, "trommel", names.collect())?;
+        params.extended_key_usages = vec![ExtendedKeyUsagePurpose::ServerAuth];
+        self.sign(params)
+    }
+
+    /// A client certificate: Kubernetes reads the user from the common name and the groups from the
+    /// organizations.
+    pub fn client(&self, now: Time, user: &str, groups: &[&str]) -> Result<Pair, TlsError> {
+        let mut params = params(now, user, Vec::new())?;
+        for group in groups {
+            params.distinguished_name.push(DnType::OrganizationName, *group);
+        }
+        params.extended_key_usages = vec![ExtendedKeyUsagePurpose::ClientAuth];
+        self.sign(params)
+    }
+
+    fn sign(&self, params: CertificateParams) -> Result<Pair, TlsError> {
+        let key = KeyPair::generate()?;
+        let certificate = params.signed_by(&key, &self.issuer)?.pem();
+        Ok(Pair { certificate, key: key.serialize_pem() })
+    }
+}
+
+fn authority_params(now: Time) -> Result<CertificateParams, rcgen::Error> {
+    let mut params = params(now, "trommel-ca", Vec::new())?;
+    params.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);
+    params.key_usages = vec![
+        KeyUsagePurpose::DigitalSignature,
+        KeyUsagePurpose::KeyCertSign,
+        KeyUsagePurpose::CrlSign,
+    ];
+    Ok(params)
+}
+
+fn params(now: Time, name: &str, hosts: Vec<String>) -> Result<CertificateParams, rcgen::Error> {
+    let mut params = CertificateParams::new(hosts)?;
+    let from = now.seconds() - YEAR_SECONDS;
+    let from = u64::try_from(from).unwrap_or_default();
+    params.not_before = rcgen::date_time_ymd(1970, 1, 1) + Duration::from_secs(from);
+    params.not_after = params.not_before + Duration::from_secs(20 * YEAR_SECONDS as u64);
+    params.distinguished_name = DistinguishedName::new();
+    params.distinguished_name.push(DnType::CommonName, name);
+    params.key_usages = vec![KeyUsagePurpose::DigitalSignature];
+    params.use_authority_key_identifier_extension = true;
+    Ok(params)
+}
+
+fn provider() -> Arc<rustls::crypto::CryptoProvider> {
+    Arc::new(rustls::crypto::ring::default_provider())
+}
+
+fn certificates(pem: &str) -> Result<Vec<CertificateDer<'static>>, TlsError> {
+    CertificateDer::pem_slice_iter(pem.as_bytes()).collect::<Result<_, _>>().map_err(TlsError::Pem)
+}
+
+fn key(pem: &str) -> Result<PrivateKeyDer<'static>, TlsError> {
+    PrivateKeyDer::from_pem_slice(pem.as_bytes()).map_err(TlsError::Pem)
+}
+
+/// Serves with this certificate; HTTP/1.1 in ALPN, clients are not asked for certificates.
+pub fn server_config(pair: &Pair) -> Result<Arc<rustls::ServerConfig>, TlsError> {
+    let mut config = rustls::ServerConfig::builder_with_provider(provider())
+        .with_safe_default_protocol_versions()?
+        .with_no_client_auth()
+        .with_single_cert(certificates(&pair.certificate)?, key(&pair.key)?)?;
+    config.alpn_protocols = vec![b"http/1.1".to_vec()];
+    Ok(Arc::new(config))
+}
+
+/// Trusts the authorities in `authorities` (PEM, one or more), and shows `client` where there is one.
+pub fn client_config(
+    authorities: &str,
+    client: Option<&Pair>,
+) -> Result<Arc<rustls::ClientConfig>, TlsError> {
+    let mut roots = rustls::RootCertStore::empty();
+    for authority in certificates(authorities)? {
+        roots.add(authority)?;
+    }
+    let builder = rustls::ClientConfig::builder_with_provider(provider())
+        .with_safe_default_protocol_versions()?
+        .with_root_certificates(roots);
+    let mut config = match client {
+        Some(pair) => {
+            builder.with_client_auth_cert(certificates(&pair.certificate)?, key(&pair.key)?)?
+        }
+        None => builder.with_no_client_auth(),
+    };
+    config.alpn_protocols = vec![b"http/1.1".to_vec()];
+    Ok(Arc::new(config))
+}
