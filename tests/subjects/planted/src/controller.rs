@@ -1,0 +1,79 @@
+//! What the planted controllers share: the loop around a reconciler, and ConfigMaps as children.
+
+use std::fmt::Debug;
+use std::future::Future;
+use std::sync::Arc;
+use std::time::Duration;
+
+use futures::StreamExt;
+use k8s_openapi::api::core::v1::ConfigMap;
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
+use kube::api::{Api, DeleteParams, PostParams};
+use kube::runtime::controller::{Action, Controller};
+use kube::runtime::watcher;
+use kube::{Client, Error, Resource, Result};
+use serde::de::DeserializeOwned;
+
+/// How long a failed reconcile waits before it is tried again.
+const RETRY: Duration = Duration::from_millis(500);
+
+/// Calls `reconcile` for every `K` that exists and whenever one changes, never twice at once for the
+/// same object, and again after an error. Runs until the process is killed.
+pub async fn serve<K, Context, Reconcile, Running>(
+    client: Client,
+    reconcile: Reconcile,
+    context: Context,
+) where
+    K: Resource<DynamicType = ()> + Clone + Debug + DeserializeOwned + Send + Sync + 'static,
+    Context: Send + Sync + 'static,
+    Reconcile: Fn(Arc<K>, Arc<Context>) -> Running,
+    Running: Future<Output = Result<()>> + Send + 'static,
+{
+    let watched: Api<K> = Api::all(client);
+    let reconcile = |object, context| {
+        let running = reconcile(object, context);
+        async { running.await.map(|()| Action::await_change()) }
+    };
+    let on_error = |_, error: &Error, _| {
+        eprintln!("{error}; again in {RETRY:?}");
+        Action::requeue(RETRY)
+    };
+    Controller::new(watched, watcher::Config::default())
+        .run(reconcile, on_error, Arc::new(context))
+        .for_each(|_| std::future::ready(()))
+        .await;
+}
+
+/// A ConfigMap of one entry, owned by `owner`.
+pub fn child<K>(owner: &K, name: &str, entry: (&str, &str)) -> ConfigMap
+where
+    K: Resource<DynamicType = ()>,
+{
+    let owner_references = owner.controller_owner_ref(&()).map(|owner| vec![owner]);
+    let metadata = ObjectMeta { name: Some(name.into()), owner_references, ..Default::default() };
+    let (key, value) = entry;
+    ConfigMap { metadata, data: Some([(key.into(), value.into())].into()), ..Default::default() }
+}
+
+/// The value under `key` of a ConfigMap's data.
+pub fn entry<'a>(config_map: &'a ConfigMap, key: &str) -> Option<&'a str> {
+    config_map.data.as_ref()?.get(key).map(String::as_str)
+}
+
+/// Creates `wanted` unless there is one of that name. Says whether it was created now.
+pub async fn create_if_missing(api: &Api<ConfigMap>, wanted: &ConfigMap) -> Result<bool> {
+    match api.create(&PostParams::default(), wanted).await {
+        Ok(_) => Ok(true),
+        Err(Error::Api(status)) if status.is_already_exists() => Ok(false),
+        Err(error) => Err(error),
+    }
+}
+
+/// Deletes the ConfigMap of that name if there is one.
+pub async fn delete_if_there(api: &Api<ConfigMap>, name: &str) -> Result<()> {
+    match api.delete(name, &DeleteParams::default()).await {
+        Ok(_) => Ok(()),
+        Err(Error::Api(status)) if status.is_not_found() => Ok(()),
+        Err(error) => Err(error),
+    }
+}
