@@ -1,1 +1,5 @@
 //! The embedded API server: forkable store, verbs, schemas, encodings.
+
+pub mod facts;
+pub mod openapi;
+pub mod schema;

@@ -1,0 +1,396 @@
+//! Defaults of the built-in types. Upstream sets them in Go code that no document describes
+//! (`pkg/apis/*/v1/defaults.go`), so they are written down here, by definition, for the common types.
+//!
+//! What admission or a strategy sets (cluster IPs, priorities, selectors of Jobs, tolerations) is no
+//! default and not here.
+
+use serde_json::{Map, Value, json};
+
+use super::{Node, Schema};
+
+type Fields = Map<String, Value>;
+
+/// Fills in the defaults of a built-in object.
+pub(super) fn fill(schema: &Schema, object: &mut Value) {
+    walk(schema, schema.root(), object);
+}
+
+/// Parents before children, so that a field that is filled in gets its own defaults too.
+fn walk(schema: &Schema, node: &Node, value: &mut Value) {
+    match value {
+        Value::Object(fields) => {
+            let name = node.name.as_deref().and_then(|name| name.strip_prefix("io.k8s."));
+            if let Some(name) = name {
+                of_type(name, fields);
+                declared(schema, node, fields);
+            }
+            for (name, value) in fields.iter_mut() {
+                if let Some(field) = schema.field(node, name) {
+                    walk(schema, field, value);
+                }
+            }
+        }
+        Value::Array(items) => {
+            if let Some(node) = schema.items(node) {
+                items.iter_mut().for_each(|item| walk(schema, node, item));
+            }
+        }
+        _ => {}
+    }
+}
+
+/// Defaults that the OpenAPI document declares (`protocol: TCP`).
+fn declared(schema: &Schema, node: &Node, fields: &mut Fields) {
+    for (name, &id) in &node.properties {
+        if let Some(default) = &schema.node(id).default {
+            set(fields, name, default.clone());
+        }
+    }
+}
+
+/// Sets a field that is missing, null, or an empty string where the default is a text.
+fn set(fields: &mut Fields, name: &str, default: impl Into<Value>) {
+    let default = default.into();
+    let missing = fields
+        .get(name)
+        .is_none_or(|value| value.is_null() || (default.is_string() && value.as_str() == Some("")));
+    if missing {
+        fields.insert(name.to_owned(), default);
+    }
+}
+
+fn set_all(fields: &mut Fields, defaults: Value) {
+    if let Value::Object(defaults) = defaults {
+        for (name, default) in defaults {
+            set(fields, &name, default);
+        }
+    }
+}
+
+fn text<'a>(fields: &'a Fields, name: &str) -> &'a str {
+    fields.get(name).and_then(Value::as_str).unwrap_or("")
+}
+
+/// An object field, made if it is missing.
+fn inner<'a>(fields: &'a mut Fields, name: &str) -> &'a mut Fields {
+    set(fields, name, json!({}));
+    let value = fields.get_mut(name).expect("just set");
+    if !value.is_object() {
+        *value = json!({});
+    }
+    value.as_object_mut().expect("an object")
+}
+
+fn of_type(name: &str, fields: &mut Fields) {
+    if let Some(name) = name.strip_prefix("api.core.v1.") {
+        core(name, fields);
+    } else if let Some(name) = name.strip_prefix("api.apps.v1.") {
+        apps(name, fields);
+    } else if let Some(name) = name.strip_prefix("api.batch.v1.") {
+        batch(name, fields);
+    } else {
+        others(name, fields);
+    }
+}
+
+fn core(name: &str, fields: &mut Fields) {
+    match name {
+        "PodSpec" => {
+            set_all(
+                fields,
+                json!({"restartPolicy": "Always", "dnsPolicy": "ClusterFirst",
+                    "schedulerName": "default-scheduler", "terminationGracePeriodSeconds": 30,
+                    "securityContext": {}}),
+            );
+            if let Some(account) = fields.get("serviceAccountName").cloned() {
+                // The deprecated twin is always shown by conversion.
+                set(fields, "serviceAccount", account);
+            } else if let Some(account) = fields.get("serviceAccount").cloned() {
+                set(fields, "serviceAccountName", account);
+            }
+        }
+        "Pod" => pod(fields),
+        "Container" | "EphemeralContainer" => container(fields),
+        "Probe" => set_all(
+            fields,
+            json!({"timeoutSeconds": 1, "periodSeconds": 10, "successThreshold": 1,
+                "failureThreshold": 3}),
+        ),
+        "HTTPGetAction" => set_all(fields, json!({"path": "/", "scheme": "HTTP"})),
+        "ObjectFieldSelector" => set(fields, "apiVersion", "v1"),
+        "ConfigMapVolumeSource"
+        | "SecretVolumeSource"
+        | "ProjectedVolumeSource"
+        | "DownwardAPIVolumeSource" => set(fields, "defaultMode", 420),
+        "ServiceAccountTokenProjection" => set(fields, "expirationSeconds", 3600),
+        "HostPathVolumeSource" => set(fields, "type", ""),
+        "Volume" if fields.len() == 1 => set(fields, "emptyDir", json!({})),
+        "ServiceSpec" => service(fields),
+        "ServicePort" => {
+            set(fields, "protocol", "TCP");
+            let port = fields.get("port").cloned().unwrap_or_else(|| json!(0));
+            if matches!(fields.get("targetPort"), Some(value) if value == "" || value == 0) {
+                fields.remove("targetPort");
+            }
+            set(fields, "targetPort", port);
+        }
+        "ContainerPort" | "EndpointPort" => set(fields, "protocol", "TCP"),
+        "Secret" => set(fields, "type", "Opaque"),
+        "Namespace" => {
+            let metadata = inner(fields, "metadata");
+            let name = text(metadata, "name").to_owned();
+            if !name.is_empty() {
+                let labels = inner(metadata, "labels");
+                labels.insert("kubernetes.io/metadata.name".to_owned(), Value::from(name));
+            }
+        }
+        "NamespaceStatus" => set(fields, "phase", "Active"),
+        "PersistentVolumeClaimSpec" => set(fields, "volumeMode", "Filesystem"),
+        "PersistentVolumeSpec" => set_all(
+            fields,
+            json!({"persistentVolumeReclaimPolicy": "Retain", "volumeMode": "Filesystem"}),
+        ),
+        "PersistentVolumeClaimStatus" | "PersistentVolumeStatus" => set(fields, "phase", "Pending"),
+        "ReplicationControllerSpec" => set(fields, "replicas", 1),
+        _ => {}
+    }
+}
+
+/// Limits stand in for requests that are not set.
+fn pod(fields: &mut Fields) {
+    let Some(spec) = fields.get_mut("spec").and_then(Value::as_object_mut) else { return };
+    set(spec, "enableServiceLinks", true);
+    for list in ["containers", "initContainers"] {
+        let containers = spec.get_mut(list).and_then(Value::as_array_mut).into_iter().flatten();
+        for resources in containers.filter_map(|container| container.get_mut("resources")) {
+            let Some(resources) = resources.as_object_mut() else { continue };
+            let Some(Value::Object(limits)) = resources.get("limits").cloned() else { continue };
+            let requests = inner(resources, "requests");
+            for (name, limit) in limits {
+                set(requests, &name, limit);
+            }
+        }
+    }
+}
+
+fn container(fields: &mut Fields) {
+    let image = text(fields, "image");
+    let last = image.rsplit('/').next().unwrap_or(image);
+    let untagged = !last.contains(':') && !image.contains('@');
+    let latest = (untagged || last.ends_with(":latest")) && !image.contains('@');
+    set_all(
+        fields,
+        json!({"terminationMessagePath": "/dev/termination-log",
+            "terminationMessagePolicy": "File",
+            "imagePullPolicy": if latest { "Always" } else { "IfNotPresent" }}),
+    );
+}
+
+fn service(fields: &mut Fields) {
+    set_all(fields, json!({"sessionAffinity": "None", "type": "ClusterIP"}));
+    if text(fields, "sessionAffinity") == "ClientIP" {
+        let config = inner(inner(fields, "sessionAffinityConfig"), "clientIP");
+        set(config, "timeoutSeconds", 10800);
+    }
+    let kind = text(fields, "type").to_owned();
+    if matches!(kind.as_str(), "NodePort" | "LoadBalancer") {
+        set(fields, "externalTrafficPolicy", "Cluster");
+    }
+    if kind != "ExternalName" {
+        set(fields, "internalTrafficPolicy", "Cluster");
+    }
+    if kind == "LoadBalancer" {
+        set(fields, "allocateLoadBalancerNodePorts", true);
+    }
+}
+
+fn apps(name: &str, fields: &mut Fields) {
+    match name {
+        "DeploymentSpec" => {
+            set_all(
+                fields,
+                json!({"replicas": 1, "revisionHistoryLimit": 10, "progressDeadlineSeconds": 600}),
+            );
+            let strategy = inner(fields, "strategy");
+            set(strategy, "type", "RollingUpdate");
+            if text(strategy, "type") == "RollingUpdate" {
+                let rolling = inner(strategy, "rollingUpdate");
+                set_all(rolling, json!({"maxUnavailable": "25%", "maxSurge": "25%"}));
+            }
+        }
+        "ReplicaSetSpec" => set(fields, "replicas", 1),
+        "StatefulSetSpec" => {
+            set_all(
+                fields,
+                json!({"replicas": 1, "revisionHistoryLimit": 10,
+                    "podManagementPolicy": "OrderedReady"}),
+            );
+            let strategy = inner(fields, "updateStrategy");
+            set(strategy, "type", "RollingUpdate");
+            if text(strategy, "type") == "RollingUpdate" {
+                set(inner(strategy, "rollingUpdate"), "partition", 0);
+            }
+            let retention = inner(fields, "persistentVolumeClaimRetentionPolicy");
+            set_all(retention, json!({"whenDeleted": "Retain", "whenScaled": "Retain"}));
+        }
+        "DaemonSetSpec" => {
+            set(fields, "revisionHistoryLimit", 10);
+            let strategy = inner(fields, "updateStrategy");
+            set(strategy, "type", "RollingUpdate");
+            if text(strategy, "type") == "RollingUpdate" {
+                let rolling = inner(strategy, "rollingUpdate");
+                set_all(rolling, json!({"maxUnavailable": 1, "maxSurge": 0}));
+            }
+        }
+        _ => {}
+    }
+}
+
+fn batch(name: &str, fields: &mut Fields) {
+    match name {
+        "JobSpec" => {
+            // Without completions and parallelism both are one; with parallelism alone completions
+            // stays unset (a work queue).
+            if fields.get("completions").is_none_or(Value::is_null)
+                && fields.get("parallelism").is_none_or(Value::is_null)
+            {
+                set(fields, "completions", 1);
+            }
+            set_all(
+                fields,
+                json!({"parallelism": 1, "backoffLimit": 6, "completionMode": "NonIndexed",
+                    "suspend": false, "manualSelector": false}),
+            );
+            let replacement = if fields.contains_key("podFailurePolicy") {
+                "Failed"
+            } else {
+                "TerminatingOrFailed"
+            };
+            set(fields, "podReplacementPolicy", replacement);
+        }
+        "CronJobSpec" => set_all(
+            fields,
+            json!({"concurrencyPolicy": "Allow", "suspend": false, "successfulJobsHistoryLimit": 3,
+                "failedJobsHistoryLimit": 1}),
+        ),
+        _ => {}
+    }
+}
+
+fn others(name: &str, fields: &mut Fields) {
+    const RBAC: &str = "rbac.authorization.k8s.io";
+    match name {
+        "api.autoscaling.v1.HorizontalPodAutoscalerSpec"
+        | "api.autoscaling.v2.HorizontalPodAutoscalerSpec" => set(fields, "minReplicas", 1),
+        "api.autoscaling.v1.ScaleSpec" => {}
+        "api.rbac.v1.RoleRef" => set(fields, "apiGroup", RBAC),
+        "api.rbac.v1.Subject" => match text(fields, "kind") {
+            "User" | "Group" => set(fields, "apiGroup", RBAC),
+            _ => {}
+        },
+        "api.discovery.v1.EndpointPort" => {
+            set_all(fields, json!({"name": "", "protocol": "TCP"}));
+        }
+        "api.storage.v1.StorageClass" => {
+            set_all(fields, json!({"reclaimPolicy": "Delete", "volumeBindingMode": "Immediate"}))
+        }
+        "api.networking.v1.NetworkPolicySpec" => {
+            let egress = fields.get("egress").and_then(Value::as_array);
+            let types = if egress.is_some_and(|rules| !rules.is_empty()) {
+                json!(["Ingress", "Egress"])
+            } else {
+                json!(["Ingress"])
+            };
+            set(fields, "policyTypes", types);
+        }
+        "api.networking.v1.NetworkPolicyPort" => set(fields, "protocol", "TCP"),
+        "api.admissionregistration.v1.MutatingWebhook"
+        | "api.admissionregistration.v1.ValidatingWebhook" => {
+            set_all(
+                fields,
+                json!({"failurePolicy": "Fail", "matchPolicy": "Equivalent", "timeoutSeconds": 10,
+                    "namespaceSelector": {}, "objectSelector": {}}),
+            );
+            if name.ends_with("MutatingWebhook") {
+                set(fields, "reinvocationPolicy", "Never");
+            }
+        }
+        "api.admissionregistration.v1.RuleWithOperations" => set(fields, "scope", "*"),
+        "api.admissionregistration.v1.ServiceReference"
+        | "apiextensions-apiserver.pkg.apis.apiextensions.v1.ServiceReference" => {
+            set(fields, "port", 443);
+        }
+        "apiextensions-apiserver.pkg.apis.apiextensions.v1.CustomResourceDefinitionSpec" => {
+            set(inner(fields, "conversion"), "strategy", "None");
+        }
+        "apiextensions-apiserver.pkg.apis.apiextensions.v1.CustomResourceDefinitionNames" => {
+            let kind = text(fields, "kind").to_owned();
+            set(fields, "singular", kind.to_lowercase());
+            set(fields, "listKind", format!("{kind}List"));
+        }
+        _ => {}
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn check(gvk: (&str, &str, &str), mut object: Value, expect: &[(&str, Value)]) {
+        let schema = Schema::builtin(gvk.0, gvk.1, gvk.2).expect(gvk.2);
+        schema.default(&mut object);
+        for (path, value) in expect {
+            assert_eq!(object.pointer(path), Some(value), "{path} of {object}");
+        }
+        let once = object.clone();
+        schema.default(&mut object);
+        assert_eq!(object, once, "defaulting twice changes nothing");
+    }
+
+    #[test]
+    fn common_types_get_the_defaults_of_upstream() {
+        check(
+            ("apps", "v1", "Deployment"),
+            json!({"metadata": {"name": "d"}, "spec": {"template": {"spec": {"containers": [
+                {"name": "a", "image": "reg:5000/a", "ports": [{"containerPort": 80}]},
+                {"name": "b", "image": "b:1.2", "livenessProbe": {"httpGet": {"port": 1}}}]}}}}),
+            &[
+                ("/spec/replicas", json!(1)),
+                ("/spec/strategy/rollingUpdate/maxSurge", json!("25%")),
+                ("/spec/template/spec/restartPolicy", json!("Always")),
+                ("/spec/template/spec/containers/0/imagePullPolicy", json!("Always")),
+                ("/spec/template/spec/containers/0/ports/0/protocol", json!("TCP")),
+                ("/spec/template/spec/containers/1/imagePullPolicy", json!("IfNotPresent")),
+                ("/spec/template/spec/containers/1/livenessProbe/periodSeconds", json!(10)),
+                ("/spec/template/spec/containers/1/livenessProbe/httpGet/scheme", json!("HTTP")),
+            ],
+        );
+        check(
+            ("", "v1", "Service"),
+            json!({"spec": {"ports": [{"port": 80}]}}),
+            &[
+                ("/spec/ports/0/targetPort", json!(80)),
+                ("/spec/type", json!("ClusterIP")),
+                ("/spec/internalTrafficPolicy", json!("Cluster")),
+            ],
+        );
+        check(("batch", "v1", "Job"), json!({"spec": {}}), &[("/spec/completions", json!(1))]);
+        check(
+            ("", "v1", "Namespace"),
+            json!({"metadata": {"name": "n"}, "status": {}}),
+            &[
+                ("/metadata/labels/kubernetes.io~1metadata.name", json!("n")),
+                ("/status/phase", json!("Active")),
+            ],
+        );
+        check(
+            ("apiextensions.k8s.io", "v1", "CustomResourceDefinition"),
+            json!({"spec": {"names": {"kind": "Foo", "plural": "foos"}}}),
+            &[
+                ("/spec/names/singular", json!("foo")),
+                ("/spec/names/listKind", json!("FooList")),
+                ("/spec/conversion/strategy", json!("None")),
+            ],
+        );
+    }
+}

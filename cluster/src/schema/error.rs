@@ -1,0 +1,179 @@
+//! A wrong field, with upstream's wording (`k8s.io/apimachinery/pkg/util/validation/field`).
+
+use std::fmt;
+
+use serde_json::{Value, json};
+
+/// What is wrong with a field.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum FieldErrorKind {
+    /// The value has a wrong form, type or range.
+    Invalid,
+    /// The value is missing.
+    Required,
+    /// The value is not one of a closed set.
+    NotSupported,
+    /// Twice in a set or map list.
+    Duplicate,
+    /// Longer than allowed.
+    TooLong,
+    /// More items than allowed.
+    TooMany,
+    /// Not of the wanted type.
+    TypeInvalid,
+    /// May not be set.
+    Forbidden,
+    /// Refers to something that doesn't exist.
+    NotFound,
+}
+
+/// One wrong field.
+#[derive(Debug, Clone, PartialEq)]
+pub struct FieldError {
+    /// Path as upstream prints it: `spec.containers[0].name`, `metadata.labels[a/b]`.
+    pub field: String,
+    /// What is wrong.
+    pub kind: FieldErrorKind,
+    /// The bad value as printed by upstream, where the message shows it.
+    pub value: Option<String>,
+    /// What would be right; may be empty.
+    pub detail: String,
+}
+
+impl FieldErrorKind {
+    /// The text in the message.
+    pub fn text(self) -> &'static str {
+        match self {
+            FieldErrorKind::Invalid | FieldErrorKind::TypeInvalid => "Invalid value",
+            FieldErrorKind::Required => "Required value",
+            FieldErrorKind::NotSupported => "Unsupported value",
+            FieldErrorKind::Duplicate => "Duplicate value",
+            FieldErrorKind::TooLong => "Too long",
+            FieldErrorKind::TooMany => "Too many",
+            FieldErrorKind::Forbidden => "Forbidden",
+            FieldErrorKind::NotFound => "Not found",
+        }
+    }
+
+    /// The `reason` of the cause in a Status.
+    pub fn reason(self) -> &'static str {
+        match self {
+            FieldErrorKind::Invalid => "FieldValueInvalid",
+            FieldErrorKind::TypeInvalid => "FieldValueTypeInvalid",
+            FieldErrorKind::Required => "FieldValueRequired",
+            FieldErrorKind::NotSupported => "FieldValueNotSupported",
+            FieldErrorKind::Duplicate => "FieldValueDuplicate",
+            FieldErrorKind::TooLong => "FieldValueTooLong",
+            FieldErrorKind::TooMany => "FieldValueTooMany",
+            FieldErrorKind::Forbidden => "FieldValueForbidden",
+            FieldErrorKind::NotFound => "FieldValueNotFound",
+        }
+    }
+}
+
+impl FieldError {
+    /// An error that shows the bad value.
+    pub fn with_value(
+        field: &str,
+        kind: FieldErrorKind,
+        value: &Value,
+        detail: impl Into<String>,
+    ) -> FieldError {
+        FieldError {
+            field: field.to_owned(),
+            kind,
+            value: Some(show(value)),
+            detail: detail.into(),
+        }
+    }
+
+    /// An error without a value.
+    pub fn bare(field: &str, kind: FieldErrorKind, detail: impl Into<String>) -> FieldError {
+        FieldError { field: field.to_owned(), kind, value: None, detail: detail.into() }
+    }
+
+    /// A missing value.
+    pub fn required(field: &str) -> FieldError {
+        FieldError::bare(field, FieldErrorKind::Required, "")
+    }
+
+    /// The message without the path.
+    pub fn body(&self) -> String {
+        let mut text = self.kind.text().to_owned();
+        for part in self.value.iter().chain(Some(&self.detail).filter(|detail| !detail.is_empty()))
+        {
+            text.push_str(": ");
+            text.push_str(part);
+        }
+        text
+    }
+
+    /// The entry in a Status' `details.causes`.
+    pub fn cause(&self) -> Value {
+        json!({"reason": self.kind.reason(), "message": self.body(), "field": self.field})
+    }
+}
+
+impl fmt::Display for FieldError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}: {}", self.field, self.body())
+    }
+}
+
+/// A bad value as upstream prints it: strings quoted, numbers and booleans bare, the rest as JSON.
+fn show(value: &Value) -> String {
+    match value {
+        Value::String(text) => format!("{text:?}"),
+        Value::Array(_) | Value::Object(_) => value.to_string(),
+        other => other.to_string(),
+    }
+}
+
+/// A path into an object, printed as upstream prints field paths.
+#[derive(Debug, Clone, Copy)]
+pub enum Path<'a> {
+    /// The object itself.
+    Root,
+    /// A field of a struct: `.name`.
+    Field(&'a Path<'a>, &'a str),
+    /// An entry of a map: `[key]`.
+    Key(&'a Path<'a>, &'a str),
+    /// An item of a list: `[0]`.
+    Index(&'a Path<'a>, usize),
+}
+
+impl fmt::Display for Path<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Path::Root => Ok(()),
+            Path::Field(Path::Root, name) => f.write_str(name),
+            Path::Field(parent, name) => write!(f, "{parent}.{name}"),
+            Path::Key(parent, key) => write!(f, "{parent}[{key}]"),
+            Path::Index(parent, index) => write!(f, "{parent}[{index}]"),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn messages_read_like_upstream() {
+        let check = |error: FieldError, expect: &str| assert_eq!(error.to_string(), expect);
+        check(FieldError::required("spec.x"), "spec.x: Required value");
+        check(
+            FieldError::with_value(
+                "spec.replicas",
+                FieldErrorKind::TypeInvalid,
+                &Value::from("string"),
+                "spec.replicas in body must be of type integer: \"string\"",
+            ),
+            "spec.replicas: Invalid value: \"string\": spec.replicas in body must be of type \
+             integer: \"string\"",
+        );
+        let spec = Path::Field(&Path::Root, "spec");
+        let item = Path::Index(&Path::Field(&spec, "list"), 3).to_string();
+        assert_eq!(item, "spec.list[3]");
+    }
+}

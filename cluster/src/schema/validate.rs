@@ -1,0 +1,576 @@
+//! Validation against a schema, with the wording of upstream's OpenAPI validator.
+
+use std::collections::BTreeMap;
+
+use serde_json::{Map, Value};
+
+use super::{Additional, FieldError, FieldErrorKind, ListType, Node, Path, Schema, Type, formats};
+
+/// See [`Schema::validate`].
+pub(super) fn validate(schema: &Schema, object: &Value) -> Vec<FieldError> {
+    let mut check = Check { schema, errors: Vec::new() };
+    if schema.is_builtin() {
+        check.builtin(schema.root(), object, &Path::Root);
+    } else {
+        check.walk(schema.root(), object, &Path::Root);
+    }
+    check.errors.sort_by(|left, right| left.field.cmp(&right.field));
+    check.errors
+}
+
+struct Check<'a> {
+    schema: &'a Schema,
+    errors: Vec<FieldError>,
+}
+
+impl Check<'_> {
+    fn invalid(&mut self, at: &Path<'_>, value: &Value, detail: String) {
+        let field = at.to_string();
+        self.errors.push(FieldError::with_value(&field, FieldErrorKind::Invalid, value, detail));
+    }
+
+    /// Everything about a value of a custom resource.
+    fn walk(&mut self, node: &Node, value: &Value, at: &Path<'_>) {
+        if value.is_null() && node.nullable {
+            return;
+        }
+        if !type_fits(node, value) {
+            self.wrong_type(wanted(node), value, at);
+            return;
+        }
+        match value {
+            Value::Object(fields) => self.object(node, fields, at),
+            Value::Array(items) => self.list(node, items, at),
+            Value::String(text) => self.text(node, text, at),
+            Value::Number(_) => self.number(node, value, at),
+            _ => {}
+        }
+        self.limits(node, value, at);
+    }
+
+    fn wrong_type(&mut self, wanted: &str, value: &Value, at: &Path<'_>) {
+        let field = at.to_string();
+        let given = type_name(value);
+        self.errors.push(FieldError::with_value(
+            &field,
+            FieldErrorKind::TypeInvalid,
+            &Value::from(given),
+            format!("{field} in body must be of type {wanted}: \"{given}\""),
+        ));
+    }
+
+    fn object(&mut self, node: &Node, fields: &Map<String, Value>, at: &Path<'_>) {
+        for name in node.required.iter().filter(|name| !fields.contains_key(*name)) {
+            self.errors.push(FieldError::required(&Path::Field(at, name).to_string()));
+        }
+        for (name, value) in fields {
+            if let Some(field) = self.schema.field(node, name) {
+                self.walk(field, value, &Path::Field(at, name));
+            }
+        }
+    }
+
+    fn list(&mut self, node: &Node, items: &[Value], at: &Path<'_>) {
+        if let Some(node) = self.schema.items(node) {
+            for (index, item) in items.iter().enumerate() {
+                self.walk(node, item, &Path::Index(at, index));
+            }
+        }
+        self.list_type(node, items, at);
+    }
+
+    /// Items of a set are distinct; items of a map list have distinct keys.
+    fn list_type(&mut self, node: &Node, items: &[Value], at: &Path<'_>) {
+        if node.list_type == ListType::Atomic {
+            return;
+        }
+        let mut seen: BTreeMap<String, usize> = BTreeMap::new();
+        for (index, item) in items.iter().enumerate() {
+            let identity = match node.list_type {
+                ListType::Map => keys_of(self.schema, node, item),
+                _ => item.clone(),
+            };
+            if seen.insert(identity.to_string(), index).is_some() {
+                let field = Path::Index(at, index).to_string();
+                let kind = FieldErrorKind::Duplicate;
+                self.errors.push(FieldError::with_value(&field, kind, &identity, ""));
+            }
+        }
+    }
+
+    fn text(&mut self, node: &Node, text: &str, at: &Path<'_>) {
+        if let Some(format) = &node.format
+            && !node.int_or_string
+            && !formats::holds(format, text)
+        {
+            let value = Value::from(text);
+            self.invalid(at, &value, format!("{at} in body must be of type {format}: {text:?}"));
+        }
+        let Some(limits) = &node.limits else { return };
+        let length = text.chars().count() as u64;
+        if let Some(limit) = limits.min_length.filter(|limit| length < *limit) {
+            let detail = format!("{at} in body should be at least {limit} chars long");
+            self.invalid(at, &Value::from(text), detail);
+        }
+        if let Some(limit) = limits.max_length.filter(|limit| length > *limit) {
+            let detail = format!("may not be more than {limit} bytes");
+            let field = at.to_string();
+            self.errors.push(FieldError::bare(&field, FieldErrorKind::TooLong, detail));
+        }
+        if let Some(pattern) = limits.pattern.as_ref().filter(|pattern| !pattern.is_match(text)) {
+            let detail = format!("{at} in body should match '{pattern}'");
+            self.invalid(at, &Value::from(text), detail);
+        }
+    }
+
+    fn number(&mut self, node: &Node, value: &Value, at: &Path<'_>) {
+        if let Some(format) = &node.format
+            && !integer_fits(format, value)
+        {
+            let detail =
+                format!("Checked value must be of type integer with format {format} in {at}");
+            self.invalid(at, value, detail);
+        }
+        let (Some(limits), Some(number)) = (&node.limits, value.as_f64()) else { return };
+        if let Some((limit, exclusive)) = limits.minimum {
+            let broken = number < limit || (exclusive && number == limit);
+            if broken {
+                let than = if exclusive { "greater than" } else { "greater than or equal to" };
+                self.invalid(at, value, format!("{at} in body should be {than} {}", plain(limit)));
+            }
+        }
+        if let Some((limit, exclusive)) = limits.maximum {
+            let broken = number > limit || (exclusive && number == limit);
+            if broken {
+                let than = if exclusive { "less than" } else { "less than or equal to" };
+                self.invalid(at, value, format!("{at} in body should be {than} {}", plain(limit)));
+            }
+        }
+        if let Some(factor) = limits.multiple_of.filter(|factor| (number / factor).fract() != 0.0) {
+            let detail = format!("{at} in body should be a multiple of {}", plain(factor));
+            self.invalid(at, value, detail);
+        }
+    }
+
+    /// What may be said about values of any type, and sizes.
+    fn limits(&mut self, node: &Node, value: &Value, at: &Path<'_>) {
+        let Some(limits) = &node.limits else { return };
+        if !limits.allowed.is_empty() && !limits.allowed.iter().any(|one| same(one, value)) {
+            self.not_supported(&limits.allowed, value, at);
+        }
+        match value {
+            Value::Array(items) => {
+                let count = items.len() as u64;
+                self.size(count, limits.min_items, limits.max_items, "items", at);
+                let repeated = |index: usize| items[..index].contains(&items[index]);
+                if limits.unique_items && (0..items.len()).any(repeated) {
+                    self.invalid(at, value, format!("{at} in body shouldn't contain duplicates"));
+                }
+            }
+            Value::Object(fields) => {
+                let count = fields.len() as u64;
+                self.size(count, limits.min_properties, limits.max_properties, "properties", at);
+            }
+            _ => {}
+        }
+        self.combinations(node, value, at);
+    }
+
+    fn size(&mut self, count: u64, min: Option<u64>, max: Option<u64>, what: &str, at: &Path<'_>) {
+        if let Some(limit) = min.filter(|limit| count < *limit) {
+            let detail = format!("{at} in body should have at least {limit} {what}");
+            self.invalid(at, &Value::from(count), detail);
+        }
+        if let Some(limit) = max.filter(|limit| count > *limit) {
+            let field = at.to_string();
+            let detail = format!("must have at most {limit} items");
+            let kind = FieldErrorKind::TooMany;
+            self.errors.push(FieldError::with_value(&field, kind, &Value::from(count), detail));
+        }
+    }
+
+    fn not_supported(&mut self, allowed: &[Value], value: &Value, at: &Path<'_>) {
+        let mut names: Vec<String> = allowed
+            .iter()
+            .map(|one| one.as_str().map_or_else(|| one.to_string(), str::to_owned))
+            .map(|name| format!("{name:?}"))
+            .collect();
+        names.sort();
+        let detail = format!("supported values: {}", names.join(", "));
+        let field = at.to_string();
+        let kind = FieldErrorKind::NotSupported;
+        self.errors.push(FieldError::with_value(&field, kind, value, detail));
+    }
+
+    /// `allOf`, `anyOf`, `oneOf`, `not`.
+    fn combinations(&mut self, node: &Node, value: &Value, at: &Path<'_>) {
+        let Some(limits) = &node.limits else { return };
+        for &id in &limits.all_of {
+            self.walk(self.schema.node(id), value, at);
+        }
+        let holds = |id: &usize| {
+            let mut check = Check { schema: self.schema, errors: Vec::new() };
+            check.walk(self.schema.node(*id), value, at);
+            check.errors.is_empty()
+        };
+        let one_of = limits.one_of.iter().filter(|id| holds(id)).count();
+        let any_of = limits.any_of.iter().any(holds);
+        let not = limits.not.as_ref().is_some_and(holds);
+        let nothing = Value::from("");
+        if !limits.any_of.is_empty() && !any_of {
+            let detail = format!("\"{at}\" must validate at least one schema (anyOf)");
+            self.invalid(at, &nothing, detail);
+        }
+        if !limits.one_of.is_empty() && one_of != 1 {
+            let found = if one_of == 0 { "none valid" } else { "more than one valid" };
+            let detail =
+                format!("\"{at}\" must validate one and only one schema (oneOf). Found {found}");
+            self.invalid(at, &nothing, detail);
+        }
+        if not {
+            let detail = format!("\"{at}\" must not validate the schema (not)");
+            self.invalid(at, &nothing, detail);
+        }
+    }
+
+    /// What the documents say safely about built-in types. `required` there means "no pointer and no
+    /// omitempty": only lists, pointers and the names of list items are required in truth.
+    fn builtin(&mut self, node: &Node, value: &Value, at: &Path<'_>) {
+        match value {
+            Value::Object(fields) => {
+                for name in &node.required {
+                    let missing = fields.get(name).is_none_or(is_empty);
+                    if missing && is_truly_required(node, name) {
+                        let field = Path::Field(at, name).to_string();
+                        self.errors.push(FieldError::required(&field));
+                    }
+                }
+                for (name, value) in fields.iter().filter(|(name, _)| !skips(at, name)) {
+                    if let Some(field) = self.schema.field(node, name) {
+                        self.builtin(field, value, &Path::Field(at, name));
+                    }
+                }
+            }
+            Value::Array(items) => {
+                let Some(item_node) = self.schema.items(node) else { return };
+                for (index, item) in items.iter().enumerate() {
+                    let below = Path::Index(at, index);
+                    for key in node.map_keys.iter().filter(|key| *key == "name") {
+                        if item.get(key).is_none_or(is_empty) {
+                            let field = Path::Field(&below, key).to_string();
+                            self.errors.push(FieldError::required(&field));
+                        }
+                    }
+                    self.builtin(item_node, item, &below);
+                }
+                self.list_type(node, items, at);
+            }
+            Value::String(text) => {
+                let allowed = node.limits.as_deref().map_or(&[][..], |limits| &limits.allowed);
+                if !text.is_empty() && !allowed.is_empty() && !allowed.contains(value) {
+                    self.not_supported(allowed, value, at);
+                }
+            }
+            _ => {}
+        }
+    }
+}
+
+/// Status and metadata of built-in types are not judged here.
+fn skips(at: &Path<'_>, name: &str) -> bool {
+    matches!(at, Path::Root) && matches!(name, "status" | "metadata")
+}
+
+fn is_empty(value: &Value) -> bool {
+    match value {
+        Value::Null => true,
+        Value::String(text) => text.is_empty(),
+        Value::Array(items) => items.is_empty(),
+        _ => false,
+    }
+}
+
+/// Required fields of built-in types whose absence upstream's validation refuses.
+fn is_truly_required(node: &Node, name: &str) -> bool {
+    let Some(definition) = &node.name else { return false };
+    let definition = definition.strip_prefix("io.k8s.api.").unwrap_or(definition);
+    matches!(
+        (definition, name),
+        ("core.v1.PodSpec", "containers")
+            | (
+                "apps.v1.DeploymentSpec"
+                    | "apps.v1.StatefulSetSpec"
+                    | "apps.v1.DaemonSetSpec"
+                    | "apps.v1.ReplicaSetSpec",
+                "selector"
+            )
+            | ("batch.v1.CronJobSpec", "schedule")
+            | ("storage.v1.StorageClass", "provisioner")
+            | ("rbac.v1.RoleRef", "name")
+    )
+}
+
+/// The keys of an item of a map list, with defaults filled in.
+pub(crate) fn keys_of(schema: &Schema, node: &Node, item: &Value) -> Value {
+    let item_node = schema.items(node);
+    let key = |name: &String| {
+        let default = || schema.field(item_node?, name)?.default.clone();
+        let value = item.get(name).cloned().or_else(default)?;
+        Some((name.clone(), value))
+    };
+    Value::Object(node.map_keys.iter().filter_map(key).collect())
+}
+
+/// Enumerated numbers are equal by value: `1` and `1.0`.
+fn same(left: &Value, right: &Value) -> bool {
+    left == right || (left.is_number() && left.as_f64() == right.as_f64())
+}
+
+fn plain(number: f64) -> String {
+    Value::from(number).to_string().trim_end_matches(".0").to_owned()
+}
+
+fn integer_fits(format: &str, value: &Value) -> bool {
+    match format {
+        "int32" => value.as_i64().is_some_and(|number| i32::try_from(number).is_ok()),
+        "int64" => value.as_i64().is_some() || is_whole(value),
+        _ => true,
+    }
+}
+
+fn is_whole(value: &Value) -> bool {
+    value.is_i64() || value.is_u64() || value.as_f64().is_some_and(|number| number.fract() == 0.0)
+}
+
+fn type_fits(node: &Node, value: &Value) -> bool {
+    if node.int_or_string || node.quantity {
+        return value.is_string() || (value.is_number() && (node.quantity || is_whole(value)));
+    }
+    match node.kind {
+        Type::Object => value.is_object(),
+        Type::Array => value.is_array(),
+        Type::String => value.is_string(),
+        Type::Boolean => value.is_boolean(),
+        Type::Number => value.is_number(),
+        Type::Integer => is_whole(value),
+        Type::Any => true,
+    }
+}
+
+fn wanted(node: &Node) -> &'static str {
+    match node.kind {
+        _ if node.int_or_string => "integer,string",
+        _ if node.quantity => "string",
+        Type::Object => "object",
+        Type::Array => "array",
+        Type::String => "string",
+        Type::Boolean => "boolean",
+        Type::Number => "number",
+        Type::Integer => "integer",
+        Type::Any => "any",
+    }
+}
+
+fn type_name(value: &Value) -> &'static str {
+    match value {
+        Value::Null => "null",
+        Value::Bool(_) => "boolean",
+        Value::Number(_) if is_whole(value) => "integer",
+        Value::Number(_) => "number",
+        Value::String(_) => "string",
+        Value::Array(_) => "array",
+        Value::Object(_) => "object",
+    }
+}
+
+/// See [`Schema::decode_error`].
+pub(super) fn decode_error(schema: &Schema, object: &Value) -> Option<String> {
+    let gvk = schema.gvk()?;
+    let (given, owner, path, wanted) = misfit(schema, schema.root(), object, "", "")?;
+    let place = if owner.is_empty() {
+        "Go value".to_owned()
+    } else {
+        format!("Go struct field {owner}.{path}")
+    };
+    Some(format!(
+        "{kind} in version {version:?} cannot be handled as a {kind}: json: cannot unmarshal {given} \
+         into {place} of type {wanted}",
+        kind = gvk.kind,
+        version = gvk.version,
+    ))
+}
+
+type Misfit = (&'static str, String, String, String);
+
+/// The first value of a wrong type: what it is, the struct around it, its path, the Go type wanted.
+fn misfit(schema: &Schema, node: &Node, value: &Value, owner: &str, path: &str) -> Option<Misfit> {
+    if value.is_null() {
+        return None;
+    }
+    if !type_fits(node, value) {
+        let given = match value {
+            Value::Bool(_) => "bool",
+            Value::Number(_) => "number",
+            Value::String(_) => "string",
+            Value::Array(_) => "array",
+            _ => "object",
+        };
+        return Some((given, owner.to_owned(), path.to_owned(), go_type(schema, node)));
+    }
+    match value {
+        Value::Object(fields) => {
+            let own = short_name(node).unwrap_or(owner);
+            fields.iter().find_map(|(name, value)| {
+                let field = schema.field(node, name)?;
+                let is_map = matches!(node.additional, Additional::Values(_));
+                let below = match (path, is_map) {
+                    (_, true) => path.to_owned(),
+                    ("", _) => name.clone(),
+                    _ => format!("{path}.{name}"),
+                };
+                misfit(schema, field, value, own, &below)
+            })
+        }
+        Value::Array(items) => {
+            let node = schema.items(node)?;
+            items.iter().find_map(|item| misfit(schema, node, item, owner, path))
+        }
+        _ => None,
+    }
+}
+
+fn short_name(node: &Node) -> Option<&str> {
+    node.name.as_deref()?.rsplit('.').next()
+}
+
+fn go_type(schema: &Schema, node: &Node) -> String {
+    if let Some(name) = short_name(node) {
+        return format!("v1.{name}");
+    }
+    match node.kind {
+        Type::Integer => node.format.clone().unwrap_or_else(|| "int64".to_owned()),
+        Type::Number => "float64".to_owned(),
+        Type::Boolean => "bool".to_owned(),
+        Type::String => "string".to_owned(),
+        Type::Array => {
+            let item = schema.items(node).map(|item| go_type(schema, item));
+            format!("[]{}", item.unwrap_or_default())
+        }
+        Type::Object => match node.additional {
+            Additional::Values(id) => format!("map[string]{}", go_type(schema, schema.node(id))),
+            _ => "map[string]interface {}".to_owned(),
+        },
+        Type::Any => "interface {}".to_owned(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+    use crate::schema::Gvk;
+
+    fn check(property: Value, value: Value, expect: &[&str]) {
+        let gvk = Gvk { group: "example.com".into(), version: "v1".into(), kind: "Foo".into() };
+        let schema = json!({"type": "object", "properties": {
+            "spec": {"type": "object", "properties": {"x": property}}}});
+        let schema = Schema::custom(&gvk, Some(&schema)).unwrap();
+        let errors = schema.validate(&json!({"metadata": {"name": "a"}, "spec": {"x": value}}));
+        let texts: Vec<String> = errors.iter().map(FieldError::to_string).collect();
+        assert_eq!(texts, expect);
+    }
+
+    #[test]
+    fn custom_resources_are_judged_like_upstream() {
+        check(
+            json!({"type": "integer"}),
+            json!("string"),
+            &[
+                "spec.x: Invalid value: \"string\": spec.x in body must be of type integer: \"string\"",
+            ],
+        );
+        check(
+            json!({"type": "object", "required": ["a"], "properties": {"a": {"type": "string"}}}),
+            json!({}),
+            &["spec.x.a: Required value"],
+        );
+        check(
+            json!({"type": "string", "enum": ["b", "a"]}),
+            json!("c"),
+            &["spec.x: Unsupported value: \"c\": supported values: \"a\", \"b\""],
+        );
+        check(
+            json!({"type": "integer", "minimum": 1, "maximum": 3}),
+            json!(0),
+            &["spec.x: Invalid value: 0: spec.x in body should be greater than or equal to 1"],
+        );
+        check(
+            json!({"type": "string", "pattern": "^a+$", "maxLength": 2}),
+            json!("bbb"),
+            &[
+                "spec.x: Too long: may not be more than 2 bytes",
+                "spec.x: Invalid value: \"bbb\": spec.x in body should match '^a+$'",
+            ],
+        );
+        check(
+            json!({"type": "array", "maxItems": 1, "items": {"type": "string"},
+                "x-kubernetes-list-type": "set"}),
+            json!(["a", "a"]),
+            &[
+                "spec.x: Too many: 2: must have at most 1 items",
+                "spec.x[1]: Duplicate value: \"a\"",
+            ],
+        );
+        check(
+            json!({"type": "array", "x-kubernetes-list-type": "map",
+                "x-kubernetes-list-map-keys": ["k"], "items": {"type": "object", "properties": {
+                    "k": {"type": "string", "default": "d"}}}}),
+            json!([{}, {"k": "d"}]),
+            &["spec.x[1]: Duplicate value: {\"k\":\"d\"}"],
+        );
+        check(json!({"x-kubernetes-int-or-string": true}), json!("50%"), &[]);
+        check(json!({"type": "string", "nullable": true}), Value::Null, &[]);
+        check(
+            json!({"type": "integer", "anyOf": [{"minimum": 5}, {"maximum": 1}]}),
+            json!(3),
+            &["spec.x: Invalid value: \"\": \"spec.x\" must validate at least one schema (anyOf)"],
+        );
+        check(
+            json!({"type": "string", "format": "date-time"}),
+            json!("now"),
+            &["spec.x: Invalid value: \"now\": spec.x in body must be of type date-time: \"now\""],
+        );
+    }
+
+    #[test]
+    fn builtin_types_are_judged_only_where_it_is_safe() {
+        let deployment = Schema::builtin("apps", "v1", "Deployment").unwrap();
+        let errors = deployment.validate(&json!({"metadata": {"name": "a"},
+            "spec": {"template": {"spec": {"containers": [{"image": "x"}], "restartPolicy": "Maybe"}}}}));
+        let texts: Vec<String> = errors.iter().map(FieldError::to_string).collect();
+        assert_eq!(
+            texts,
+            [
+                "spec.selector: Required value",
+                "spec.template.spec.containers[0].name: Required value",
+                "spec.template.spec.restartPolicy: Unsupported value: \"Maybe\": supported values: \
+                 \"Always\", \"Never\", \"OnFailure\"",
+            ]
+        );
+    }
+
+    #[test]
+    fn decoding_refuses_wrong_types_in_go_words() {
+        let deployment = Schema::builtin("apps", "v1", "Deployment").unwrap();
+        let error = deployment.decode_error(&json!({"spec": {"replicas": "three"}}));
+        assert_eq!(
+            error.as_deref(),
+            Some(
+                "Deployment in version \"v1\" cannot be handled as a Deployment: json: cannot \
+                 unmarshal string into Go struct field DeploymentSpec.spec.replicas of type int32"
+            )
+        );
+        assert_eq!(deployment.decode_error(&json!({"spec": {"replicas": null}})), None);
+    }
+}
