@@ -1,0 +1,142 @@
+//! A made-up report with something in every field, hostile texts included: for the tests of the renderings.
+
+use super::{
+    model::{
+        Confirmed, Coverage, Entry, EntryKind, Explanation, Finding, Mask, ObjectChange,
+        ObjectDiff, Plans, References,
+    },
+    *,
+};
+
+/// Two findings, a mask, gaps and notes.
+pub fn violated() -> Report {
+    Report {
+        campaign: "bar-foo".to_owned(),
+        result: "2 findings: a crash leaves a second Foo, confirmed 5 of 5.".to_owned(),
+        exit: 100,
+        seconds: 3.25,
+        references: References {
+            runs: 3,
+            agree: 3,
+            masks: vec![Mask {
+                path: "bars.example.com/default/bar: status.seen".to_owned(),
+                values: vec!["4".to_owned(), "7".to_owned(), "5".to_owned()],
+            }],
+        },
+        plans: Plans {
+            enumerated: 31,
+            pruned: [("equal world".to_owned(), 9), ("lease still held".to_owned(), 2)].into(),
+            run: 20,
+            held: 17,
+            violated: 2,
+            unknown: 1,
+        },
+        coverage: Coverage {
+            worlds: 14,
+            frontier: 0,
+            closed: true,
+            behind_findings: 2,
+            nondeterministic: 0,
+            bookkeeping: 6,
+        },
+        findings: vec![double_foo(), hostile()],
+        not_explored: vec!["families other than intermediate-state".to_owned()],
+        notes: vec!["settled as soon as quiet: no virtual clock on this machine".to_owned()],
+    }
+}
+
+/// Nothing found, everything closed.
+pub fn clean() -> Report {
+    Report {
+        result: "No finding: every crash schedule was covered.".to_owned(),
+        exit: 0,
+        findings: Vec::new(),
+        not_explored: Vec::new(),
+        plans: Plans { run: 20, held: 20, enumerated: 20, ..Plans::default() },
+        coverage: Coverage { worlds: 14, closed: true, ..Coverage::default() },
+        ..violated()
+    }
+}
+
+fn double_foo() -> Finding {
+    let strings = |lines: &[&str]| lines.iter().map(|line| (*line).to_owned()).collect::<Vec<_>>();
+    let entry = |sequence, who: &str, kind, text: &str, detail: &str| Entry {
+        sequence,
+        at: format!("+0.{sequence:03}s"),
+        who: who.to_owned(),
+        kind,
+        text: text.to_owned(),
+        detail: detail.to_owned(),
+    };
+    let foo = "apiVersion: example.com/v1\nkind: Foo\nmetadata:\n  generateName: bar-\n";
+    use EntryKind::*;
+    Finding {
+        id: "a1b2c3d4".to_owned(),
+        title: "After a crash between two writes, two Foos exist for one Bar".to_owned(),
+        family: "intermediate-state".to_owned(),
+        oracle: "end-state".to_owned(),
+        confirmed: Confirmed { k: 5, n: 5 },
+        replay: "findings/a1b2c3d4/replay.yaml".to_owned(),
+        replay_command: "trommel replay trommel-out/findings/a1b2c3d4/replay.yaml".to_owned(),
+        explanation: Explanation {
+            given: strings(&[
+                "the controller be killed right after its create of foos.example.com/default bar-…",
+                "it be started again at once",
+            ]),
+            then: "it creates a second Foo, since the Bar does not yet say that one exists".to_owned(),
+            because: "all 3 undisturbed runs end with exactly one Foo; a process may be killed at any moment"
+                .to_owned(),
+        },
+        timeline: vec![
+            entry(1, "user", Step, "step 1 \"create\": apply bars.example.com/default/bar is done", ""),
+            entry(2, "store", Commit, "revision 11: user created bars.example.com/default/bar", "kind: Bar\n"),
+            entry(3, "subject/0#0", Delivery, "sees ADDED bars.example.com/default/bar at 11", ""),
+            entry(4, "subject/0#0", Log, "INFO creating a Foo for bar", ""),
+            entry(5, "subject/0#0", Call, "create foos.example.com/default bar-…", foo),
+            entry(6, "store", Commit, "revision 12: subject/0 created foos.example.com/default/bar-2x", foo),
+            entry(7, "subject/0#0", Answer, "201 to create foos.example.com/default bar-…, revision 12", foo),
+            entry(8, "trommel", Crash, "kill subject/0 after its 1st create of foos.example.com", ""),
+            entry(9, "subject/0#0", Process, "killed (SIGKILL)", ""),
+            entry(10, "subject/0#1", Process, "started: target/release/bar-foo", ""),
+            entry(11, "subject/0#1", Call, "create foos.example.com/default bar-…", foo),
+            entry(12, "store", Commit, "revision 13: subject/0 created foos.example.com/default/bar-7k", foo),
+        ],
+        diff: vec![
+            ObjectDiff {
+                object: "foos.example.com/default/bar-7k".to_owned(),
+                change: ObjectChange::Extra,
+                lines: strings(&["+apiVersion: example.com/v1", "+kind: Foo"]),
+            },
+            ObjectDiff {
+                object: "bars.example.com/default/bar".to_owned(),
+                change: ObjectChange::Changed,
+                lines: strings(&[" status:", "-  foos: 1", "+  foos: 2"]),
+            },
+        ],
+        kubectl_steps: strings(&[
+            "Take a cluster that you may break, for example `kind create cluster`.",
+            "Apply what the controller needs:\n```sh\nkubectl apply -f crds/\n```",
+        ]),
+        replay_text: "apiVersion: trommel.dev/v1alpha1\nkind: Replay\nfinding: a1b2c3d4\n".to_owned(),
+    }
+}
+
+fn hostile() -> Finding {
+    Finding {
+        id: "evil".to_owned(),
+        title: "<script>alert(1)</script> & \"quotes\"".to_owned(),
+        family: "intermediate-state".to_owned(),
+        oracle: "end-state".to_owned(),
+        confirmed: Confirmed { k: 5, n: 5 },
+        replay_command: "trommel replay x --token 'Bearer abcdefghijklmnop1234'".to_owned(),
+        timeline: vec![Entry {
+            text: "</td><img src=x onerror=alert(1)>".to_owned(),
+            detail: "kind: Secret\ndata:\n  password: aHVudGVyMg==\n".to_owned(),
+            ..Entry::default()
+        }],
+        diff: vec![ObjectDiff { lines: vec!["+<b>bold</b>".to_owned()], ..ObjectDiff::default() }],
+        kubectl_steps: vec!["run `<i>`".to_owned()],
+        replay_text: "```\n</pre><script>alert(2)</script>\n".to_owned(),
+        ..Finding::default()
+    }
+}

@@ -1,0 +1,147 @@
+//! The report as text: a finding in Markdown (`explain.md`), and the end of a run on the terminal.
+
+use std::fmt::Write as _;
+
+use super::model::{EntryKind, Finding, Report};
+
+/// What the terminal can show.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Style {
+    /// Whether escape sequences for colours may be used.
+    pub color: bool,
+}
+
+impl Style {
+    fn paint(self, code: &str, text: &str) -> String {
+        if self.color { format!("\x1b[{code}m{text}\x1b[0m") } else { text.to_owned() }
+    }
+}
+
+/// The last lines of a run: result sentence, findings, what was left out, and the next command. `page` is where
+/// the report page lies, as the user can type it.
+pub fn terminal(report: &Report, page: &str, style: Style) -> String {
+    let mut out = String::new();
+    let color = match report.exit {
+        100 => "1;31",
+        0 => "1;32",
+        _ => "1;33",
+    };
+    line(&mut out, &style.paint(color, &report.result));
+    if !report.findings.is_empty() {
+        line(&mut out, "");
+        findings(&mut out, report, style);
+    }
+    line(&mut out, "");
+    line(&mut out, &format!("coverage: {}", coverage(report)));
+    for gap in &report.not_explored {
+        line(&mut out, &format!("not explored: {gap}"));
+    }
+    line(&mut out, &format!("report:   {page}"));
+    if let Some(first) = report.findings.first() {
+        line(&mut out, &format!("next:     {}", style.paint("1", &first.replay_command)));
+    }
+    super::mask::text(&out)
+}
+
+fn findings(out: &mut String, report: &Report, style: Style) {
+    let width = |name: &str, of: fn(&Finding) -> usize| {
+        report.findings.iter().map(of).max().unwrap_or(0).max(name.len())
+    };
+    let id = width("FINDING", |finding| finding.id.chars().count());
+    let family = width("FAMILY", |finding| finding.family.chars().count());
+    let oracle = width("ORACLE", |finding| finding.oracle.chars().count());
+    let row = |a: &str, b: &str, c: &str, d: &str, e: &str| {
+        format!("{a:id$}  {b:family$}  {c:oracle$}  {d:9}  {e}")
+    };
+    line(out, &style.paint("2", &row("FINDING", "FAMILY", "ORACLE", "CONFIRMED", "TITLE")));
+    for finding in &report.findings {
+        let confirmed = format!("{}/{}", finding.confirmed.k, finding.confirmed.n);
+        line(out, &row(&finding.id, &finding.family, &finding.oracle, &confirmed, &finding.title));
+    }
+}
+
+fn coverage(report: &Report) -> String {
+    let coverage = &report.coverage;
+    let state = if coverage.closed { "closed" } else { "not closed" };
+    let mut text = format!("{state}, {}", count(coverage.worlds, "world"));
+    let parts = [
+        (coverage.frontier, "left on the frontier"),
+        (coverage.behind_findings, "behind findings"),
+        (coverage.nondeterministic, "nondeterministic"),
+        (report.plans.unknown, "plans unknown"),
+    ];
+    for (count, what) in parts.into_iter().filter(|(count, _)| *count > 0) {
+        let _ = write!(text, ", {count} {what}");
+    }
+    text
+}
+
+/// `1 world`, `2 worlds`.
+fn count(number: u64, noun: &str) -> String {
+    let plural = if number == 1 { "" } else { "s" };
+    format!("{number} {noun}{plural}")
+}
+
+fn line(out: &mut String, text: &str) {
+    out.push_str(text);
+    out.push('\n');
+}
+
+/// One finding in Markdown: the same content as on the report page.
+pub fn explain(finding: &Finding) -> String {
+    let mut out = String::new();
+    let Finding { id, title, family, oracle, confirmed, explanation, .. } = finding;
+    line(&mut out, &format!("# {title}\n"));
+    let confirmed = format!("confirmed {} of {}", confirmed.k, confirmed.n);
+    line(&mut out, &format!("`{id}` · family {family} · oracle {oracle} · {confirmed}\n"));
+    line(&mut out, "## Why\n");
+    for given in &explanation.given {
+        line(&mut out, &format!("- *Let* {given}"));
+    }
+    line(&mut out, &format!("- *Then* {}", explanation.then));
+    line(&mut out, &format!("- *because* {}", explanation.because));
+    line(&mut out, "\n## See it again\n");
+    fenced(&mut out, "sh", &finding.replay_command);
+    line(&mut out, "\n## What happened around the crash\n");
+    fenced(&mut out, "text", &timeline(finding));
+    line(&mut out, "\n## End state: baseline (-) against this trial (+)\n");
+    for object in &finding.diff {
+        line(&mut out, &format!("`{}` {}\n", object.object, object.change.words()));
+        fenced(&mut out, "diff", &object.lines.join("\n"));
+    }
+    if finding.diff.is_empty() {
+        line(&mut out, "The end states are equal; the oracle judged something else.");
+    }
+    if !finding.kubectl_steps.is_empty() {
+        line(&mut out, "\n## See it by hand\n");
+        for (index, step) in finding.kubectl_steps.iter().enumerate() {
+            // Further lines belong to the item when they are indented as far as its text.
+            line(&mut out, &format!("{}. {}", index + 1, step.trim_end().replace('\n', "\n   ")));
+        }
+    }
+    line(&mut out, &format!("\n## Replay file: {}\n", finding.replay));
+    fenced(&mut out, "yaml", &finding.replay_text);
+    out
+}
+
+fn timeline(finding: &Finding) -> String {
+    let who = finding.timeline.iter().map(|entry| entry.who.chars().count()).max().unwrap_or(0);
+    let rows = finding.timeline.iter().map(|entry| {
+        let mark = if entry.kind == EntryKind::Crash { ">>>" } else { "   " };
+        let (at, kind) = (&entry.at, entry.kind.word());
+        format!(
+            "{mark} {:>5} {at:>10}  {:who$}  {kind:8}  {}",
+            entry.sequence, entry.who, entry.text
+        )
+    });
+    rows.map(|row| row.trim_end().to_owned()).collect::<Vec<_>>().join("\n")
+}
+
+/// A code block whose fence is longer than any in the text.
+fn fenced(out: &mut String, language: &str, text: &str) {
+    let mut fence = "```".to_owned();
+    while text.contains(&fence) {
+        fence.push('`');
+    }
+    line(out, &format!("{fence}{language}\n{}\n{fence}", text.trim_end()));
+}

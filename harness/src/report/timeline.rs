@@ -1,0 +1,333 @@
+//! What happened around the crash, told in one order from the recorded history.
+
+use std::collections::HashMap;
+
+use serde_json::Value;
+use trace::{
+    Answer, Body, Call, CallId, Change, Delivery, DeliveryKind, Event, Fate, History, ProcessEvent,
+    ProcessHappening, Record, StepEvent, StepState, Time, Verb,
+};
+
+use super::{
+    mask,
+    model::{Entry, EntryKind},
+};
+
+/// Lines of a timeline before the crash, and after it. The history keeps all.
+const BEFORE_MAX: usize = 60;
+const AFTER_MAX: usize = 120;
+
+/// Lines of a body that are drawn.
+const DETAIL_LINES_MAX: usize = 120;
+
+/// The entries around the first perturbation (or the first kill, or the end, if there is none).
+///
+/// Left out: discovery, bookmarks, and calls about Leases and Events with their answers. They say nothing about
+/// the work.
+pub fn around_crash(history: &History) -> Vec<Entry> {
+    let calls: HashMap<CallId, &Call> = history.calls().map(|call| (call.id, call)).collect();
+    let start = history.records.first().map_or(Time::default(), |record| record.at);
+    let entries: Vec<Entry> = history
+        .records
+        .iter()
+        .filter(|record| is_telling(record, &calls))
+        .map(|record| entry(record, start, &calls))
+        .collect();
+    let of_kind = |kind| entries.iter().position(|entry: &Entry| entry.kind == kind);
+    let crash = of_kind(EntryKind::Crash).unwrap_or(entries.len());
+    let from = crash.saturating_sub(BEFORE_MAX);
+    entries.into_iter().skip(from).take(BEFORE_MAX + AFTER_MAX).collect()
+}
+
+fn is_telling(record: &Record, calls: &HashMap<CallId, &Call>) -> bool {
+    let about_work = |call: &Call| {
+        let bookkeeping = call.resource.as_ref().is_some_and(|resource| resource.is_bookkeeping());
+        call.verb != Verb::Other && !bookkeeping
+    };
+    match &record.event {
+        Event::Call(call) => about_work(call),
+        Event::Answer(answer) => calls.get(&answer.call).is_some_and(|call| about_work(call)),
+        Event::Commit(commit) => !commit.is_bookkeeping(),
+        Event::Delivery(delivery) => {
+            delivery.kind != DeliveryKind::Bookmark
+                && calls.get(&delivery.watch).is_some_and(|call| about_work(call))
+        }
+        _ => true,
+    }
+}
+
+fn entry(record: &Record, start: Time, calls: &HashMap<CallId, &Call>) -> Entry {
+    let (kind, who, text, detail) = match &record.event {
+        Event::Call(call) => {
+            (EntryKind::Call, sender(call), call_text(call), body_yaml(&call.body))
+        }
+        Event::Answer(answer) => {
+            let who = calls.get(&answer.call).map_or_else(String::new, |call| sender(call));
+            (EntryKind::Answer, who, answer_text(answer, calls), body_yaml(&answer.body))
+        }
+        Event::Commit(commit) => {
+            let did = match commit.change {
+                Change::Created => "created",
+                Change::Updated => "updated",
+                Change::Deleted => "deleted",
+            };
+            let text =
+                format!("revision {}: {} {did} {}", commit.revision, commit.actor, commit.key);
+            (EntryKind::Commit, "store".to_owned(), text, object_yaml(&commit.object))
+        }
+        Event::Delivery(delivery) => {
+            let who = calls.get(&delivery.watch).map_or_else(String::new, |call| sender(call));
+            let detail = delivery.object.as_deref().map(object_yaml).unwrap_or_default();
+            (EntryKind::Delivery, who, delivery_text(delivery, calls), detail)
+        }
+        Event::Process(event) => process(event),
+        Event::Step(step) => (EntryKind::Step, "user".to_owned(), step_text(step), String::new()),
+        Event::Settled(settled) => {
+            let end = if settled.end { ": the end state" } else { "" };
+            let text = format!("settled at revision {}{end}", settled.revision);
+            (EntryKind::Step, "trommel".to_owned(), text, settled.pending.join("\n"))
+        }
+        Event::Clock { from } => {
+            let text = format!("clock goes on by {:.3} s", record.at.since(*from).as_secs_f64());
+            (EntryKind::Note, "trommel".to_owned(), text, String::new())
+        }
+        Event::Perturbed { text, .. } => {
+            (EntryKind::Crash, "trommel".to_owned(), text.clone(), String::new())
+        }
+        Event::Note { text } => {
+            (EntryKind::Note, "trommel".to_owned(), text.clone(), String::new())
+        }
+    };
+    let at = format!("+{:.3}s", record.at.since(start).as_secs_f64());
+    Entry { sequence: record.sequence, at, who, kind, text, detail }
+}
+
+/// `subject/0#1`: the second start of replica 0.
+fn sender(call: &Call) -> String {
+    match call.actor.is_subject() {
+        true => format!("{}#{}", call.actor, call.incarnation),
+        false => call.actor.to_string(),
+    }
+}
+
+fn call_text(call: &Call) -> String {
+    let mut text = call.verb.to_string();
+    if let Some(resource) = &call.resource {
+        text += &format!(" {resource}");
+    }
+    for part in
+        [&call.namespace, &call.name, &call.subresource].into_iter().filter(|s| !s.is_empty())
+    {
+        text += &format!("/{part}");
+    }
+    if let (Verb::Create, Some(body)) = (call.verb, call.body.json()) {
+        let meta = &body["metadata"];
+        let name = meta["name"].as_str().map(|name| format!(" {name}"));
+        let generated = meta["generateName"].as_str().map(|name| format!(" {name}…"));
+        text += &name.or(generated).unwrap_or_default();
+    }
+    text
+}
+
+fn answer_text(answer: &Answer, calls: &HashMap<CallId, &Call>) -> String {
+    let what = calls.get(&answer.call).map_or_else(String::new, |call| call_text(call));
+    let message = answer.body.json().filter(|_| !answer.succeeded());
+    let message = message.and_then(|body| body["message"].as_str());
+    let revision =
+        answer.revision.map(|revision| format!(", revision {revision}")).unwrap_or_default();
+    match answer.fate {
+        Fate::Answered => {
+            let message = message.map(|message| format!(": {message}")).unwrap_or_default();
+            format!("{} to {what}{revision}{message}", answer.status)
+        }
+        Fate::Lost => format!("{what} was applied, but its answer never arrived"),
+        Fate::Dropped => format!("{what} was dropped: it never reached the store"),
+    }
+}
+
+fn delivery_text(delivery: &Delivery, calls: &HashMap<CallId, &Call>) -> String {
+    let kind = match delivery.kind {
+        DeliveryKind::Added => "ADDED",
+        DeliveryKind::Modified => "MODIFIED",
+        DeliveryKind::Deleted => "DELETED",
+        DeliveryKind::Bookmark => "BOOKMARK",
+        DeliveryKind::Error => "ERROR",
+    };
+    let resource = calls.get(&delivery.watch).and_then(|call| call.resource.as_ref());
+    let resource = resource.map(|resource| format!(" {resource}")).unwrap_or_default();
+    let name = Some(&delivery.object_name).filter(|name| !name.is_empty());
+    let name = name.map(|name| format!("/{name}")).unwrap_or_default();
+    let revision = delivery.revision.map(|revision| format!(" at {revision}")).unwrap_or_default();
+    format!("sees {kind}{resource}{name}{revision}")
+}
+
+fn process(event: &ProcessEvent) -> (EntryKind, String, String, String) {
+    let who = format!("{}#{}", event.actor, event.incarnation);
+    let mut kind = EntryKind::Process;
+    let text = match &event.what {
+        ProcessHappening::Started { command, .. } => format!("started: {}", command.join(" ")),
+        ProcessHappening::Killed => "killed (SIGKILL)".to_owned(),
+        ProcessHappening::Exited { code: Some(code), .. } => {
+            format!("ended by itself, exit code {code}")
+        }
+        ProcessHappening::Exited { signal: Some(signal), .. } => {
+            format!("ended by signal {signal}")
+        }
+        ProcessHappening::Exited { .. } => "ended by itself".to_owned(),
+        ProcessHappening::Frozen => "frozen".to_owned(),
+        ProcessHappening::Thawed => "goes on".to_owned(),
+        ProcessHappening::Line { text } => {
+            kind = EntryKind::Log;
+            text.clone()
+        }
+    };
+    (kind, who, text, String::new())
+}
+
+fn step_text(step: &StepEvent) -> String {
+    match &step.state {
+        StepState::Started => format!("{} begins", step.title),
+        StepState::Done => format!("{} is done", step.title),
+        StepState::Failed { message } => format!("{} failed: {message}", step.title),
+    }
+}
+
+fn body_yaml(body: &Body) -> String {
+    match body {
+        Body::None => String::new(),
+        Body::Json(value) => object_yaml(value),
+        Body::Opaque { content_type, length } => format!("{length} bytes of {content_type}"),
+    }
+}
+
+/// An object as a person reads it: YAML without managed fields and secrets, cut at a screen or two.
+pub fn object_yaml(value: &Value) -> String {
+    let mut value = mask::object(value);
+    if let Some(meta) = value.get_mut("metadata").and_then(Value::as_object_mut) {
+        meta.remove("managedFields");
+    }
+    let text = serde_saphyr::to_string(&value).unwrap_or_else(|_| value.to_string());
+    let lines: Vec<&str> = text.lines().collect();
+    let mut shown = lines[..lines.len().min(DETAIL_LINES_MAX)].join("\n");
+    if lines.len() > DETAIL_LINES_MAX {
+        shown += &format!("\n… {} more lines", lines.len() - DETAIL_LINES_MAX);
+    }
+    shown
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use serde_json::json;
+    use trace::{Actor, ConnectionId, GroupResource, Revision};
+
+    use super::*;
+
+    fn call(id: u64, verb: Verb, resource: &str, body: Body) -> Event {
+        Event::Call(Call {
+            id: CallId(id),
+            actor: Actor::Subject(0),
+            incarnation: 1,
+            connection: ConnectionId(1),
+            verb,
+            resource: resource.parse::<GroupResource>().ok(),
+            version: "v1".to_owned(),
+            namespace: "default".to_owned(),
+            name: String::new(),
+            subresource: String::new(),
+            method: String::new(),
+            uri: String::new(),
+            content_type: String::new(),
+            user_agent: String::new(),
+            body,
+            raw: None,
+        })
+    }
+
+    fn answer(call: u64, fate: Fate, status: u16, body: Body) -> Event {
+        Event::Answer(Answer {
+            call: CallId(call),
+            fate,
+            status,
+            revision: Some(Revision(7)),
+            body,
+        })
+    }
+
+    fn history(events: Vec<Event>) -> History {
+        let record = |(sequence, event)| Record {
+            sequence: sequence as u64,
+            at: Time(sequence as i64 * 1_000_000),
+            real_us: 0,
+            event,
+        };
+        History { records: events.into_iter().enumerate().map(record).collect() }
+    }
+
+    fn lines(events: Vec<Event>) -> Vec<String> {
+        let entries = around_crash(&history(events));
+        entries
+            .iter()
+            .map(|e| format!("{} {} {}: {}", e.at, e.who, e.kind.word(), e.text))
+            .collect()
+    }
+
+    #[test]
+    fn one_order_in_plain_words() {
+        let foo = Body::Json(Arc::new(json!({"metadata": {"generateName": "foo-"}})));
+        let conflict = Body::Json(Arc::new(json!({"message": "already exists"})));
+        let line = ProcessHappening::Line { text: "creating".to_owned() };
+        let process =
+            |what| Event::Process(ProcessEvent { actor: Actor::Subject(0), incarnation: 1, what });
+        let told = lines(vec![
+            process(line),
+            call(1, Verb::Create, "foos.example.com", foo),
+            answer(1, Fate::Lost, 201, Body::None),
+            Event::Perturbed { index: 0, text: "kill subject/0".to_owned() },
+            process(ProcessHappening::Killed),
+            call(2, Verb::Update, "bars.example.com", Body::None),
+            answer(2, Fate::Answered, 409, conflict),
+        ]);
+        assert_eq!(
+            told,
+            [
+                "+0.000s subject/0#1 log: creating",
+                "+0.001s subject/0#1 call: create foos.example.com/default foo-…",
+                "+0.002s subject/0#1 answer: create foos.example.com/default foo-… was applied, but its answer never arrived",
+                "+0.003s trommel crash: kill subject/0",
+                "+0.004s subject/0#1 process: killed (SIGKILL)",
+                "+0.005s subject/0#1 call: update bars.example.com/default",
+                "+0.006s subject/0#1 answer: 409 to update bars.example.com/default, revision 7: already exists",
+            ]
+        );
+    }
+
+    #[test]
+    fn bookkeeping_and_discovery_are_left_out() {
+        let told = lines(vec![
+            call(1, Verb::Other, "", Body::None),
+            call(2, Verb::Update, "leases.coordination.k8s.io", Body::None),
+            answer(2, Fate::Answered, 200, Body::None),
+            call(3, Verb::List, "bars.example.com", Body::None),
+        ]);
+        assert_eq!(told, ["+0.003s subject/0#1 call: list bars.example.com/default"]);
+    }
+
+    #[test]
+    fn only_the_surroundings_are_drawn() {
+        let note = |n: usize| Event::Note { text: format!("n{n}") };
+        let mut events: Vec<Event> = (0..500).map(note).collect();
+        events[250] = Event::Perturbed { index: 0, text: "kill".to_owned() };
+        let entries = around_crash(&history(events));
+        assert_eq!(entries.len(), BEFORE_MAX + AFTER_MAX);
+        assert_eq!(entries[BEFORE_MAX].kind, EntryKind::Crash);
+    }
+
+    #[test]
+    fn secrets_are_not_drawn() {
+        let secret = json!({"kind": "Secret", "data": {"p": "aHVudGVyMg=="}, "metadata": {}});
+        let yaml = object_yaml(&secret);
+        assert!(yaml.contains("(masked)") && !yaml.contains("aHVudGVyMg"), "{yaml}");
+    }
+}
