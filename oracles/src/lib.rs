@@ -1,1 +1,18 @@
-//! Judges a history against a baseline; pure.
+//! Judges what happened in a trial against what undisturbed runs agree on.
+//!
+//! Pure: works on stored histories, with no cluster, no clock, no files. Same input, same verdicts.
+//!
+//! Reading order: [`run`] is what is judged; [`baseline`] is what it is judged against; [`judge`] runs the
+//! oracles, each in its file; [`verdict`] is what they say; [`explain`] tells people why.
+
+pub mod baseline;
+pub mod explain;
+pub mod judge;
+pub mod run;
+pub mod verdict;
+
+pub use baseline::{Baseline, Disagreement, Enough, Learnt, LearntMask, enough, learn};
+pub use explain::{Explanation, explain};
+pub use judge::{judge, summary};
+pub use run::{Planned, Run, Trial};
+pub use verdict::{Evidence, Fingerprint, Oracle, Verdict, VerdictValue};

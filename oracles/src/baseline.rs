@@ -1,0 +1,258 @@
+//! What undisturbed runs agree on.
+//!
+//! Masks are learnt from disagreement between references, and only for leaf scalars; whatever else differs
+//! between them (objects, list lengths, keys, phases, conditions, replica counts) is a [`Disagreement`] that
+//! stops the campaign unless the user accepts it by path. So a mask never hides an object or a condition.
+
+mod lives;
+mod settles;
+
+use std::{collections::BTreeMap, fmt};
+
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+use trace::{Accepted, Change, Commit, Cursor, Event, Folder, Mask, Masks, Path, StepState};
+
+pub use self::lives::{Life, Span};
+pub use self::settles::SettledWorld;
+pub(crate) use self::{lives::segment, settles::fold_path};
+use crate::run::Run;
+
+/// Version of the baseline file that this code writes and reads.
+pub const VERSION: u32 = 1;
+
+/// What N references agree on. Stored as one file that shards of a campaign share.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Baseline {
+    /// Of the format.
+    pub version: u32,
+    /// How many references it was learnt from.
+    pub references: usize,
+    /// What comparisons overlook.
+    pub masks: Masks,
+    /// Why each learnt mask is there.
+    pub evidence: Vec<LearntMask>,
+    /// The world at each settle, in order of cursor, in comparison form.
+    pub settles: Vec<SettledWorld>,
+    /// What became of each object, by folded canonical key.
+    pub lives: BTreeMap<String, Life>,
+    /// Digest of each commit in folded form → the most often that a reference made it.
+    pub commits: BTreeMap<String, u32>,
+}
+
+/// Why a stored baseline can't be used.
+#[derive(Debug, thiserror::Error)]
+pub enum BaselineError {
+    /// Another version wrote it.
+    #[error("baseline of format version {0}, but this program reads version {VERSION}")]
+    Version(u64),
+    /// It is no baseline.
+    #[error("not a baseline")]
+    Damaged(#[from] serde_json::Error),
+}
+
+impl Baseline {
+    /// Reads a stored baseline.
+    pub fn from_json(text: &str) -> Result<Baseline, BaselineError> {
+        let value: Value = serde_json::from_str(text)?;
+        match value.get("version").and_then(Value::as_u64) {
+            Some(version) if version != u64::from(VERSION) => Err(BaselineError::Version(version)),
+            _ => Ok(serde_json::from_value(value)?),
+        }
+    }
+}
+
+/// A mask, and the values that made it necessary.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct LearntMask {
+    /// What is masked.
+    pub mask: Mask,
+    /// Reference (from 0) and what it has there. At least two values differ.
+    pub values: Vec<(usize, Value)>,
+}
+
+impl fmt::Display for LearntMask {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}: ", self.mask)?;
+        for (at, (run, value)) in self.values.iter().enumerate() {
+            let comma = if at == 0 { "" } else { ", " };
+            write!(f, "{comma}{value} in reference {run}")?;
+        }
+        Ok(())
+    }
+}
+
+/// Something in which references differ and that no mask may hide.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Disagreement {
+    /// What kind of thing.
+    pub kind: DisagreementKind,
+    /// At which settle or operation.
+    pub cursor: Cursor,
+    /// Folded canonical key, or the operation's title.
+    pub object: String,
+    /// Where in it; empty for the object itself.
+    pub path: Path,
+    /// Reference (from 0) and what it has there. For objects: how many.
+    pub values: Vec<(usize, Option<Value>)>,
+}
+
+/// What references may differ in, but not silently.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum DisagreementKind {
+    /// An operation of the workload failed undisturbed. Can't be accepted.
+    Workload,
+    /// A reference did not settle where another did. Can't be accepted.
+    Settles,
+    /// One has an object that another has not.
+    Objects,
+    /// A list is longer in one.
+    ListLength,
+    /// A field is there in one only, or is of another type.
+    Keys,
+    /// A phase, a condition's type, status or reason, or a count of replicas.
+    Outcome,
+}
+
+impl Disagreement {
+    /// What the campaign has to accept for this to be overlooked, if it can be.
+    pub fn acceptable(&self) -> Option<Accepted> {
+        let never = matches!(self.kind, DisagreementKind::Workload | DisagreementKind::Settles);
+        let object = self.object.replace("‹*›", "*");
+        (!never).then(|| Accepted { object, path: self.path.clone() })
+    }
+}
+
+impl fmt::Display for Disagreement {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let what = match self.kind {
+            DisagreementKind::Workload => "the workload fails undisturbed",
+            DisagreementKind::Settles => "not all references settle",
+            DisagreementKind::Objects => "references have different objects",
+            DisagreementKind::ListLength => "references have lists of different length",
+            DisagreementKind::Keys => "references have different fields",
+            DisagreementKind::Outcome => "references have different outcomes",
+        };
+        write!(f, "{what}: {}", self.object)?;
+        if !self.path.0.is_empty() {
+            write!(f, " {}", self.path)?;
+        }
+        write!(f, " at operation {}", self.cursor)?;
+        for (at, (run, value)) in self.values.iter().enumerate() {
+            let text = value.as_ref().map_or("nothing".to_owned(), Value::to_string);
+            write!(f, "{} {text} in reference {run}", if at == 0 { ":" } else { "," })?;
+        }
+        Ok(())
+    }
+}
+
+/// What references teach.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Learnt {
+    /// What they agree on. Of use only if there is no disagreement.
+    pub baseline: Baseline,
+    /// What they do not agree on and nobody accepted.
+    pub disagreements: Vec<Disagreement>,
+    /// For each reference, how many masks it added to those before it.
+    pub added: Vec<usize>,
+}
+
+/// Learns from undisturbed runs. `accepted` comes from the campaign.
+pub fn learn(runs: &[Run], accepted: &[Accepted]) -> Learnt {
+    let mut disagreements = failed_steps(runs);
+    let (agreed, mut differing) = settles::agree(runs, accepted);
+    disagreements.append(&mut differing);
+    let masks = agreed.masks;
+    let cursors: Vec<Cursor> = agreed.worlds.iter().map(|settled| settled.cursor).collect();
+    let baseline = Baseline {
+        version: VERSION,
+        references: runs.len(),
+        lives: lives::lives(runs, &cursors, &masks),
+        commits: commits(runs, &masks),
+        settles: agreed.worlds,
+        evidence: agreed.evidence,
+        masks,
+    };
+    Learnt { baseline, disagreements, added: agreed.added }
+}
+
+fn failed_steps(runs: &[Run]) -> Vec<Disagreement> {
+    let mut found = Vec::new();
+    for (run, reference) in runs.iter().enumerate() {
+        for record in &reference.history.records {
+            let Event::Step(step) = &record.event else { continue };
+            if let StepState::Failed { message } = &step.state {
+                found.push(Disagreement {
+                    kind: DisagreementKind::Workload,
+                    cursor: step.cursor,
+                    object: step.title.clone(),
+                    path: Path::default(),
+                    values: vec![(run, Some(Value::from(message.as_str())))],
+                });
+            }
+        }
+    }
+    found
+}
+
+fn commits(runs: &[Run], masks: &Masks) -> BTreeMap<String, u32> {
+    let mut most: BTreeMap<String, u32> = BTreeMap::new();
+    for run in runs {
+        let folder = run.folder();
+        let mut counts: BTreeMap<String, u32> = BTreeMap::new();
+        for commit in run.history.commits().filter(|commit| !commit.is_bookkeeping()) {
+            *counts.entry(digest(commit, &folder, masks)).or_default() += 1;
+        }
+        for (digest, count) in counts {
+            let known = most.entry(digest).or_default();
+            *known = count.max(*known);
+        }
+    }
+    most
+}
+
+/// A commit in folded form, as sixteen hexadecimal digits.
+pub(crate) fn digest(commit: &Commit, folder: &Folder, masks: &Masks) -> String {
+    let change = match commit.change {
+        Change::Created => "created",
+        Change::Updated => "updated",
+        Change::Deleted => "deleted",
+    };
+    let object = folder.object(&commit.key, &commit.object, masks);
+    let text = format!("{change} {} {object}", folder.key(&commit.key));
+    blake3::hash(text.as_bytes()).to_hex()[..16].to_owned()
+}
+
+/// References at least; see [`enough`].
+pub const REFERENCES_MIN: usize = 3;
+/// References at most.
+pub const REFERENCES_MAX: usize = 10;
+
+/// Whether to run another reference.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Enough {
+    /// Another one may teach something.
+    More,
+    /// The last two added no mask.
+    Yes,
+    /// There are as many as there may be, and the last two still added masks.
+    NeverStable,
+}
+
+/// At least three references; stop when two in a row add no mask; at most ten.
+pub fn enough(added: &[usize]) -> Enough {
+    let quiet = added.len() >= 2 && added[added.len() - 2..].iter().all(|added| *added == 0);
+    match added.len() {
+        count if count < REFERENCES_MIN => Enough::More,
+        _ if quiet => Enough::Yes,
+        count if count < REFERENCES_MAX => Enough::More,
+        _ => Enough::NeverStable,
+    }
+}
+
+#[cfg(test)]
+mod tests;

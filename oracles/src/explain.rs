@@ -1,0 +1,122 @@
+//! Tells people why: what was done, what came of it, and where the trial left the references' way.
+
+use std::collections::BTreeMap;
+
+use serde::{Deserialize, Serialize};
+use trace::{Actor, Change, Event, Revision};
+
+use crate::{
+    baseline::{Baseline, digest},
+    run::{Trial, by},
+    verdict::{Verdict, VerdictValue},
+};
+
+/// The first commit after the last perturbation that no reference makes (so often).
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Divergence {
+    /// `sequence` of its record.
+    pub sequence: u64,
+    /// The revision that it made.
+    pub revision: Revision,
+    /// What it did.
+    pub change: Change,
+    /// To which object, with its real name.
+    pub object: String,
+    /// Who did it.
+    pub actor: Actor,
+    /// How often such a commit had been made by then, this one included.
+    pub times: u32,
+    /// The most often that a reference makes it.
+    pub references: u32,
+}
+
+/// Why a verdict is what it is.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Explanation {
+    /// Where the trial left the references' way, if it did.
+    pub divergence: Option<Divergence>,
+    /// `Let …`, `Then …`, `because …`: one line each.
+    pub sentences: Vec<String>,
+}
+
+/// Explains one verdict of a trial.
+pub fn explain(trial: &Trial, baseline: &Baseline, verdict: &Verdict) -> Explanation {
+    let divergence = divergence(trial, baseline);
+    let mut sentences = Vec::new();
+    for record in &trial.run.history.records {
+        if let Event::Perturbed { text, .. } = &record.event {
+            let word = if sentences.is_empty() { "Let" } else { "and let" };
+            sentences.push(format!("{word} {text}."));
+        }
+    }
+    let sure = if verdict.value == VerdictValue::Unknown { "nothing is known: " } else { "" };
+    sentences.push(format!("Then {sure}{},", verdict.title));
+    sentences.push(match &divergence {
+        Some(divergence) => format!("because {}.", because(divergence)),
+        None => "though every write of the trial is one that a reference makes too.".to_owned(),
+    });
+    Explanation { divergence, sentences }
+}
+
+fn because(divergence: &Divergence) -> String {
+    let Divergence { object, actor, revision, times, references, .. } = divergence;
+    let did = match divergence.change {
+        Change::Created => "created",
+        Change::Updated => "updated",
+        Change::Deleted => "deleted",
+    };
+    let actor = by(actor);
+    match (divergence.change, *references) {
+        (Change::Created, 1..) => format!(
+            "{actor} {did} {object} (revision {revision}), number {times} of its kind where the references have {references}"
+        ),
+        (_, 0) => format!("{actor} {did} {object} (revision {revision}) as no reference does"),
+        _ => format!(
+            "{actor} {did} {object} (revision {revision}) the same way for the {times}. time, the references at most {references} times"
+        ),
+    }
+}
+
+fn divergence(trial: &Trial, baseline: &Baseline) -> Option<Divergence> {
+    let folder = trial.run.folder();
+    let after = trial.after_last_perturbation();
+    // Creations are counted by key, and what stands at the start was created once: a fork's history does
+    // not show it. Other commits are counted by content.
+    let mut created: BTreeMap<String, u32> = BTreeMap::new();
+    for (key, _) in &trial.run.start {
+        *created.entry(folder.key(key)).or_default() += 1;
+    }
+    let mut made: BTreeMap<String, u32> = BTreeMap::new();
+    for happened in trial.run.moves() {
+        let commit = happened.commit;
+        let key = folder.key(&commit.key);
+        let digest = digest(commit, &folder, &baseline.masks);
+        let known = baseline.commits.get(&digest).copied().unwrap_or(0);
+        let content = made.entry(digest).or_default();
+        *content += 1;
+        let (mut times, mut references) = (*content, known);
+        if commit.change == Change::Created {
+            let count = created.entry(key.clone()).or_default();
+            *count += 1;
+            let life = baseline.lives.get(&key);
+            let most = life.map_or(0, |life| life.started.max + life.created.max);
+            if *count > most {
+                (times, references) = (*count, most);
+            }
+        }
+        if happened.at >= after && times > references {
+            return Some(Divergence {
+                sequence: trial.run.history.records[happened.at].sequence,
+                revision: commit.revision,
+                change: commit.change,
+                object: commit.key.to_string(),
+                actor: commit.actor.clone(),
+                times,
+                references,
+            });
+        }
+    }
+    None
+}

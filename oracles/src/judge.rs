@@ -1,0 +1,47 @@
+//! Runs the oracles on one trial.
+
+mod assumptions;
+mod end_state;
+mod object_lives;
+mod workload;
+
+use trace::Event;
+
+use crate::{
+    baseline::Baseline,
+    run::Trial,
+    verdict::{Oracle, Verdict, VerdictValue},
+};
+
+/// One verdict an oracle, in their order.
+///
+/// Assumptions come first. If a perturbation never happened, the trial says nothing about it and the other
+/// oracles say `unknown`, whatever they would see: an undisturbed run that differs is the references' business.
+pub fn judge(trial: &Trial, baseline: &Baseline) -> Vec<Verdict> {
+    let assumptions = assumptions::judge(trial);
+    let verdicts = if trial.never_fired().is_empty() {
+        vec![
+            workload::judge(trial),
+            end_state::judge(trial, baseline),
+            object_lives::judge(trial, baseline),
+        ]
+    } else {
+        let unknown = |oracle| Verdict::unknown(oracle, assumptions.title.clone());
+        [Oracle::Workload, Oracle::EndState, Oracle::ObjectLives].map(unknown).to_vec()
+    };
+    std::iter::once(assumptions).chain(verdicts).collect()
+}
+
+/// The whole in one word: violated beats unknown beats held; nothing at all is unknown.
+pub fn summary(verdicts: &[Verdict]) -> VerdictValue {
+    verdicts.iter().map(|verdict| verdict.value).max().unwrap_or(VerdictValue::Unknown)
+}
+
+/// Whether the whole workload was done and all settled after the last perturbation.
+fn ended(trial: &Trial) -> bool {
+    let records = &trial.run.history.records[trial.after_last_perturbation()..];
+    records.iter().any(|record| matches!(&record.event, Event::Settled(settled) if settled.end))
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,121 @@
+//! Did what lives to the end in all references live on?
+//!
+//! A deletion counts if it comes after the last perturbation, later in the workload than any that a reference
+//! makes of such an object. Of generated siblings only those count that stood there when the perturbation
+//! came: a surplus one that the subject cleans up is no loss. Surplus creations are reported, not judged.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use trace::{Change, Cursor, Folder, ObjectKey};
+
+use super::ended;
+use crate::{
+    baseline::{Baseline, segment},
+    run::{Move, Trial, by},
+    verdict::{Evidence, Fingerprint, Oracle, Verdict, VerdictValue},
+};
+
+pub(super) fn judge(trial: &Trial, baseline: &Baseline) -> Verdict {
+    let folder = trial.run.folder();
+    let moves = trial.run.moves();
+    let losses = losses(trial, baseline, &folder, &moves);
+    let surplus = surplus(trial, baseline, &folder, &moves);
+    let Some(Evidence::Deleted { object, actor, recreated, .. }) = losses.first() else {
+        let mut verdict = if ended(trial) {
+            Verdict::held(
+                Oracle::ObjectLives,
+                "all that lives to the end in the references lived on",
+            )
+        } else {
+            Verdict::unknown(Oracle::ObjectLives, "the end was not reached")
+        };
+        verdict.evidence = surplus;
+        return verdict;
+    };
+    let what = if *recreated { "deleted and created again" } else { "deleted" };
+    let references = baseline.references;
+    let title =
+        format!("{object} was {what} by {}; in all {references} references it lives on", by(actor));
+    let kinds = losses.iter().filter_map(|loss| match loss {
+        Evidence::Deleted { object, recreated, .. } => {
+            let resource = object.split('/').next().unwrap_or_default();
+            Some(format!("{} {resource}", if *recreated { "recreated" } else { "deleted" }))
+        }
+        _ => None,
+    });
+    Verdict {
+        oracle: Oracle::ObjectLives,
+        value: VerdictValue::Violated,
+        title,
+        fingerprint: Fingerprint::new(Oracle::ObjectLives, &trial.family(), kinds),
+        evidence: losses.iter().cloned().chain(surplus).collect(),
+    }
+}
+
+fn losses(
+    trial: &Trial,
+    baseline: &Baseline,
+    folder: &Folder,
+    moves: &[Move<'_>],
+) -> Vec<Evidence> {
+    let after = trial.after_last_perturbation();
+    let settles: Vec<Cursor> = baseline.settles.iter().map(|settled| settled.cursor).collect();
+    let mut standing: BTreeSet<&ObjectKey> = trial.run.start.iter().map(|(key, _)| key).collect();
+    let mut losses = Vec::new();
+    for (at, happened) in moves.iter().enumerate() {
+        let commit = happened.commit;
+        let before = happened.at < after;
+        match commit.change {
+            Change::Created if before => {
+                standing.insert(&commit.key);
+            }
+            Change::Deleted if before => {
+                standing.remove(&commit.key);
+            }
+            Change::Deleted => {
+                let Some(life) = baseline.lives.get(&folder.key(&commit.key)) else { continue };
+                let surplus = folder.is_generated(&commit.key) && !standing.contains(&commit.key);
+                if !surplus && life.lives_on(segment(happened, &trial.run, &settles)) {
+                    losses.push(Evidence::Deleted {
+                        object: commit.key.to_string(),
+                        actor: commit.actor.clone(),
+                        revision: commit.revision,
+                        recreated: created_later(&moves[at + 1..], folder, &commit.key),
+                    });
+                }
+            }
+            Change::Created | Change::Updated => {}
+        }
+    }
+    losses
+}
+
+/// Whether one like it (a sibling, if its name is generated) was created later.
+fn created_later(later: &[Move<'_>], folder: &Folder, key: &ObjectKey) -> bool {
+    let folded = folder.key(key);
+    later.iter().any(|happened| {
+        happened.commit.change == Change::Created && folder.key(&happened.commit.key) == folded
+    })
+}
+
+fn surplus(
+    trial: &Trial,
+    baseline: &Baseline,
+    folder: &Folder,
+    moves: &[Move<'_>],
+) -> Vec<Evidence> {
+    let mut created: BTreeMap<String, u32> = BTreeMap::new();
+    for (key, _) in trial.run.start.iter().filter(|(key, _)| !key.resource.is_bookkeeping()) {
+        *created.entry(folder.key(key)).or_default() += 1;
+    }
+    for happened in moves.iter().filter(|happened| happened.commit.change == Change::Created) {
+        *created.entry(folder.key(&happened.commit.key)).or_default() += 1;
+    }
+    let most =
+        |key: &str| baseline.lives.get(key).map_or(0, |life| life.started.max + life.created.max);
+    created
+        .into_iter()
+        .filter(|(key, count)| *count > most(key) && !baseline.masks.leave_out(key))
+        .map(|(objects, trial)| Evidence::Surplus { references: most(&objects), objects, trial })
+        .collect()
+}

@@ -1,0 +1,174 @@
+//! What an oracle says of a trial.
+
+use std::{collections::BTreeSet, fmt};
+
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+use trace::{Actor, Cursor, Path, Revision};
+
+/// The oracles, in the order in which they judge.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Oracle {
+    /// Did the perturbations happen, did the subject act, did all settle? Never violated.
+    Assumptions,
+    /// Did each operation of the workload succeed?
+    Workload,
+    /// Is the world at each settle the references' world?
+    EndState,
+    /// Did what lives to the end in all references live on?
+    ObjectLives,
+}
+
+impl fmt::Display for Oracle {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Oracle::Assumptions => "assumptions",
+            Oracle::Workload => "workload",
+            Oracle::EndState => "end-state",
+            Oracle::ObjectLives => "object-lives",
+        })
+    }
+}
+
+/// Three values: a run that proves nothing has not passed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum VerdictValue {
+    /// Looked, and nothing is wrong.
+    Held,
+    /// Could not look.
+    Unknown,
+    /// Looked, and something is wrong.
+    Violated,
+}
+
+impl fmt::Display for VerdictValue {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            VerdictValue::Held => "held",
+            VerdictValue::Unknown => "unknown",
+            VerdictValue::Violated => "violated",
+        })
+    }
+}
+
+/// One oracle's judgement of one trial.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Verdict {
+    /// Who says it.
+    pub oracle: Oracle,
+    /// What it says.
+    pub value: VerdictValue,
+    /// In one sentence, without a full stop.
+    pub title: String,
+    /// What it is based on.
+    pub evidence: Vec<Evidence>,
+    /// What findings are grouped by; empty unless violated.
+    pub fingerprint: Fingerprint,
+}
+
+impl Verdict {
+    pub(crate) fn held(oracle: Oracle, title: impl Into<String>) -> Verdict {
+        Verdict {
+            oracle,
+            value: VerdictValue::Held,
+            title: title.into(),
+            evidence: Vec::new(),
+            fingerprint: Fingerprint::default(),
+        }
+    }
+
+    pub(crate) fn unknown(oracle: Oracle, title: impl Into<String>) -> Verdict {
+        Verdict { value: VerdictValue::Unknown, ..Verdict::held(oracle, title) }
+    }
+}
+
+/// Something that a verdict is based on.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub enum Evidence {
+    /// At a settle there are more or fewer objects of a kind than in the references.
+    Count {
+        /// Which settle.
+        cursor: Cursor,
+        /// Folded canonical key: `foos.example.com/default/foo-‹*›`.
+        objects: String,
+        /// How many the references have.
+        references: usize,
+        /// How many the trial has.
+        trial: usize,
+    },
+    /// At a settle a field differs.
+    Field {
+        /// Which settle.
+        cursor: Cursor,
+        /// Canonical key of the object.
+        object: String,
+        /// Which field.
+        path: Path,
+        /// What the references have there.
+        references: Option<Value>,
+        /// What the trial has there.
+        trial: Option<Value>,
+    },
+    /// An object that lives to the end in all references was deleted.
+    Deleted {
+        /// Its key, with its real name.
+        object: String,
+        /// By whom.
+        actor: Actor,
+        /// At which revision.
+        revision: Revision,
+        /// Whether something of that name was created again afterwards.
+        recreated: bool,
+    },
+    /// More creations than in any reference: reported, not judged.
+    Surplus {
+        /// Folded canonical key.
+        objects: String,
+        /// The most that a reference created, those that stood there at its start included.
+        references: u32,
+        /// How many this trial knows of.
+        trial: u32,
+    },
+    /// An operation of the workload failed.
+    Step {
+        /// Which.
+        cursor: Cursor,
+        /// Its title.
+        title: String,
+        /// What was expected and what was found.
+        message: String,
+    },
+    /// Why nothing can be said.
+    Reason {
+        /// The sentence.
+        text: String,
+    },
+}
+
+/// What stays the same of a finding from run to run and from cluster to cluster: oracle, kinds of
+/// difference, resources and paths, and the perturbation's family. No names, no counts, no values.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Default, Serialize, Deserialize)]
+#[serde(transparent)]
+pub struct Fingerprint(pub Vec<String>);
+
+impl Fingerprint {
+    pub(crate) fn new(
+        oracle: Oracle,
+        family: &str,
+        differences: impl IntoIterator<Item = String>,
+    ) -> Fingerprint {
+        let differences: BTreeSet<String> = differences.into_iter().collect();
+        let head = [format!("oracle {oracle}"), format!("family {family}")];
+        Fingerprint(head.into_iter().chain(differences).collect())
+    }
+
+    /// Twelve hexadecimal digits.
+    pub fn id(&self) -> String {
+        let hash = blake3::hash(self.0.join("\n").as_bytes());
+        hash.to_hex()[..12].to_owned()
+    }
+}
