@@ -2,4 +2,5 @@
 
 pub mod facts;
 pub mod openapi;
+pub mod patch;
 pub mod schema;

@@ -1,0 +1,53 @@
+//! RFC 7396.
+
+use serde_json::Value;
+
+use super::PatchError;
+
+/// Applies a JSON merge patch; the patch must be an object.
+pub(super) fn apply(live: &Value, patch: &Value) -> Result<Value, PatchError> {
+    if !patch.is_object() {
+        return Err(PatchError::BadRequest(
+            "error decoding patch: a merge patch must be an object".to_owned(),
+        ));
+    }
+    let mut object = live.clone();
+    json_patch::merge(&mut object, patch);
+    Ok(object)
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn nulls_remove_and_lists_are_replaced() {
+        let live = json!({"a": {"b": 1, "c": [1, 2]}, "d": 1});
+        let patch = json!({"a": {"b": null, "c": [3]}, "e": {"f": null, "g": 1}});
+        let expect = json!({"a": {"c": [3]}, "d": 1, "e": {"g": 1}});
+        assert_eq!(apply(&live, &patch).unwrap(), expect);
+        assert_eq!(apply(&live, &json!([])).unwrap_err().code(), 400);
+    }
+
+    /// Small objects, nulls included.
+    fn any_object() -> impl Strategy<Value = Value> {
+        let leaf = prop_oneof![Just(Value::Null), (0..3i64).prop_map(Value::from)];
+        let value = leaf.prop_recursive(3, 16, 3, |inner| {
+            prop::collection::btree_map("[a-c]", inner, 0..3)
+                .prop_map(|fields| Value::Object(fields.into_iter().collect()))
+        });
+        prop::collection::btree_map("[a-c]", value, 0..4)
+            .prop_map(|fields| Value::Object(fields.into_iter().collect()))
+    }
+
+    proptest! {
+        #[test]
+        fn twice_is_once(live in any_object(), patch in any_object()) {
+            let once = apply(&live, &patch).unwrap();
+            prop_assert_eq!(apply(&once, &patch).unwrap(), once);
+        }
+    }
+}

@@ -1,0 +1,356 @@
+//! Strategic merge patch: a merge patch that knows which lists are maps, by their merge key.
+//!
+//! Directives: `$patch: replace | delete | merge` in maps and list items, `$retainKeys`,
+//! `$deleteFromPrimitiveList/FIELD`, `$setElementOrder/FIELD`. As upstream, a directive is obeyed also
+//! where the schema gives no strategy, and nulls in the patch delete.
+
+use std::collections::BTreeSet;
+
+use serde_json::{Map, Value};
+
+use super::PatchError;
+use crate::schema::{Node, Schema};
+
+const DIRECTIVE: &str = "$patch";
+const RETAIN_KEYS: &str = "$retainKeys";
+const DELETE_FROM: &str = "$deleteFromPrimitiveList/";
+const ORDER: &str = "$setElementOrder/";
+
+type Fields = Map<String, Value>;
+type Outcome<T> = Result<T, PatchError>;
+
+/// A place in a schema; nowhere for values that the schema doesn't describe.
+type Place<'a> = Option<(&'a Schema, &'a Node)>;
+
+/// Applies a strategic merge patch.
+pub(super) fn apply(live: &Value, patch: &Value, schema: Option<&Schema>) -> Outcome<Value> {
+    let (Value::Object(live), Value::Object(patch)) = (live, patch) else {
+        return Err(bad("a strategic merge patch must be an object"));
+    };
+    let place = schema.map(|schema| (schema, schema.root()));
+    Ok(Value::Object(merge_map(live.clone(), patch, place)?))
+}
+
+fn bad(text: impl Into<String>) -> PatchError {
+    PatchError::BadRequest(text.into())
+}
+
+fn field<'a>(place: Place<'a>, name: &str) -> Place<'a> {
+    let (schema, node) = place?;
+    schema.field(node, name).map(|field| (schema, field))
+}
+
+fn items(place: Place<'_>) -> Place<'_> {
+    let (schema, node) = place?;
+    schema.items(node).map(|items| (schema, items))
+}
+
+fn has_strategy(place: Place<'_>, strategy: &str) -> bool {
+    place.is_some_and(|(_, node)| node.patch_strategy.iter().any(|own| own == strategy))
+}
+
+fn merge_map(mut live: Fields, patch: &Fields, place: Place<'_>) -> Outcome<Fields> {
+    match patch.get(DIRECTIVE).map(|directive| directive.as_str().unwrap_or("")) {
+        Some("replace") => return Ok(without_directives(patch)),
+        Some("delete") => return Ok(Fields::new()),
+        Some("merge") | None => {}
+        Some(other) => return Err(bad(format!("unknown patch type {other:?} in map"))),
+    }
+    retain_keys(&mut live, patch)?;
+    for (name, list) in patch {
+        if let Some(field) = name.strip_prefix(DELETE_FROM) {
+            delete_from_list(&mut live, field, list)?;
+        }
+    }
+    for (name, value) in patch {
+        if name == DIRECTIVE || name == RETAIN_KEYS || name.starts_with(DELETE_FROM) {
+            continue;
+        }
+        if let Some(name) = name.strip_prefix(ORDER) {
+            // Where the list itself is patched, the order is set there.
+            if !patch.contains_key(name) {
+                reorder(&mut live, name, value, field(place, name))?;
+            }
+            continue;
+        }
+        let place = field(place, name);
+        if value.is_null() {
+            live.remove(name);
+            continue;
+        }
+        let merged = match (live.remove(name), value) {
+            (Some(Value::Object(live)), Value::Object(patch)) => {
+                let replace = has_strategy(place, "replace");
+                if replace {
+                    Value::Object(without_directives(patch))
+                } else {
+                    Value::Object(merge_map(live, patch, place)?)
+                }
+            }
+            (Some(Value::Array(live)), Value::Array(list)) => {
+                merge_list(live, list, patch.get(&format!("{ORDER}{name}")), place)?
+            }
+            (_, Value::Object(patch)) => {
+                if patch.get(DIRECTIVE).and_then(Value::as_str) == Some("delete") {
+                    continue;
+                }
+                Value::Object(merge_map(Fields::new(), patch, place)?)
+            }
+            (_, Value::Array(list)) => merge_list(Vec::new(), list, None, place)?,
+            (_, value) => value.clone(),
+        };
+        live.insert(name.clone(), merged);
+    }
+    Ok(live)
+}
+
+/// The patch's own content where it replaces what is there.
+fn without_directives(patch: &Fields) -> Fields {
+    let directive = |name: &str| {
+        name == DIRECTIVE
+            || name == RETAIN_KEYS
+            || name.starts_with(DELETE_FROM)
+            || name.starts_with(ORDER)
+    };
+    let kept = patch.iter().filter(|(name, value)| !directive(name) && !value.is_null());
+    kept.map(|(name, value)| (name.clone(), plain(value))).collect()
+}
+
+/// A value without directives anywhere inside.
+fn plain(value: &Value) -> Value {
+    match value {
+        Value::Object(fields) => Value::Object(without_directives(fields)),
+        Value::Array(list) => {
+            let is_delete =
+                |item: &&Value| item.get(DIRECTIVE).and_then(Value::as_str) == Some("delete");
+            Value::Array(list.iter().filter(|item| !is_delete(item)).map(plain).collect())
+        }
+        other => other.clone(),
+    }
+}
+
+fn retain_keys(live: &mut Fields, patch: &Fields) -> Outcome<()> {
+    let Some(kept) = patch.get(RETAIN_KEYS) else { return Ok(()) };
+    let kept = kept.as_array().ok_or_else(|| bad("$retainKeys must be a list"))?;
+    let kept: BTreeSet<&str> = kept.iter().filter_map(Value::as_str).collect();
+    let extra = patch.keys().find(|name| {
+        !name.starts_with('$') && !kept.contains(name.as_str()) && !patch[*name].is_null()
+    });
+    if let Some(name) = extra {
+        return Err(bad(format!("{name:?} is not in $retainKeys, but in the patch")));
+    }
+    live.retain(|name, _| kept.contains(name.as_str()));
+    Ok(())
+}
+
+fn delete_from_list(live: &mut Fields, name: &str, gone: &Value) -> Outcome<()> {
+    let gone = gone.as_array().ok_or_else(|| bad(format!("{DELETE_FROM}{name} must be a list")))?;
+    if let Some(Value::Array(list)) = live.get_mut(name) {
+        list.retain(|item| !gone.contains(item));
+        if list.is_empty() {
+            live.remove(name);
+        }
+    }
+    Ok(())
+}
+
+fn merge_list(
+    live: Vec<Value>,
+    patch: &[Value],
+    order: Option<&Value>,
+    place: Place<'_>,
+) -> Outcome<Value> {
+    if !has_strategy(place, "merge") {
+        return Ok(Value::Array(patch.iter().map(plain).collect()));
+    }
+    let key = place.and_then(|(_, node)| node.patch_merge_key.as_deref());
+    let merged = match key {
+        Some(key) => merge_objects(live, patch, key, items(place))?,
+        None => merge_scalars(live, patch),
+    };
+    Ok(Value::Array(match order {
+        Some(order) => sorted(merged, order, key)?,
+        None => merged,
+    }))
+}
+
+/// A list of scalars is a set; new ones go to the end.
+fn merge_scalars(mut live: Vec<Value>, patch: &[Value]) -> Vec<Value> {
+    for item in patch {
+        if !live.contains(item) {
+            live.push(item.clone());
+        }
+    }
+    live
+}
+
+fn merge_objects(
+    mut live: Vec<Value>,
+    patch: &[Value],
+    key: &str,
+    place: Place<'_>,
+) -> Outcome<Vec<Value>> {
+    let directive = |item: &Value| item.get(DIRECTIVE).and_then(Value::as_str).map(str::to_owned);
+    // `- $patch: replace` as an item replaces the whole list by the other items.
+    if patch.iter().any(|item| directive(item).as_deref() == Some("replace")) {
+        let others = patch.iter().filter(|item| directive(item).as_deref() != Some("replace"));
+        return Ok(others.map(plain).collect());
+    }
+    for item in patch {
+        let fields = item
+            .as_object()
+            .ok_or_else(|| bad(format!("list items with merge key {key:?} must be objects")))?;
+        let identity = fields.get(key).ok_or_else(|| {
+            bad(format!("map: {item} does not contain declared merge key: {key}"))
+        })?;
+        let is_same = |other: &Value| other.get(key) == Some(identity);
+        if directive(item).as_deref() == Some("delete") {
+            live.retain(|other| !is_same(other));
+            continue;
+        }
+        match live.iter_mut().find(|other| is_same(other)) {
+            Some(Value::Object(found)) => {
+                *found = merge_map(std::mem::take(found), fields, place)?;
+            }
+            _ => live.push(Value::Object(merge_map(Fields::new(), fields, place)?)),
+        }
+    }
+    Ok(live)
+}
+
+fn reorder(live: &mut Fields, name: &str, order: &Value, place: Place<'_>) -> Outcome<()> {
+    let key = place.and_then(|(_, node)| node.patch_merge_key.as_deref());
+    if let Some(Value::Array(list)) = live.get_mut(name) {
+        *list = sorted(std::mem::take(list), order, key)?;
+    }
+    Ok(())
+}
+
+/// Items that `order` names come in its order; the others keep their place relative to the item that
+/// stood before them.
+fn sorted(list: Vec<Value>, order: &Value, key: Option<&str>) -> Outcome<Vec<Value>> {
+    let order = order.as_array().ok_or_else(|| bad("$setElementOrder must be a list"))?;
+    let identity = |item: &Value| match key {
+        Some(key) => item.get(key).cloned().unwrap_or(Value::Null),
+        None => item.clone(),
+    };
+    let wanted: Vec<Value> = order.iter().map(identity).collect();
+    let rank = |item: &Value| wanted.iter().position(|wanted| *wanted == identity(item));
+    let (mut named, others): (Vec<_>, Vec<_>) =
+        list.into_iter().enumerate().partition(|(_, item)| rank(item).is_some());
+    named.sort_by_key(|(_, item)| rank(item));
+    // Merge: an unnamed item goes before the first named one that stood behind it originally.
+    let mut result: Vec<(usize, Value)> = Vec::new();
+    let mut others = others.into_iter().peekable();
+    for (place, item) in named {
+        while let Some(other) = others.next_if(|(other, _)| *other < place) {
+            result.push(other);
+        }
+        result.push((place, item));
+    }
+    result.extend(others);
+    Ok(result.into_iter().map(|(_, item)| item).collect())
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    fn pod_patch(live: Value, patch: Value) -> Outcome<Value> {
+        let schema = Schema::builtin("", "v1", "Pod").unwrap();
+        apply(&json!({"spec": live}), &json!({"spec": patch}), Some(&schema))
+            .map(|mut object| object["spec"].take())
+    }
+
+    fn check(live: Value, patch: Value, expect: Value) {
+        assert_eq!(pod_patch(live, patch).unwrap(), expect);
+    }
+
+    #[test]
+    fn lists_merge_by_key() {
+        check(
+            json!({"containers": [{"name": "a", "image": "1"}, {"name": "b"}]}),
+            json!({"containers": [{"name": "a", "image": "2"}, {"name": "c"}]}),
+            json!({"containers": [{"name": "a", "image": "2"}, {"name": "b"}, {"name": "c"}]}),
+        );
+        check(
+            json!({"containers": [{"name": "a", "args": ["x"]}]}),
+            json!({"containers": [{"name": "a", "args": ["y"]}]}),
+            json!({"containers": [{"name": "a", "args": ["y"]}]}),
+        );
+    }
+
+    #[test]
+    fn directives_are_obeyed() {
+        check(
+            json!({"containers": [{"name": "a"}, {"name": "b"}]}),
+            json!({"containers": [{"name": "a", "$patch": "delete"}]}),
+            json!({"containers": [{"name": "b"}]}),
+        );
+        check(
+            json!({"containers": [{"name": "a"}, {"name": "b"}]}),
+            json!({"containers": [{"name": "c"}, {"$patch": "replace"}]}),
+            json!({"containers": [{"name": "c"}]}),
+        );
+        check(
+            json!({"securityContext": {"runAsUser": 1, "fsGroup": 2}}),
+            json!({"securityContext": {"$patch": "replace", "runAsUser": 3}}),
+            json!({"securityContext": {"runAsUser": 3}}),
+        );
+        check(
+            json!({"volumes": [{"name": "v", "emptyDir": {}}]}),
+            json!({"volumes": [{"name": "v", "$retainKeys": ["name", "configMap"],
+                "configMap": {"name": "c"}}]}),
+            json!({"volumes": [{"name": "v", "configMap": {"name": "c"}}]}),
+        );
+        check(
+            json!({"containers": [{"name": "a"}, {"name": "b"}, {"name": "x"}]}),
+            json!({"$setElementOrder/containers": [{"name": "b"}, {"name": "a"}],
+                "containers": [{"name": "a", "image": "i"}]}),
+            json!({"containers": [{"name": "b"}, {"name": "a", "image": "i"}, {"name": "x"}]}),
+        );
+    }
+
+    #[test]
+    fn scalars_with_merge_strategy_are_sets() {
+        let schema = Schema::builtin("", "v1", "Pod").unwrap();
+        let live = json!({"metadata": {"finalizers": ["a", "b"]}});
+        let run = |patch: Value| apply(&live, &patch, Some(&schema)).unwrap();
+        assert_eq!(
+            run(json!({"metadata": {"finalizers": ["b", "c"]}})),
+            json!({"metadata": {"finalizers": ["a", "b", "c"]}})
+        );
+        assert_eq!(
+            run(json!({"metadata": {"$deleteFromPrimitiveList/finalizers": ["a"]}})),
+            json!({"metadata": {"finalizers": ["b"]}})
+        );
+        assert_eq!(
+            run(json!({"metadata": {"$deleteFromPrimitiveList/finalizers": ["a", "b"]}})),
+            json!({"metadata": {}})
+        );
+    }
+
+    #[test]
+    fn a_missing_merge_key_is_a_bad_request() {
+        let error = pod_patch(json!({}), json!({"containers": [{"image": "x"}]})).unwrap_err();
+        assert_eq!(error.code(), 400);
+        let error = pod_patch(json!({}), json!({"securityContext": {"$patch": "jump"}}));
+        assert_eq!(error.unwrap_err().code(), 400);
+    }
+
+    #[test]
+    fn twice_is_once_for_patches_without_order() {
+        for patch in [
+            json!({"containers": [{"name": "a", "image": "2"}, {"name": "c", "args": ["1"]}]}),
+            json!({"containers": [{"name": "a", "$patch": "delete"}]}),
+            json!({"nodeSelector": {"x": "y", "z": null}}),
+        ] {
+            let live =
+                json!({"containers": [{"name": "a"}, {"name": "b"}], "nodeSelector": {"z": ""}});
+            let once = pod_patch(live, patch.clone()).unwrap();
+            assert_eq!(pod_patch(once.clone(), patch).unwrap(), once);
+        }
+    }
+}
