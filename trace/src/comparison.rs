@@ -49,7 +49,7 @@ pub fn comparison<'a>(
         if masks.leave_out(&folded) {
             continue;
         }
-        let mut value = reduce::reduce(key, object, &tokens);
+        let mut value = reduce::reduce(key, object);
         masks.apply(&folded, &mut value);
         members.push(Member { index, key: key.to_string(), folded, value });
     }
@@ -153,7 +153,7 @@ impl Folder {
 
     /// The object, reduced, masked and folded.
     pub fn object(&self, key: &ObjectKey, object: &Value, masks: &Masks) -> Value {
-        let mut value = reduce::reduce(key, object, &self.tokens);
+        let mut value = reduce::reduce(key, object);
         masks.apply(&self.key(key), &mut value);
         reduce::plain_payloads(&mut value);
         map_strings(&value, &|text| fold_text(&self.tokens, text))

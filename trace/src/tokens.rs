@@ -98,10 +98,10 @@ impl Tokens {
                 }
             }
         }
-        let addresses = match (&*key.resource.group, &*key.resource.resource) {
-            ("", "endpoints" | "nodes") | ("discovery.k8s.io", "endpointslices") => true,
-            _ => false,
-        };
+        let addresses = matches!(
+            (&*key.resource.group, &*key.resource.resource),
+            ("", "endpoints" | "nodes") | ("discovery.k8s.io", "endpointslices")
+        );
         self.collect_fields(index, root, addresses);
     }
 

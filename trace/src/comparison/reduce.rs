@@ -2,42 +2,42 @@
 
 use serde_json::{Map, Value};
 
-use crate::{key::ObjectKey, time::Time, tokens::Tokens};
+use crate::{key::ObjectKey, time::Time};
 
 /// Marks a payload until payloads are numbered; no text of an object can begin so.
 const PAYLOAD: &str = "\u{0}payload ";
 
 /// The object without uid, revision, generation counters, managed fields and times; conditions in the order
 /// of their types.
-pub(super) fn reduce(key: &ObjectKey, object: &Value, tokens: &Tokens) -> Value {
+pub(super) fn reduce(key: &ObjectKey, object: &Value) -> Value {
     let secret = &*key.resource.resource == "secrets" && key.resource.group.is_empty();
-    let Some(root) = object.as_object() else { return value(object, tokens) };
+    let Some(root) = object.as_object() else { return value(object) };
     let mut out = Map::new();
     for (name, inner) in root {
         let reduced = match (name.as_str(), inner) {
-            ("metadata", Value::Object(metadata)) => reduce_metadata(metadata, tokens),
+            ("metadata", Value::Object(metadata)) => reduce_metadata(metadata),
             ("data" | "stringData", Value::Object(data)) if secret => payloads(data),
-            _ => value(inner, tokens),
+            _ => value(inner),
         };
         out.insert(name.clone(), reduced);
     }
     Value::Object(out)
 }
 
-fn reduce_metadata(metadata: &Map<String, Value>, tokens: &Tokens) -> Value {
+fn reduce_metadata(metadata: &Map<String, Value>) -> Value {
     let left_out = ["uid", "resourceVersion", "generation", "managedFields", "selfLink"];
     metadata
         .iter()
         .filter(|(name, _)| !left_out.contains(&name.as_str()))
-        .map(|(name, inner)| (name.clone(), value(inner, tokens)))
+        .map(|(name, inner)| (name.clone(), value(inner)))
         .collect::<Map<_, _>>()
         .into()
 }
 
-fn value(inner: &Value, tokens: &Tokens) -> Value {
+fn value(inner: &Value) -> Value {
     match inner {
         Value::String(text) if Time::parse_rfc3339(text).is_some() => Value::from("<time>"),
-        Value::Array(items) => items.iter().map(|item| value(item, tokens)).collect(),
+        Value::Array(items) => items.iter().map(|item| value(item)).collect(),
         Value::Object(map) => {
             let mut out = Map::new();
             for (name, inner) in map {
@@ -46,7 +46,7 @@ fn value(inner: &Value, tokens: &Tokens) -> Value {
                 if counter || (name == "resourceVersion" && inner.is_string()) {
                     continue;
                 }
-                let mut reduced = value(inner, tokens);
+                let mut reduced = value(inner);
                 if name == "conditions" {
                     sort_conditions(&mut reduced);
                 }

@@ -1,6 +1,6 @@
 //! Numbers generated siblings by what they are and by what refers to them (colour refinement).
 
-use std::collections::BTreeMap;
+use std::{cmp::Reverse, collections::BTreeMap};
 
 use serde_json::Value;
 
@@ -14,6 +14,9 @@ const ROUNDS: usize = 8;
 type Colour = [u8; 32];
 
 /// Name tokens that name present objects → number among their siblings (same folded key), from 1.
+///
+/// The most mentioned sibling comes first, so that "the one that its owner knows" keeps its number when a
+/// surplus one appears; then order of content, so that a small difference moves few numbers; then colour.
 pub(super) fn ranks(tokens: &Tokens, members: &[Member]) -> BTreeMap<usize, usize> {
     let mut families: BTreeMap<&str, Vec<usize>> = BTreeMap::new();
     for (at, member) in members.iter().enumerate() {
@@ -21,44 +24,44 @@ pub(super) fn ranks(tokens: &Tokens, members: &[Member]) -> BTreeMap<usize, usiz
             families.entry(&member.folded).or_default().push(at);
         }
     }
-    let colours = if families.values().any(|family| family.len() > 1) {
-        refine(tokens, members)
-    } else {
-        vec![Default::default(); members.len()]
-    };
-    let referrers = referrers(tokens, members);
+    if families.values().any(|family| family.len() > 1) {
+        let skeletons: Vec<Skeleton> =
+            members.iter().map(|member| skeleton(tokens, member)).collect();
+        let colours = refine(tokens, &skeletons);
+        let mentions = mentions(tokens, members, &skeletons);
+        for family in families.values_mut() {
+            family.sort_by_key(|at| {
+                let (member, skeleton) = (&members[*at], &skeletons[*at]);
+                (Reverse(mentions[*at]), &skeleton.text, colours[*at], &member.key)
+            });
+        }
+    }
     let mut ranks = BTreeMap::new();
-    for (_, mut family) in families {
-        family.sort_by_key(|at| {
-            (std::cmp::Reverse(referrers[*at]), colours[*at], members[*at].key.as_str())
-        });
+    for family in families.into_values() {
         for (rank, at) in family.into_iter().enumerate() {
-            for token in names_in(tokens, &members[at].key) {
-                let homed = tokens.list[token].home == Some(members[at].index);
-                if homed {
-                    ranks.insert(token, rank + 1);
-                }
+            for token in own_names(tokens, &members[at]) {
+                ranks.insert(token, rank + 1);
             }
         }
     }
     ranks
 }
 
-fn names_in(tokens: &Tokens, text: &str) -> Vec<usize> {
-    let mut names = Vec::new();
-    tokens.pieces(text, |piece| {
-        if let Piece::Token(token) = piece {
-            if tokens.list[token].kind == TokenKind::Name {
-                names.push(token);
-            }
-        }
-    });
-    names
+/// The generated name of the member itself.
+fn own_names(tokens: &Tokens, member: &Member) -> Vec<usize> {
+    let mut found = Vec::new();
+    occurrences(tokens, &member.key, &mut found);
+    let own = |token: &usize| {
+        let token = &tokens.list[*token];
+        token.kind == TokenKind::Name && token.home == Some(member.index)
+    };
+    found.retain(own);
+    found
 }
 
 /// What a member looks like with all tokens folded, and the tokens in it in order of occurrence.
 struct Skeleton {
-    text: Colour,
+    text: String,
     tokens: Vec<usize>,
 }
 
@@ -66,7 +69,7 @@ fn skeleton(tokens: &Tokens, member: &Member) -> Skeleton {
     let (mut text, mut found) = (fold_text(tokens, &member.key), Vec::new());
     occurrences(tokens, &member.key, &mut found);
     walk(tokens, &member.value, &mut text, &mut found);
-    Skeleton { text: *blake3::hash(text.as_bytes()).as_bytes(), tokens: found }
+    Skeleton { text, tokens: found }
 }
 
 fn occurrences(tokens: &Tokens, text: &str, found: &mut Vec<usize>) {
@@ -112,27 +115,14 @@ fn walk(tokens: &Tokens, value: &Value, text: &mut String, found: &mut Vec<usize
     }
 }
 
-fn refine(tokens: &Tokens, members: &[Member]) -> Vec<Colour> {
-    let skeletons: Vec<Skeleton> = members.iter().map(|member| skeleton(tokens, member)).collect();
-    let mut colours: Vec<Colour> = skeletons.iter().map(|skeleton| skeleton.text).collect();
+/// A colour each: equal only for members that look alike as far as [`ROUNDS`] references away.
+fn refine(tokens: &Tokens, skeletons: &[Skeleton]) -> Vec<Colour> {
+    let hash = |skeleton: &Skeleton| *blake3::hash(skeleton.text.as_bytes()).as_bytes();
+    let mut colours: Vec<Colour> = skeletons.iter().map(hash).collect();
     let mut token_colours: Vec<Colour> = vec![Default::default(); tokens.list.len()];
     let mut classes = 0;
     for _ in 0..ROUNDS {
-        let mut seen: Vec<Vec<(Colour, usize)>> = vec![Vec::new(); tokens.list.len()];
-        for (skeleton, colour) in skeletons.iter().zip(&colours) {
-            for (at, token) in skeleton.tokens.iter().enumerate() {
-                seen[*token].push((*colour, at));
-            }
-        }
-        for (token, occurrences) in seen.iter_mut().enumerate() {
-            occurrences.sort_unstable();
-            let mut hasher = blake3::Hasher::new();
-            hasher.update(&token_colours[token]);
-            for (colour, at) in occurrences {
-                hasher.update(colour).update(&(*at as u64).to_le_bytes());
-            }
-            token_colours[token] = *hasher.finalize().as_bytes();
-        }
+        recolour_tokens(skeletons, &colours, &mut token_colours);
         for (skeleton, colour) in skeletons.iter().zip(&mut colours) {
             let mut hasher = blake3::Hasher::new();
             hasher.update(colour);
@@ -144,7 +134,7 @@ fn refine(tokens: &Tokens, members: &[Member]) -> Vec<Colour> {
         let mut distinct = colours.clone();
         distinct.sort_unstable();
         distinct.dedup();
-        if distinct.len() == classes || distinct.len() == members.len() {
+        if distinct.len() == classes || distinct.len() == colours.len() {
             break;
         }
         classes = distinct.len();
@@ -152,19 +142,35 @@ fn refine(tokens: &Tokens, members: &[Member]) -> Vec<Colour> {
     colours
 }
 
-/// For each member, how many other members mention it by name, uid or address. The most mentioned sibling
-/// comes first, so that "the one that its owner knows" keeps its number when a surplus one appears.
-fn referrers(tokens: &Tokens, members: &[Member]) -> Vec<usize> {
+/// A token's colour is where it occurs: in members of which colour, and there at which place.
+fn recolour_tokens(skeletons: &[Skeleton], colours: &[Colour], token_colours: &mut [Colour]) {
+    let mut seen: Vec<Vec<(Colour, usize)>> = vec![Vec::new(); token_colours.len()];
+    for (skeleton, colour) in skeletons.iter().zip(colours) {
+        for (at, token) in skeleton.tokens.iter().enumerate() {
+            seen[*token].push((*colour, at));
+        }
+    }
+    for (token, occurrences) in seen.iter_mut().enumerate() {
+        occurrences.sort_unstable();
+        let mut hasher = blake3::Hasher::new();
+        hasher.update(&token_colours[token]);
+        for (colour, at) in occurrences {
+            hasher.update(colour).update(&(*at as u64).to_le_bytes());
+        }
+        token_colours[token] = *hasher.finalize().as_bytes();
+    }
+}
+
+/// For each member, how many other members mention it by name, uid or address.
+fn mentions(tokens: &Tokens, members: &[Member], skeletons: &[Skeleton]) -> Vec<usize> {
     let position: BTreeMap<usize, usize> =
         members.iter().enumerate().map(|(at, member)| (member.index, at)).collect();
     let mut counts = vec![0; members.len()];
-    for (at, member) in members.iter().enumerate() {
-        let mut found = skeleton(tokens, member).tokens;
-        found.sort_unstable();
-        found.dedup();
-        let mut mentioned: Vec<usize> = found
-            .into_iter()
-            .filter_map(|token| position.get(&tokens.list[token].home?).copied())
+    for (at, skeleton) in skeletons.iter().enumerate() {
+        let mut mentioned: Vec<usize> = skeleton
+            .tokens
+            .iter()
+            .filter_map(|token| position.get(&tokens.list[*token].home?).copied())
             .filter(|other| *other != at)
             .collect();
         mentioned.sort_unstable();

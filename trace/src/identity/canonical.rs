@@ -345,10 +345,11 @@ impl<'w> Revisions<'w> {
             Value::Array(items) => items.iter().for_each(|item| self.look(at, name, item)),
             Value::String(text) => {
                 let number = text.as_bytes().first().is_some_and(u8::is_ascii_digit);
-                if number && name != "resourceVersion" {
-                    if let Some((held, _)) = self.holders.get_key_value(&**text) {
-                        self.mentioned.insert(held);
-                    }
+                if number
+                    && name != "resourceVersion"
+                    && let Some((held, _)) = self.holders.get_key_value(&**text)
+                {
+                    self.mentioned.insert(held);
                 }
                 self.generations_matter |= number && speaks_of_generation(name);
             }
