@@ -1,0 +1,83 @@
+//! What each stage runs: commands as data.
+
+use crate::run::{CountedAs, Runner, works};
+
+type Command = (&'static str, &'static [&'static str], CountedAs);
+
+const FORMAT: Command = ("format", &["cargo", "fmt", "--all", "--check"], CountedAs::OneCheck);
+
+const LINTS: Command = (
+    "lints",
+    &["cargo", "clippy", "--release", "--workspace", "--all-targets", "--", "-D", "warnings"],
+    CountedAs::OneCheck,
+);
+
+const BUILD: Command =
+    ("build", &["cargo", "build", "--release", "--workspace"], CountedAs::Preparation);
+
+/// `--show-output` shows why tests skipped, and `--no-fail-fast` counts all of them.
+const TESTS: Command = (
+    "tests",
+    &["cargo", "test", "--release", "--workspace", "--no-fail-fast", "--", "--show-output"],
+    CountedAs::Tests,
+);
+
+const TIDY: Command = (
+    "tidy",
+    &["cargo", "test", "--release", "--package", "trommel-tests", "--test", "tidy"],
+    CountedAs::Tests,
+);
+
+const DENY: Command = (
+    "deny",
+    &["cargo", "deny", "--all-features", "check", "bans", "licenses", "sources"],
+    CountedAs::OneCheck,
+);
+
+const JUDGE: Command = ("judge", &["tests/reference/build.sh"], CountedAs::Preparation);
+
+/// Everything but the campaigns.
+pub fn all(runner: &mut Runner) {
+    each(runner, &[FORMAT, LINTS, BUILD]);
+    judge(runner);
+    each(runner, &[TESTS]);
+}
+
+/// What tells soon that something is wrong.
+pub fn smoke(runner: &mut Runner) {
+    each(runner, &[FORMAT, LINTS, TIDY, BUILD]);
+}
+
+/// House rules.
+pub fn tidy(runner: &mut Runner) {
+    each(runner, &[TIDY]);
+}
+
+/// The binaries that campaigns need.
+pub fn build(runner: &mut Runner) {
+    each(runner, &[BUILD]);
+}
+
+/// Dependencies, by deny.toml.
+pub fn deny(runner: &mut Runner) {
+    if works(&["cargo", "deny", "--version"]) {
+        each(runner, &[DENY]);
+    } else {
+        runner.skip("deny", "cargo-deny is not installed: cargo install --locked cargo-deny");
+    }
+}
+
+/// Builds the real API server that conformance tests compare with. Tests that need it skip without it.
+fn judge(runner: &mut Runner) {
+    if works(&["go", "version"]) {
+        each(runner, &[JUDGE]);
+    } else {
+        runner.skip("judge", "go is not on this machine");
+    }
+}
+
+fn each(runner: &mut Runner, commands: &[Command]) {
+    for (name, command, counted) in commands {
+        runner.run(name, command, *counted);
+    }
+}
