@@ -1,6 +1,28 @@
 //! The embedded API server: forkable store, verbs, schemas, encodings.
+//!
+//! A [`World`] is a whole cluster as a value; a [`Server`] puts one to work behind HTTP. Reading order:
+//! [`store`] (objects and revisions), [`names`], [`world`]; `route` (what a path names), `verbs` (what a
+//! request does), `watch` (who is told), `server` (lock, bytes); and the pure parts: [`facts`],
+//! [`schema`], [`patch`], [`openapi`].
+//!
+//! The server does not know that faults exist, takes time from its world only, and has one writer.
 
 pub mod facts;
 pub mod openapi;
 pub mod patch;
 pub mod schema;
+pub mod names;
+pub mod server;
+pub mod status;
+pub mod store;
+pub mod world;
+mod admission;
+mod crd;
+mod discovery;
+mod route;
+mod verbs;
+mod watch;
+
+pub use names::SuffixOrder;
+pub use server::{Body, BoxError, Server, Upstream};
+pub use world::{World, WorldOptions};

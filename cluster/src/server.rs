@@ -1,0 +1,229 @@
+//! The server: one live world behind one lock, and what listens to it.
+//!
+//! A request is read to its end first, then carried out under the lock in one go: there is one writer, and
+//! no time passes while a request runs. Commits are recorded under the same lock that makes their revision,
+//! so the record has the store's order. Every revision since the start keeps its world for forking.
+
+use std::{
+    sync::{
+        Arc, Mutex, MutexGuard, PoisonError,
+        atomic::{AtomicI64, Ordering},
+    },
+    time::Duration,
+};
+
+use bytes::Bytes;
+use http_body_util::{BodyExt, combinators::UnsyncBoxBody};
+use trace::{Actor, CallId, Commit, Event, ObjectKey, Recorder, Revision, Time};
+
+use crate::{store::Logged, watch::Watchers, world::World};
+
+pub(crate) mod answer;
+pub(crate) mod request;
+
+use request::Request;
+
+/// Any error, as `tower` and `hyper` pass them on.
+pub type BoxError = Box<dyn std::error::Error + Send + Sync>;
+/// Bodies of requests and answers.
+pub type Body = UnsyncBoxBody<Bytes, BoxError>;
+/// An in-process HTTP server.
+pub type Upstream =
+    tower::util::BoxCloneSyncService<http::Request<Body>, http::Response<Body>, BoxError>;
+
+/// Longest request body in bytes (`MaxRequestBodyBytes`).
+pub const BODY_LIMIT_BYTES: usize = 3 * 1024 * 1024;
+
+/// One live world that answers requests. Cloning it shares the world.
+#[derive(Clone)]
+pub struct Server {
+    shared: Arc<Shared>,
+}
+
+pub(crate) struct Shared {
+    live: Mutex<Live>,
+    /// The world's clock, readable without the lock: a recorder reads it while a commit holds the lock.
+    now: AtomicI64,
+    changed: tokio::sync::watch::Sender<Revision>,
+}
+
+/// What the lock guards.
+pub(crate) struct Live {
+    pub(crate) world: World,
+    /// World of revision `first + i` at index i.
+    worlds: Vec<World>,
+    first: Revision,
+    recorder: Option<Recorder>,
+    pub(crate) watchers: Watchers,
+    answers: u64,
+}
+
+/// On whose behalf something is written.
+#[derive(Debug, Clone)]
+pub(crate) struct Author {
+    pub(crate) actor: Actor,
+    pub(crate) call: Option<CallId>,
+}
+
+impl Server {
+    /// Puts a world to work. With a recorder every commit is recorded.
+    pub fn new(world: World, recorder: Option<Recorder>) -> Server {
+        let (changed, _) = tokio::sync::watch::channel(world.revision());
+        let live = Live {
+            first: world.revision(),
+            worlds: vec![world.clone()],
+            recorder,
+            watchers: Watchers::default(),
+            answers: 0,
+            world,
+        };
+        let now = AtomicI64::new(live.world.now.0);
+        Server { shared: Arc::new(Shared { live: Mutex::new(live), now, changed }) }
+    }
+
+    /// The HTTP side of it.
+    pub fn service(&self) -> Upstream {
+        let server = self.clone();
+        Upstream::new(tower::service_fn(move |request| {
+            let server = server.clone();
+            async move { Ok::<_, BoxError>(server.respond(request).await) }
+        }))
+    }
+
+    /// The world as it is. O(1).
+    pub fn world(&self) -> World {
+        self.shared.lock().world.clone()
+    }
+
+    /// The world right after the commit that made `revision`; any revision since this server started. O(1).
+    pub fn world_at(&self, revision: Revision) -> Option<World> {
+        let live = self.shared.lock();
+        let index = revision.0.checked_sub(live.first.0)?;
+        live.worlds.get(usize::try_from(index).ok()?).cloned()
+    }
+
+    /// The newest revision.
+    pub fn revision(&self) -> Revision {
+        *self.shared.changed.borrow()
+    }
+
+    /// Tells of each new revision.
+    pub fn subscribe(&self) -> tokio::sync::watch::Receiver<Revision> {
+        self.shared.changed.subscribe()
+    }
+
+    /// The world's clock. Takes no lock.
+    pub fn now(&self) -> Time {
+        self.shared.now()
+    }
+
+    /// Moves the world's clock forward (never back). Watches whose time is up end; bookmarks that are due go out.
+    pub fn advance_to(&self, time: Time) {
+        let mut live = self.shared.lock();
+        let time = time.max(live.world.now);
+        live.world.now = time;
+        self.shared.now.store(time.0, Ordering::SeqCst);
+        let revision = live.world.revision();
+        live.watchers.advance(time, revision);
+    }
+
+    /// Forgets history before `revision`, as etcd's compaction does: older lists and watches get 410.
+    pub fn compact(&self, revision: Revision) {
+        self.shared.lock().world.store.compact(revision);
+    }
+
+    /// Watch events committed (or initial events due) and not yet pulled by their streams.
+    pub fn undelivered(&self) -> usize {
+        self.shared.lock().watchers.undelivered()
+    }
+
+    async fn respond(&self, request: http::Request<Body>) -> http::Response<Body> {
+        let (parts, body) = request.into_parts();
+        let body = read(body).await;
+        let request = Request::new(parts, body);
+        answer::respond(&self.shared, &request)
+    }
+}
+
+/// A body's bytes, or whether it was too long.
+async fn read(mut body: Body) -> Result<Bytes, bool> {
+    let mut bytes = bytes::BytesMut::new();
+    while let Some(frame) = body.frame().await {
+        if let Ok(data) = frame.map_err(|_| false)?.into_data() {
+            if bytes.len() + data.len() > BODY_LIMIT_BYTES {
+                return Err(true);
+            }
+            bytes.extend_from_slice(&data);
+        }
+    }
+    Ok(bytes.freeze())
+}
+
+impl Shared {
+    pub(crate) fn lock(&self) -> MutexGuard<'_, Live> {
+        // A panic inside a request leaves at most a half-done cascade behind, each commit of it whole.
+        self.live.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    pub(crate) fn now(&self) -> Time {
+        Time(self.now.load(Ordering::SeqCst))
+    }
+
+    /// Tells subscribers of the newest revision.
+    pub(crate) fn publish(&self, live: &Live) {
+        let revision = live.world.revision();
+        self.changed.send_if_modified(|known| {
+            let newer = revision > *known;
+            *known = revision.max(*known);
+            newer
+        });
+    }
+}
+
+impl Live {
+    /// Sets an object.
+    pub(crate) fn put(
+        &mut self,
+        author: &Author,
+        key: ObjectKey,
+        object: serde_json::Value,
+    ) -> Arc<Logged> {
+        let logged = self.world.put(key, object);
+        self.committed(author, &logged);
+        logged
+    }
+
+    /// Removes an object, if it exists.
+    pub(crate) fn remove(&mut self, author: &Author, key: ObjectKey) -> Option<Arc<Logged>> {
+        let logged = self.world.remove(key)?;
+        self.committed(author, &logged);
+        Some(logged)
+    }
+
+    fn committed(&mut self, author: &Author, logged: &Arc<Logged>) {
+        self.worlds.push(self.world.clone());
+        if let Some(recorder) = &self.recorder {
+            recorder.record(Event::Commit(Commit {
+                revision: logged.revision,
+                change: logged.change,
+                key: logged.key.clone(),
+                object: logged.object.clone(),
+                actor: author.actor.clone(),
+                call: author.call,
+            }));
+        }
+        self.watchers.committed(logged);
+    }
+
+    /// Numbers the answers, for their audit ids.
+    pub(crate) fn next_answer(&mut self) -> u64 {
+        self.answers += 1;
+        self.answers
+    }
+}
+
+/// How long the server lets a watch live that names no `timeoutSeconds`: half an hour to an hour, by
+/// the watch's number (upstream draws it at random from the same range).
+pub(crate) fn default_watch_life(number: u64) -> Duration {
+    Duration::from_secs(1800 + number.wrapping_mul(611) % 1800)
+}

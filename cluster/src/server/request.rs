@@ -1,0 +1,137 @@
+//! A request as the verbs see it: read to its end, its query and headers at hand.
+
+use bytes::Bytes;
+use http::{HeaderMap, Method, request::Parts};
+use trace::{Actor, CallId};
+
+use crate::{
+    route,
+    server::{Author, BODY_LIMIT_BYTES},
+    status::Refusal,
+};
+
+/// Longest `fieldManager` in characters.
+const FIELD_MANAGER_LIMIT: usize = 128;
+
+/// One request.
+pub(crate) struct Request {
+    pub(crate) method: Method,
+    pub(crate) path: String,
+    query: Vec<(String, String)>,
+    headers: HeaderMap,
+    body: Result<Bytes, bool>,
+    pub(crate) author: Author,
+}
+
+/// `fieldValidation`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum FieldValidation {
+    Ignore,
+    Warn,
+    Strict,
+}
+
+impl Request {
+    /// `body` is what was read, or whether reading failed because it was too long.
+    pub(crate) fn new(parts: Parts, body: Result<Bytes, bool>) -> Request {
+        Request {
+            path: parts.uri.path().to_owned(),
+            query: route::query(parts.uri.query().unwrap_or("")),
+            author: Author {
+                actor: parts.extensions.get::<Actor>().cloned().unwrap_or(Actor::Trommel),
+                call: parts.extensions.get::<CallId>().copied(),
+            },
+            method: parts.method,
+            headers: parts.headers,
+            body,
+        }
+    }
+
+    /// The body's bytes. Errors: too long, or cut.
+    pub(crate) fn body(&self) -> Result<&Bytes, Refusal> {
+        self.body.as_ref().map_err(|too_long| match too_long {
+            true => Refusal::too_large(BODY_LIMIT_BYTES),
+            false => Refusal::bad_request("unable to read the request body"),
+        })
+    }
+
+    /// A query parameter; empty if absent.
+    pub(crate) fn query(&self, name: &str) -> &str {
+        self.query.iter().find(|(key, _)| key == name).map_or("", |(_, value)| value)
+    }
+
+    /// Whether a query parameter is there at all.
+    pub(crate) fn has(&self, name: &str) -> bool {
+        self.query.iter().any(|(key, _)| key == name)
+    }
+
+    /// A boolean parameter. Like upstream's conversion, `false`, `0` and absence are false, the rest true.
+    pub(crate) fn flag(&self, name: &str) -> bool {
+        self.query.iter().any(|(key, value)| {
+            key == name && !matches!(value.to_ascii_lowercase().as_str(), "false" | "0")
+        })
+    }
+
+    /// A header as text; empty if absent or not text.
+    pub(crate) fn header(&self, name: &str) -> &str {
+        self.headers.get(name).and_then(|value| value.to_str().ok()).unwrap_or("")
+    }
+
+    /// `Accept`, all of its lines joined.
+    pub(crate) fn accept(&self) -> String {
+        let lines: Vec<&str> =
+            self.headers.get_all("accept").iter().filter_map(|value| value.to_str().ok()).collect();
+        lines.join(",")
+    }
+
+    /// Whether `dryRun=All`. Errors: any other value.
+    pub(crate) fn dry_run(&self) -> Result<bool, Refusal> {
+        let mut dry = false;
+        for (_, value) in self.query.iter().filter(|(key, _)| key == "dryRun") {
+            match value.as_str() {
+                "" => {}
+                "All" => dry = true,
+                other => {
+                    let message =
+                        format!("dryRun: Unsupported value: {other:?}: supported values: \"All\"");
+                    return Err(Refusal::new(422, "Invalid", message));
+                }
+            }
+        }
+        Ok(dry)
+    }
+
+    /// `fieldValidation`; the default is Warn (GA 1.27).
+    pub(crate) fn field_validation(&self) -> Result<FieldValidation, Refusal> {
+        match self.query("fieldValidation") {
+            "Ignore" => Ok(FieldValidation::Ignore),
+            "" | "Warn" => Ok(FieldValidation::Warn),
+            "Strict" => Ok(FieldValidation::Strict),
+            other => {
+                let message = format!(
+                    "fieldValidation: Unsupported value: {other:?}: supported values: \"Ignore\", \"Strict\", \"Warn\""
+                );
+                Err(Refusal::new(422, "Invalid", message))
+            }
+        }
+    }
+
+    /// The name under which written fields are owned: `fieldManager`, or the first part of `User-Agent`
+    /// (`managerOrUserAgent` in `apiserver/pkg/endpoints/handlers`).
+    pub(crate) fn field_manager(&self) -> Result<String, Refusal> {
+        let manager = self.query("fieldManager");
+        if manager.chars().count() > FIELD_MANAGER_LIMIT {
+            let message = format!(
+                "fieldManager: Invalid value: {manager:?}: may not be more than {FIELD_MANAGER_LIMIT} bytes"
+            );
+            return Err(Refusal::new(422, "Invalid", message));
+        }
+        if !manager.is_empty() {
+            return Ok(manager.to_owned());
+        }
+        let agent = self.header("user-agent").split('/').next().unwrap_or("");
+        let printable = agent.chars().filter(|letter| !letter.is_control());
+        let name: String = printable.take(FIELD_MANAGER_LIMIT).collect();
+        Ok(if name.is_empty() { "unknown".to_owned() } else { name })
+    }
+}

@@ -1,0 +1,127 @@
+//! The verbs: what each request does to the world. Everything here runs under the server's lock, knows the
+//! type it works on ([`Kind`]) and speaks JSON values; bytes are the affair of `server::answer`.
+
+use std::sync::Arc;
+
+use serde_json::Value;
+use trace::{ObjectKey, Verb};
+
+use crate::{
+    route::Route,
+    server::{Live, request::Request},
+    status::Refusal,
+    world::kinds::Kind,
+};
+
+mod body;
+mod create;
+mod delete;
+pub(crate) mod object;
+pub(crate) mod options;
+mod read;
+pub(crate) mod scope;
+pub mod selector;
+mod strategy;
+mod update;
+
+/// What a verb answers with.
+pub(crate) enum Payload {
+    /// An object in the version that was asked for.
+    Object(Arc<Value>),
+    /// Objects of the type that was asked for.
+    List(List),
+    /// The watch of this number.
+    Watch(u64),
+}
+
+/// A list before encoding.
+pub(crate) struct List {
+    pub(crate) items: Vec<Arc<Value>>,
+    pub(crate) metadata: Value,
+}
+
+/// An answer before encoding.
+pub(crate) struct Outcome {
+    pub(crate) code: u16,
+    pub(crate) payload: Payload,
+    pub(crate) warnings: Vec<String>,
+}
+
+impl Outcome {
+    fn object(code: u16, object: Arc<Value>) -> Outcome {
+        Outcome { code, payload: Payload::Object(object), warnings: Vec::new() }
+    }
+}
+
+/// One request at work.
+pub(crate) struct Work<'a> {
+    pub(crate) live: &'a mut Live,
+    pub(crate) request: &'a Request,
+    pub(crate) route: &'a Route,
+    pub(crate) kind: Kind,
+    pub(crate) warnings: Vec<String>,
+}
+
+/// Carries out one request on a type that exists.
+pub(crate) fn carry_out(
+    live: &mut Live,
+    request: &Request,
+    route: &Route,
+    kind: Kind,
+    verb: Verb,
+) -> Result<Outcome, Refusal> {
+    let mut work = Work { live, request, route, kind, warnings: Vec::new() };
+    work.check_served(verb)?;
+    if let Some(warning) = work.kind.custom().and_then(|custom| custom.deprecation.clone()) {
+        work.warnings.push(warning);
+    }
+    let mut outcome = match (verb, route.subresource.as_str()) {
+        (Verb::Get, "" | "status") => work.get(),
+        (Verb::List, _) => work.list(),
+        (Verb::Watch, _) => work.watch(),
+        (Verb::Create, "") => work.create(),
+        (Verb::Update, "" | "status" | "finalize") => work.update(),
+        (Verb::Delete, "") => work.delete(),
+        (Verb::DeleteCollection, _) => work.delete_collection(),
+        _ => Err(Refusal::method_not_allowed()),
+    }?;
+    outcome.warnings.splice(0..0, work.warnings);
+    Ok(outcome)
+}
+
+impl Work<'_> {
+    fn check_served(&self, verb: Verb) -> Result<(), Refusal> {
+        let row = self.kind.row();
+        let verbs = match self.route.subresource.as_str() {
+            "" => &row.verbs,
+            name => &row.subresource(name).ok_or_else(Refusal::no_such_path)?.verbs,
+        };
+        let wanted = verb.to_string();
+        let scoped = row.namespaced
+            && self.route.namespace.is_empty()
+            && !matches!(verb, Verb::List | Verb::Watch);
+        if scoped || (!row.namespaced && !self.route.namespace.is_empty()) {
+            return Err(Refusal::no_such_path());
+        }
+        match verbs.iter().any(|served| *served == wanted) {
+            true => Ok(()),
+            false => Err(Refusal::method_not_allowed()),
+        }
+    }
+
+    /// The key of an object of this type in the namespace of the path.
+    pub(crate) fn key(&self, name: &str) -> ObjectKey {
+        ObjectKey::new(self.kind.storage.clone(), &self.route.namespace, name)
+    }
+
+    /// The stored object that the path names. Errors: 404.
+    pub(crate) fn stored(&self) -> Result<Arc<Value>, Refusal> {
+        let key = self.key(&self.route.name);
+        self.live
+            .world
+            .store
+            .get(&key)
+            .cloned()
+            .ok_or_else(|| Refusal::not_found(&self.kind.served(), &self.route.name))
+    }
+}

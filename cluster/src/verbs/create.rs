@@ -1,0 +1,127 @@
+//! create.
+
+use std::sync::Arc;
+
+use serde_json::{Value, json};
+
+use super::{Outcome, Work, object, strategy};
+use crate::{
+    crd,
+    schema::{FieldError, FieldErrorKind},
+    status::Refusal,
+    world::{self, meta},
+};
+
+/// How often a generated name that is taken is replaced by another (`RetryGenerateName`).
+const NAME_ATTEMPTS: usize = 8;
+
+impl Work<'_> {
+    pub(super) fn create(&mut self) -> Result<Outcome, Refusal> {
+        let body = self.read_object()?;
+        let dry_run = self.request.dry_run()?;
+        self.create_object(body, dry_run)
+    }
+
+    /// Creates an object that has been read: also what an update or an apply of a missing object does.
+    pub(super) fn create_object(
+        &mut self,
+        mut new: Value,
+        dry_run: bool,
+    ) -> Result<Outcome, Refusal> {
+        self.check_identity(&mut new)?;
+        let generate = meta(&new, "generateName").to_owned();
+        let mut name = meta(&new, "name").to_owned();
+        self.check_namespace_lives(&name)?;
+        if name.is_empty() && generate.is_empty() {
+            let detail = "name or generateName is required";
+            let error = FieldError::bare("metadata.name", FieldErrorKind::Required, detail);
+            return Err(self.invalid("", &[error]));
+        }
+        if !meta(&new, "resourceVersion").is_empty() {
+            let message = "resourceVersion should not be set on objects to be created";
+            return Err(Refusal::new(500, "", message));
+        }
+        if self.kind.custom_type().is_some_and(|custom| custom.terminating) {
+            let message = "create not allowed while custom resource definition is terminating";
+            return Err(Refusal::new(405, "MethodNotAllowed", message));
+        }
+        self.shape(&mut new)?;
+        let generated = name.is_empty();
+        if generated {
+            name = self.generate_name(&generate, dry_run);
+            new["metadata"]["name"] = json!(name);
+        }
+        self.begin_life(&mut new);
+        self.track(None, &mut new)?;
+        self.admit(None, &mut new)?;
+        self.validate(&new, None)?;
+        let key = self.key(&name);
+        if self.live.world.store.get(&key).is_some() {
+            return Err(Refusal::already_exists(&self.kind.served(), &name));
+        }
+        let stored = self.kind.to_storage(new)?;
+        if dry_run {
+            return Ok(Outcome::object(201, self.kind.present(&Arc::new(stored))?));
+        }
+        let logged = self.live.put(&self.request.author, key, stored);
+        Ok(Outcome::object(201, self.kind.present(&logged.object)?))
+    }
+
+    fn generate_name(&mut self, base: &str, dry_run: bool) -> String {
+        // A dry run must leave no trace, so it draws from a copy.
+        let mut names = self.live.world.names.clone();
+        let mut name = String::new();
+        for _ in 0..NAME_ATTEMPTS {
+            name = names.generate(base).to_string();
+            if self.live.world.store.get(&self.key(&name)).is_none() {
+                break;
+            }
+        }
+        if !dry_run {
+            self.live.world.names = names;
+        }
+        name
+    }
+
+    /// System fields of a new object (`rest.BeforeCreate`, `PrepareForCreate`).
+    fn begin_life(&mut self, new: &mut Value) {
+        for field in ["deletionTimestamp", "deletionGracePeriodSeconds", "selfLink", "generation"] {
+            object::remove_meta(new, field);
+        }
+        let now = self.now_text();
+        new["metadata"]["uid"] = json!(self.live.world.names.uid());
+        new["metadata"]["creationTimestamp"] = json!(now);
+        if strategy::has_generation(&self.kind) {
+            new["metadata"]["generation"] = json!(1);
+        }
+        match strategy::initial_status(&self.kind) {
+            Some(Value::Null) => {
+                new.as_object_mut().map(|fields| fields.remove("status"));
+            }
+            Some(status) => new["status"] = status,
+            None => {}
+        }
+        if self.kind.storage == world::namespaces() {
+            new["spec"]["finalizers"] = json!(["kubernetes"]);
+            let name = meta(new, "name").to_owned();
+            new["metadata"]["labels"]["kubernetes.io/metadata.name"] = json!(name);
+        }
+        if self.kind.storage == world::crds() {
+            new.as_object_mut().map(|fields| fields.remove("status"));
+            crd::default_spec(new);
+            let beside = self.types_beside(new);
+            crd::establish(new, &beside, &now);
+        }
+    }
+
+    /// Custom types of the same group as a CRD, without its own.
+    pub(super) fn types_beside(&self, definition: &Value) -> Vec<Arc<crd::CustomType>> {
+        let group = definition.pointer("/spec/group").and_then(Value::as_str).unwrap_or("");
+        let plural = definition.pointer("/spec/names/plural").and_then(Value::as_str).unwrap_or("");
+        let customs = self.live.world.customs.iter();
+        customs
+            .filter(|(resource, _)| *resource.group == *group && *resource.resource != *plural)
+            .map(|(_, custom)| custom.clone())
+            .collect()
+    }
+}

@@ -1,0 +1,335 @@
+//! delete and deletecollection (`k8s.io/apiserver/pkg/registry/generic/registry/store.go`).
+//!
+//! What upstream leaves to controllers is left here too: dependents (garbage collector), the contents of a
+//! namespace (namespace controller), a pod's last seconds (kubelet). They belong to the environment.
+
+use std::{ops::Bound, sync::Arc, time::Duration};
+
+use serde_json::{Value, json};
+use trace::{Actor, ObjectKey};
+
+use super::{
+    List, Outcome, Payload, Work, object,
+    options::{DeleteOptions, Propagation},
+    scope::Scope,
+    strategy,
+};
+use crate::{
+    crd,
+    server::{Author, Live},
+    status::{self, Refusal},
+    world::{self, meta},
+};
+
+const ORPHAN: &str = "orphan";
+const FOREGROUND: &str = "foregroundDeletion";
+
+/// What keeps a CRD until its objects are gone.
+const CRD_CLEANUP: &str = "customresourcecleanup.apiextensions.k8s.io";
+
+/// What became of a deleted object.
+enum Fate {
+    Gone(Arc<Value>),
+    Waits(Arc<Value>),
+}
+
+impl Work<'_> {
+    pub(super) fn delete(&mut self) -> Result<Outcome, Refusal> {
+        let options = self.delete_options()?;
+        let old = self.stored()?;
+        let (resource, name) = (self.kind.served(), self.route.name.clone());
+        let code = match &options.orphan_dependents {
+            Some(false) => 202,
+            _ => 200,
+        };
+        let outcome = match self.delete_object(&old, &name, &options)? {
+            Fate::Gone(last) if strategy::delete_returns_object(&self.kind) => {
+                Outcome::object(200, self.kind.present(&last)?)
+            }
+            Fate::Gone(last) => {
+                let status = status::deleted(&resource, &name, meta(&last, "uid"));
+                Outcome::object(200, Arc::new(status))
+            }
+            Fate::Waits(object) => Outcome::object(code, self.kind.present(&object)?),
+        };
+        Ok(outcome)
+    }
+
+    pub(super) fn delete_collection(&mut self) -> Result<Outcome, Refusal> {
+        let options = self.delete_options()?;
+        let scope = Scope::read(self.kind.clone(), self.route, self.request)?;
+        let found: Vec<(ObjectKey, Arc<Value>)> = scope
+            .scan(self.live.world.store.root(), Bound::Unbounded)
+            .map(|(key, object)| (key.clone(), object.clone()))
+            .collect();
+        let revision = self.live.world.revision();
+        let mut items = Vec::new();
+        for (key, object) in found {
+            let route = crate::route::Route {
+                namespace: key.namespace.to_string(),
+                name: key.name.to_string(),
+                ..self.route.clone()
+            };
+            let mut one = Work {
+                live: &mut *self.live,
+                request: self.request,
+                route: &route,
+                kind: self.kind.clone(),
+                warnings: Vec::new(),
+            };
+            one.delete_object(&object, &key.name, &options)?;
+            items.push(self.kind.present(&object)?);
+        }
+        let metadata = json!({"resourceVersion": revision.to_string()});
+        let payload = Payload::List(List { items, metadata });
+        Ok(Outcome { code: 200, payload, warnings: Vec::new() })
+    }
+
+    fn delete_options(&self) -> Result<DeleteOptions, Refusal> {
+        let body = self.read_delete_options()?;
+        DeleteOptions::read(self.request, body.as_ref())
+    }
+
+    fn delete_object(
+        &mut self,
+        old: &Arc<Value>,
+        name: &str,
+        options: &DeleteOptions,
+    ) -> Result<Fate, Refusal> {
+        self.admit_delete(name)?;
+        self.check_delete_preconditions(old, name, options)?;
+        let mut new = (**old).clone();
+        if self.kind.storage == world::namespaces() {
+            return Ok(self.delete_namespace(old, new, options));
+        }
+        set_propagation(&mut new, options);
+        if self.kind.storage == world::crds() {
+            return Ok(self.delete_crd(old, new, options));
+        }
+        let grace = self.grace_seconds(&new, options);
+        let waits = grace > 0 || !object::finalizers(&new).is_empty();
+        if !waits {
+            let key = self.key(name);
+            if !options.dry_run {
+                self.remove(key);
+            }
+            return Ok(Fate::Gone(old.clone()));
+        }
+        self.mark(&mut new, grace);
+        Ok(Fate::Waits(self.keep(old, new, options)))
+    }
+
+    fn check_delete_preconditions(
+        &self,
+        old: &Value,
+        name: &str,
+        options: &DeleteOptions,
+    ) -> Result<(), Refusal> {
+        let checks = [
+            ("UID", "uid", &options.uid, "deleted and then recreated"),
+            ("ResourceVersion", "resourceVersion", &options.revision, "modified"),
+        ];
+        for (label, field, wanted, what) in checks {
+            let found = meta(old, field);
+            if let Some(wanted) = wanted
+                && wanted != found
+            {
+                let why = format!(
+                    "the {label} in the precondition ({wanted}) does not match the {label} in record \
+                     ({found}). The object might have been {what}"
+                );
+                return Err(Refusal::conflict(&self.kind.served(), name, &why));
+            }
+        }
+        Ok(())
+    }
+
+    /// Seconds that the object is given: only pods that run on a node have any.
+    fn grace_seconds(&self, object: &Value, options: &DeleteOptions) -> i64 {
+        if self.kind.storage != trace::GroupResource::new("", "pods") {
+            return 0;
+        }
+        let field = |path: &str| object.pointer(path).and_then(Value::as_str).unwrap_or("");
+        let phase = field("/status/phase");
+        if field("/spec/nodeName").is_empty() || matches!(phase, "Failed" | "Succeeded") {
+            return 0;
+        }
+        let own = object.pointer("/spec/terminationGracePeriodSeconds").and_then(Value::as_i64);
+        options.grace_seconds.or(own).unwrap_or(30)
+    }
+
+    /// Marks an object as being deleted (`markAsDeleting`, `BeforeDelete`). A second delete can only
+    /// shorten the time that is left.
+    fn mark(&self, new: &mut Value, grace: i64) {
+        let now = self.live.world.now;
+        let before = new.pointer("/metadata/deletionGracePeriodSeconds").and_then(Value::as_i64);
+        if object::is_terminating(new) && before.is_some_and(|before| grace >= before) {
+            return;
+        }
+        if !object::is_terminating(new) && object::generation(new) > 0 {
+            new["metadata"]["generation"] = json!(object::generation(new) + 1);
+        }
+        let at = now.plus(Duration::from_secs(grace.unsigned_abs()));
+        new["metadata"]["deletionTimestamp"] = json!(at.rfc3339());
+        new["metadata"]["deletionGracePeriodSeconds"] = json!(grace);
+    }
+
+    fn keep(&mut self, old: &Arc<Value>, new: Value, options: &DeleteOptions) -> Arc<Value> {
+        if **old == new {
+            return old.clone();
+        }
+        if options.dry_run {
+            return Arc::new(new);
+        }
+        let key = self.key(meta(old, "name"));
+        self.live.put(&self.request.author, key, new).object.clone()
+    }
+
+    fn delete_namespace(
+        &mut self,
+        old: &Arc<Value>,
+        mut new: Value,
+        options: &DeleteOptions,
+    ) -> Fate {
+        let spec = new.pointer("/spec/finalizers").and_then(Value::as_array);
+        let done = spec.is_none_or(Vec::is_empty) && object::finalizers(&new).is_empty();
+        if object::is_terminating(old) && done {
+            if !options.dry_run {
+                let key = self.key(meta(old, "name"));
+                self.remove(key);
+            }
+            return Fate::Gone(old.clone());
+        }
+        if !object::is_terminating(old) {
+            set_propagation(&mut new, options);
+            new["metadata"]["deletionTimestamp"] = json!(self.now_text());
+            new["status"]["phase"] = json!("Terminating");
+        }
+        Fate::Waits(self.keep(old, new, options))
+    }
+
+    /// A CRD goes after its objects.
+    fn delete_crd(&mut self, old: &Arc<Value>, mut new: Value, options: &DeleteOptions) -> Fate {
+        let now = self.now_text();
+        if !object::is_terminating(old) {
+            let mut finalizers: Vec<Value> =
+                object::finalizers(&new).into_iter().map(Value::from).collect();
+            finalizers.push(json!(CRD_CLEANUP));
+            new["metadata"]["finalizers"] = Value::Array(finalizers);
+            self.mark(&mut new, 0);
+            let mut conditions = new
+                .pointer("/status/conditions")
+                .and_then(Value::as_array)
+                .cloned()
+                .unwrap_or_default();
+            let (reason, message) = (
+                "InstanceDeletionPending",
+                "CustomResourceDefinition marked for deletion; CustomResource deletion will begin soon",
+            );
+            crd::set_condition(&mut conditions, "Terminating", "True", reason, message, &now);
+            new["status"]["conditions"] = Value::Array(conditions);
+        }
+        let kept = self.keep(old, new, options);
+        if options.dry_run {
+            return Fate::Waits(kept);
+        }
+        self.delete_instances(&kept);
+        let key = self.key(meta(old, "name"));
+        finish_crds(self.live);
+        match self.live.world.store.get(&key) {
+            Some(now) => Fate::Waits(now.clone()),
+            None => Fate::Waits(kept),
+        }
+    }
+
+    fn delete_instances(&mut self, definition: &Value) {
+        let text = |path: &str| definition.pointer(path).and_then(Value::as_str).unwrap_or("");
+        let resource = trace::GroupResource::new(text("/spec/group"), text("/spec/names/plural"));
+        let found: Vec<(ObjectKey, Arc<Value>)> = self
+            .live
+            .world
+            .store
+            .root()
+            .scan(&resource, "", Bound::Unbounded)
+            .map(|(key, object)| (key.clone(), object.clone()))
+            .collect();
+        let author = finalizer();
+        for (key, object) in found {
+            if object::finalizers(&object).is_empty() {
+                self.live.remove(&author, key);
+            } else if !object::is_terminating(&object) {
+                let mut new = (*object).clone();
+                self.mark(&mut new, 0);
+                self.live.put(&author, key, new);
+            }
+        }
+    }
+
+    /// Removes an object, and what was only waiting for that.
+    pub(super) fn remove(&mut self, key: ObjectKey) {
+        let custom = self.kind.is_custom();
+        self.live.remove(&self.request.author, key);
+        if custom {
+            finish_crds(self.live);
+        }
+    }
+}
+
+/// The part of the apiserver that finalizes CRDs: it runs in the server's own process, not as a
+/// controller that a plan could hold back.
+fn finalizer() -> Author {
+    Author { actor: Actor::Environment("crd-finalizer".into()), call: None }
+}
+
+/// Lets go of every terminating CRD that has no objects left.
+fn finish_crds(live: &mut Live) {
+    let empty: Vec<Arc<crd::CustomType>> = live
+        .world
+        .customs
+        .values()
+        .filter(|custom| custom.terminating && live.world.store.root().count(&custom.resource) == 0)
+        .cloned()
+        .collect();
+    for custom in empty {
+        let name = custom.resource.to_string();
+        let key = ObjectKey::new(world::crds(), "", &name);
+        let Some(definition) = live.world.store.get(&key).cloned() else { continue };
+        let left: Vec<&str> = object::finalizers(&definition)
+            .into_iter()
+            .filter(|name| *name != CRD_CLEANUP)
+            .collect();
+        if left.is_empty() {
+            live.remove(&finalizer(), key);
+            live.watchers.end_type(&custom.resource);
+        } else if left.len() < object::finalizers(&definition).len() {
+            let mut new = (*definition).clone();
+            new["metadata"]["finalizers"] = json!(left);
+            live.put(&finalizer(), key, new);
+        }
+    }
+}
+
+/// Sets the finalizers through which the garbage collector is told what to do with dependents
+/// (`deletionFinalizersForGarbageCollection`).
+fn set_propagation(new: &mut Value, options: &DeleteOptions) {
+    let before: Vec<String> = object::finalizers(new).into_iter().map(str::to_owned).collect();
+    let has = |name: &str| before.iter().any(|finalizer| finalizer == name);
+    let orphan = match (options.orphan_dependents, options.propagation) {
+        (Some(orphan), _) => orphan,
+        (None, Some(policy)) => policy == Propagation::Orphan,
+        (None, None) => has(ORPHAN),
+    };
+    let foreground = match (options.orphan_dependents, options.propagation) {
+        (Some(_), _) => false,
+        (None, Some(policy)) => policy == Propagation::Foreground,
+        (None, None) => has(FOREGROUND),
+    };
+    let mut after: Vec<String> =
+        before.iter().filter(|name| *name != ORPHAN && *name != FOREGROUND).cloned().collect();
+    after.extend(orphan.then(|| ORPHAN.to_owned()));
+    after.extend(foreground.then(|| FOREGROUND.to_owned()));
+    let same = after.len() == before.len() && after.iter().all(|name| before.contains(name));
+    if !same {
+        new["metadata"]["finalizers"] = json!(after);
+    }
+}

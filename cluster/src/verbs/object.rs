@@ -1,0 +1,376 @@
+//! What every write does to an object before it is stored: reading, pruning, defaulting, validation, and
+//! the rules of `metadata` (`k8s.io/apiserver/pkg/registry/rest`, `apimachinery/pkg/api/validation`).
+
+use serde_json::{Map, Value, json};
+use trace::ObjectKey;
+
+use super::{Work, strategy};
+use crate::{
+    schema::{FieldError, FieldErrorKind, unknown_field_message},
+    server::request::FieldValidation,
+    status::Refusal,
+    world::{meta, namespaces},
+};
+
+/// Longest total of annotations in bytes.
+const ANNOTATIONS_LIMIT_BYTES: usize = 256 * 1024;
+
+impl Work<'_> {
+    /// Errors of fields of an object of this type. 422.
+    pub(super) fn invalid(&self, name: &str, errors: &[FieldError]) -> Refusal {
+        Refusal::invalid(&self.kind.row().group, &self.kind.row().kind, name, errors)
+    }
+
+    /// Checks that a body is an object of this type; fills in type and namespace where they may be absent.
+    pub(super) fn check_identity(&self, object: &mut Value) -> Result<(), Refusal> {
+        let row = self.kind.row();
+        let Some(fields) = object.as_object_mut() else {
+            return Err(Refusal::bad_request(
+                "couldn't get version/kind; json parse error: json: cannot \
+                unmarshal into Go value of type struct",
+            ));
+        };
+        let api_version = row.api_version();
+        for (field, expected, name) in
+            [("apiVersion", &api_version, "API version"), ("kind", &row.kind, "kind")]
+        {
+            let given = fields.get(field).and_then(Value::as_str).unwrap_or("").to_owned();
+            if given.is_empty() && self.kind.is_custom() {
+                let text = Value::Object(fields.clone()).to_string();
+                let missing = if field == "kind" { "Kind" } else { "apiVersion" };
+                return Err(Refusal::bad_request(format!(
+                    "Object '{missing}' is missing in '{text}'"
+                )));
+            }
+            if !given.is_empty() && given != *expected {
+                return Err(Refusal::bad_request(format!(
+                    "the {name} in the data ({given}) does not match the expected {name} ({expected})"
+                )));
+            }
+            fields.insert(field.to_owned(), json!(expected));
+        }
+        if !fields.get("metadata").is_some_and(Value::is_object) {
+            fields.insert("metadata".to_owned(), json!({}));
+        }
+        self.check_namespace(object)
+    }
+
+    fn check_namespace(&self, object: &mut Value) -> Result<(), Refusal> {
+        let namespace = meta(object, "namespace").to_owned();
+        let expected = &self.route.namespace;
+        if !self.kind.row().namespaced {
+            if let Some(fields) = object["metadata"].as_object_mut() {
+                fields.remove("namespace");
+            }
+            return Ok(());
+        }
+        if !namespace.is_empty() && namespace != *expected {
+            let message = "the namespace of the provided object does not match the namespace sent on the \
+                           request";
+            return Err(Refusal::bad_request(message));
+        }
+        object["metadata"]["namespace"] = json!(expected);
+        Ok(())
+    }
+
+    /// Checks that the body's name is the path's.
+    pub(super) fn check_path_name(&self, object: &mut Value) -> Result<(), Refusal> {
+        let name = meta(object, "name").to_owned();
+        if name.is_empty() {
+            if self.kind.is_custom() {
+                return Err(Refusal::bad_request("name must be provided"));
+            }
+            object["metadata"]["name"] = json!(self.route.name);
+        } else if name != self.route.name {
+            return Err(Refusal::bad_request(format!(
+                "the name of the object ({name}) does not match the name on the URL ({})",
+                self.route.name
+            )));
+        }
+        Ok(())
+    }
+
+    /// Prunes what the schema doesn't know and fills in its defaults. Unknown fields are told as
+    /// `fieldValidation` says. Errors: values of a wrong type (built-in types), unknown fields (Strict): 400.
+    pub(super) fn shape(&mut self, object: &mut Value) -> Result<(), Refusal> {
+        let Some(schema) = self.kind.schema() else { return Ok(()) };
+        let row = self.kind.row();
+        let wrapped = |error: String| {
+            let (kind, version) = (&row.kind, row.api_version());
+            let version = if self.kind.is_custom() || !row.group.is_empty() {
+                version.rsplit('/').next().unwrap_or("").to_owned()
+            } else {
+                version
+            };
+            format!("{kind} in version {version:?} cannot be handled as a {kind}: {error}")
+        };
+        if let Some(error) = schema.decode_error(object) {
+            return Err(Refusal::bad_request(wrapped(error)));
+        }
+        let unknown = schema.prune(object);
+        if !unknown.is_empty() {
+            let messages: Vec<String> =
+                unknown.iter().map(|path| unknown_field_message(path)).collect();
+            match self.request.field_validation()? {
+                FieldValidation::Ignore => {}
+                FieldValidation::Warn => self.warnings.extend(messages),
+                FieldValidation::Strict => {
+                    let error = format!("strict decoding error: {}", messages.join(", "));
+                    return Err(Refusal::bad_request(wrapped(error)));
+                }
+            }
+        }
+        schema.default(object);
+        Ok(())
+    }
+
+    /// Checks an object that is about to be stored. Errors: 422.
+    pub(super) fn validate(&self, object: &Value, old: Option<&Value>) -> Result<(), Refusal> {
+        let mut errors = metadata_errors(object);
+        if let Some(old) = old {
+            errors.extend(immutable_errors(object, old));
+        } else {
+            let name = meta(object, "name");
+            errors.extend(strategy::check_name(&self.kind, "metadata.name", name, false));
+        }
+        if let Some(schema) = self.kind.schema() {
+            errors.extend(schema.validate(object));
+        }
+        match &errors[..] {
+            [] => Ok(()),
+            errors => Err(self.invalid(meta(object, "name"), errors)),
+        }
+    }
+
+    /// The namespace of the path must exist and not be going away. Errors: 404, 403.
+    pub(super) fn check_namespace_lives(&self, name: &str) -> Result<(), Refusal> {
+        let namespace = &self.route.namespace;
+        if namespace.is_empty() {
+            return Ok(());
+        }
+        let key = ObjectKey::new(namespaces(), "", namespace);
+        let Some(found) = self.live.world.store.get(&key) else {
+            return Err(Refusal::not_found(&namespaces(), namespace));
+        };
+        match found.pointer("/metadata/deletionTimestamp") {
+            Some(_) => Err(Refusal::terminating(&self.kind.served(), name, namespace)),
+            None => Ok(()),
+        }
+    }
+
+    /// The moment of this request.
+    pub(super) fn now_text(&self) -> String {
+        self.live.world.now.rfc3339()
+    }
+}
+
+/// Removes a field of `metadata`.
+pub(super) fn remove_meta(object: &mut Value, field: &str) {
+    if let Some(fields) = object.get_mut("metadata").and_then(Value::as_object_mut) {
+        fields.remove(field);
+    }
+}
+
+/// Copies a field of `metadata`, or its absence.
+pub(super) fn copy_meta(object: &mut Value, from: &Value, field: &str) {
+    match from.get("metadata").and_then(|metadata| metadata.get(field)) {
+        Some(value) => object["metadata"][field] = value.clone(),
+        None => remove_meta(object, field),
+    }
+}
+
+/// Copies a top-level field, or its absence.
+pub(super) fn copy_field(object: &mut Value, from: &Value, field: &str) {
+    match from.get(field) {
+        Some(value) => object[field] = value.clone(),
+        None => {
+            if let Some(fields) = object.as_object_mut() {
+                fields.remove(field);
+            }
+        }
+    }
+}
+
+/// The finalizers of an object.
+pub(super) fn finalizers(object: &Value) -> Vec<&str> {
+    let list = object.pointer("/metadata/finalizers").and_then(Value::as_array);
+    list.into_iter().flatten().filter_map(Value::as_str).collect()
+}
+
+/// `metadata.generation`, 0 if absent.
+pub(super) fn generation(object: &Value) -> i64 {
+    object.pointer("/metadata/generation").and_then(Value::as_i64).unwrap_or(0)
+}
+
+/// Whether it is being deleted.
+pub(super) fn is_terminating(object: &Value) -> bool {
+    object.pointer("/metadata/deletionTimestamp").is_some_and(|value| !value.is_null())
+}
+
+/// Whether two states differ only in when fields were last written: such a write changes nothing
+/// (`ignoreManagedFieldsTimestampsTransformer`).
+pub(super) fn same_but_times(old: &Value, new: &Value) -> bool {
+    let (Some(a), Some(b)) = (old.as_object(), new.as_object()) else { return old == new };
+    if a.len() != b.len() {
+        return false;
+    }
+    a.iter().all(|(key, value)| match (key.as_str(), b.get(key)) {
+        (_, None) => false,
+        ("metadata", Some(other)) => same_metadata(value, other),
+        (_, Some(other)) => value == other,
+    })
+}
+
+fn same_metadata(old: &Value, new: &Value) -> bool {
+    let strip = |metadata: &Value| -> (Map<String, Value>, Vec<Value>) {
+        let mut fields = metadata.as_object().cloned().unwrap_or_default();
+        fields.remove("resourceVersion");
+        let managed = fields.remove("managedFields");
+        let entries = managed.as_ref().and_then(Value::as_array).cloned().unwrap_or_default();
+        let entries = entries.into_iter().map(|mut entry| {
+            entry.as_object_mut().map(|entry| entry.remove("time"));
+            entry
+        });
+        (fields, entries.collect())
+    };
+    strip(old) == strip(new)
+}
+
+fn metadata_errors(object: &Value) -> Vec<FieldError> {
+    let mut errors = Vec::new();
+    let metadata = &object["metadata"];
+    for (key, value) in metadata["labels"].as_object().into_iter().flatten() {
+        errors.extend(qualified_name_problem(key).map(|why| label_error(key, &why)));
+        if let Some(why) = value.as_str().and_then(label_value_problem) {
+            errors.push(label_error(value.as_str().unwrap_or(""), &why));
+        }
+    }
+    let mut size = 0;
+    for (key, value) in metadata["annotations"].as_object().into_iter().flatten() {
+        size += key.len() + value.as_str().map_or(0, str::len);
+        if let Some(why) = qualified_name_problem(&key.to_lowercase()) {
+            let kind = FieldErrorKind::Invalid;
+            let value = Value::from(key.as_str());
+            errors.push(FieldError::with_value("metadata.annotations", kind, &value, why));
+        }
+    }
+    if size > ANNOTATIONS_LIMIT_BYTES {
+        let detail = format!("may not be more than {ANNOTATIONS_LIMIT_BYTES} bytes");
+        errors.push(FieldError::bare("metadata.annotations", FieldErrorKind::TooLong, detail));
+    }
+    for (index, owner) in metadata["ownerReferences"].as_array().into_iter().flatten().enumerate() {
+        for field in ["apiVersion", "kind", "name", "uid"] {
+            if owner.get(field).and_then(Value::as_str).unwrap_or("").is_empty() {
+                let path = format!("metadata.ownerReferences[{index}].{field}");
+                let value = Value::from("");
+                let detail = match field {
+                    "apiVersion" => "version must not be empty".to_owned(),
+                    field => format!("{field} must not be empty"),
+                };
+                errors.push(FieldError::with_value(&path, FieldErrorKind::Invalid, &value, detail));
+            }
+        }
+    }
+    let controllers = metadata["ownerReferences"].as_array().into_iter().flatten();
+    let controllers: Vec<&str> = controllers
+        .filter(|owner| owner["controller"] == json!(true))
+        .map(|owner| owner["name"].as_str().unwrap_or(""))
+        .collect();
+    if let [first, second, ..] = controllers[..] {
+        let detail = format!(
+            "Only one reference can have Controller set to true. Found \"true\" in references for {first} \
+             and {second}"
+        );
+        let value = metadata["ownerReferences"].clone();
+        let kind = FieldErrorKind::Invalid;
+        errors.push(FieldError::with_value("metadata.ownerReferences", kind, &value, detail));
+    }
+    for finalizer in finalizers(object) {
+        if let Some(why) = qualified_name_problem(finalizer) {
+            let value = Value::from(finalizer);
+            let kind = FieldErrorKind::Invalid;
+            errors.push(FieldError::with_value("metadata.finalizers", kind, &value, why));
+        }
+    }
+    errors
+}
+
+fn label_error(value: &str, why: &str) -> FieldError {
+    let value = Value::from(value);
+    FieldError::with_value("metadata.labels", FieldErrorKind::Invalid, &value, why)
+}
+
+/// `validation.IsQualifiedName`.
+fn qualified_name_problem(text: &str) -> Option<String> {
+    let (prefix, name) = match text.rsplit_once('/') {
+        Some((prefix, name)) => (Some(prefix), name),
+        None => (None, text),
+    };
+    if let Some(prefix) = prefix {
+        if prefix.is_empty() {
+            return Some("prefix part must be non-empty".to_owned());
+        }
+        if let Some(why) = strategy::subdomain_problem(prefix) {
+            return Some(format!("prefix part {why}"));
+        }
+    }
+    if name.is_empty() {
+        return Some("name part must be non-empty".to_owned());
+    }
+    if name.len() > 63 {
+        return Some("name part must be no more than 63 characters".to_owned());
+    }
+    (!is_name_like(name)).then(|| {
+        "name part must consist of alphanumeric characters, '-', '_' or '.', and must start and end with an \
+         alphanumeric character (e.g. 'MyName',  or 'my.name',  or '123-abc', regex used for validation is \
+         '([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9]')"
+            .to_owned()
+    })
+}
+
+fn label_value_problem(text: &str) -> Option<String> {
+    if text.len() > 63 {
+        return Some("must be no more than 63 characters".to_owned());
+    }
+    (!text.is_empty() && !is_name_like(text)).then(|| {
+        "a valid label must be an empty string or consist of alphanumeric characters, '-', '_' or '.', and \
+         must start and end with an alphanumeric character (e.g. 'MyValue',  or 'my_value',  or '12345', \
+         regex used for validation is '(([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9])?')"
+            .to_owned()
+    })
+}
+
+fn is_name_like(text: &str) -> bool {
+    let bytes = text.as_bytes();
+    let ends = |byte: Option<&u8>| byte.is_some_and(u8::is_ascii_alphanumeric);
+    ends(bytes.first())
+        && ends(bytes.last())
+        && bytes.iter().all(|byte| byte.is_ascii_alphanumeric() || b"-_.".contains(byte))
+}
+
+fn immutable_errors(object: &Value, old: &Value) -> Vec<FieldError> {
+    let mut errors = Vec::new();
+    for field in ["uid", "creationTimestamp", "deletionTimestamp", "deletionGracePeriodSeconds"] {
+        let (before, after) = (&old["metadata"][field], &object["metadata"][field]);
+        if before != after {
+            let path = format!("metadata.{field}");
+            let kind = FieldErrorKind::Invalid;
+            errors.push(FieldError::with_value(&path, kind, after, "field is immutable"));
+        }
+    }
+    if is_terminating(old) {
+        let before = finalizers(old);
+        let new: Vec<&str> =
+            finalizers(object).into_iter().filter(|name| !before.contains(name)).collect();
+        if !new.is_empty() {
+            let detail = format!(
+                "no new finalizers can be added if the object is being deleted, found new finalizers \
+                 []string{{{}}}",
+                new.iter().map(|name| format!("{name:?}")).collect::<Vec<_>>().join(", ")
+            );
+            let kind = FieldErrorKind::Forbidden;
+            errors.push(FieldError::bare("metadata.finalizers", kind, detail));
+        }
+    }
+    errors
+}

@@ -1,0 +1,223 @@
+//! What differs between types when they are written: rows taken from the `strategy.go` of each built-in
+//! type (`pkg/registry/*`) and of custom resources.
+
+use serde_json::{Map, Value, json};
+
+use crate::{schema::FieldError, schema::FieldErrorKind, world::kinds::Kind};
+
+/// Types with `metadata.generation`: it starts at 1 and grows with each change of what is desired.
+const WITH_GENERATION: &[(&str, &str)] = &[
+    ("", "pods"),
+    ("", "replicationcontrollers"),
+    ("admissionregistration.k8s.io", "mutatingadmissionpolicies"),
+    ("admissionregistration.k8s.io", "mutatingadmissionpolicybindings"),
+    ("admissionregistration.k8s.io", "mutatingwebhookconfigurations"),
+    ("admissionregistration.k8s.io", "validatingadmissionpolicies"),
+    ("admissionregistration.k8s.io", "validatingadmissionpolicybindings"),
+    ("admissionregistration.k8s.io", "validatingwebhookconfigurations"),
+    ("apiextensions.k8s.io", "customresourcedefinitions"),
+    ("apps", "daemonsets"),
+    ("apps", "deployments"),
+    ("apps", "replicasets"),
+    ("apps", "statefulsets"),
+    ("batch", "cronjobs"),
+    ("batch", "jobs"),
+    ("discovery.k8s.io", "endpointslices"),
+    ("flowcontrol.apiserver.k8s.io", "flowschemas"),
+    ("flowcontrol.apiserver.k8s.io", "prioritylevelconfigurations"),
+    ("networking.k8s.io", "ingressclasses"),
+    ("networking.k8s.io", "ingresses"),
+    ("networking.k8s.io", "networkpolicies"),
+    ("policy", "poddisruptionbudgets"),
+    ("resource.k8s.io", "deviceclasses"),
+    ("resource.k8s.io", "resourceslices"),
+    ("scheduling.k8s.io", "priorityclasses"),
+];
+
+/// Built-in types that refuse a PUT without `resourceVersion` (`AllowUnconditionalUpdate` is false).
+const NEED_REVISION: &[(&str, &str)] = &[
+    ("admissionregistration.k8s.io", "mutatingadmissionpolicies"),
+    ("admissionregistration.k8s.io", "mutatingadmissionpolicybindings"),
+    ("admissionregistration.k8s.io", "mutatingwebhookconfigurations"),
+    ("admissionregistration.k8s.io", "validatingadmissionpolicies"),
+    ("admissionregistration.k8s.io", "validatingadmissionpolicybindings"),
+    ("admissionregistration.k8s.io", "validatingwebhookconfigurations"),
+    ("apiextensions.k8s.io", "customresourcedefinitions"),
+    ("apiregistration.k8s.io", "apiservices"),
+    ("coordination.k8s.io", "leases"),
+    ("flowcontrol.apiserver.k8s.io", "flowschemas"),
+    ("flowcontrol.apiserver.k8s.io", "prioritylevelconfigurations"),
+    ("node.k8s.io", "runtimeclasses"),
+    ("policy", "poddisruptionbudgets"),
+    ("storage.k8s.io", "csidrivers"),
+    ("storage.k8s.io", "csinodes"),
+    ("storage.k8s.io", "csistoragecapacities"),
+    ("storage.k8s.io", "volumeattachments"),
+];
+
+/// Built-in types that a PUT creates (`AllowCreateOnUpdate`).
+const CREATED_BY_UPDATE: &[(&str, &str)] = &[
+    ("", "endpoints"),
+    ("", "events"),
+    ("", "limitranges"),
+    ("", "services"),
+    ("coordination.k8s.io", "leases"),
+    ("events.k8s.io", "events"),
+    ("node.k8s.io", "runtimeclasses"),
+    ("rbac.authorization.k8s.io", "clusterrolebindings"),
+    ("rbac.authorization.k8s.io", "clusterroles"),
+    ("rbac.authorization.k8s.io", "rolebindings"),
+    ("rbac.authorization.k8s.io", "roles"),
+];
+
+/// Built-in types whose DELETE answers with the object (`ReturnDeletedObject`).
+const DELETE_RETURNS_OBJECT: &[(&str, &str)] = &[
+    ("", "persistentvolumeclaims"),
+    ("", "persistentvolumes"),
+    ("", "pods"),
+    ("", "podtemplates"),
+    ("", "resourcequotas"),
+    ("", "serviceaccounts"),
+    ("", "services"),
+];
+
+fn listed(table: &[(&str, &str)], kind: &Kind) -> bool {
+    table.contains(&(&kind.row().group, &kind.row().resource))
+}
+
+/// Whether objects of the type have a generation.
+pub(crate) fn has_generation(kind: &Kind) -> bool {
+    kind.is_custom() || listed(WITH_GENERATION, kind)
+}
+
+/// Whether a PUT must carry the revision that it replaces.
+pub(crate) fn needs_revision(kind: &Kind) -> bool {
+    kind.is_custom() || listed(NEED_REVISION, kind)
+}
+
+/// Whether a PUT of a missing object creates it.
+pub(crate) fn created_by_update(kind: &Kind) -> bool {
+    listed(CREATED_BY_UPDATE, kind)
+}
+
+/// Whether a DELETE that completes answers with the object.
+pub(crate) fn delete_returns_object(kind: &Kind) -> bool {
+    listed(DELETE_RETURNS_OBJECT, kind)
+}
+
+/// The status that a new object begins with: the caller's is ignored where `/status` exists. `None` keeps
+/// what was sent.
+pub(crate) fn initial_status(kind: &Kind) -> Option<Value> {
+    match (&*kind.row().group, &*kind.row().resource) {
+        // Nodes register with their status.
+        ("", "nodes") => None,
+        ("", "namespaces") => Some(json!({"phase": "Active"})),
+        ("", "pods") => Some(json!({"phase": "Pending"})),
+        ("", "persistentvolumes" | "persistentvolumeclaims") => Some(json!({"phase": "Pending"})),
+        ("", "services") => Some(json!({"loadBalancer": {}})),
+        ("apps" | "batch" | "networking.k8s.io", _) if kind.has_status() => {
+            Some(Value::Object(Map::new()))
+        }
+        ("apiextensions.k8s.io", "customresourcedefinitions") => None,
+        _ if kind.has_status() => Some(Value::Null),
+        _ => None,
+    }
+}
+
+/// Whether `new` desires something else than `old` (both without regard to metadata and status).
+pub(crate) fn desire_changed(kind: &Kind, old: &Value, new: &Value) -> bool {
+    let keep_status = kind.custom().is_some_and(|custom| !custom.status);
+    let relevant = |object: &Value| -> Map<String, Value> {
+        let Some(fields) = object.as_object() else { return Map::new() };
+        fields
+            .iter()
+            .filter(|(key, _)| match key.as_str() {
+                "metadata" | "apiVersion" => false,
+                "status" => keep_status,
+                _ => true,
+            })
+            .map(|(key, value)| (key.clone(), value.clone()))
+            .collect()
+    };
+    if relevant(old) != relevant(new) {
+        return true;
+    }
+    // The slices' labels and annotations are part of what is desired.
+    let labels = |object: &Value| object.pointer("/metadata/labels").cloned();
+    kind.row().resource == "endpointslices"
+        && kind.row().group == "discovery.k8s.io"
+        && labels(old) != labels(new)
+}
+
+/// How names of a type must look.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum NameRule {
+    Subdomain,
+    Label,
+    PathSegment,
+}
+
+fn name_rule(kind: &Kind) -> NameRule {
+    match (&*kind.row().group, &*kind.row().resource) {
+        ("", "namespaces" | "services") => NameRule::Label,
+        ("rbac.authorization.k8s.io", _) => NameRule::PathSegment,
+        ("certificates.k8s.io", _) => NameRule::Subdomain,
+        _ => NameRule::Subdomain,
+    }
+}
+
+/// Checks a name; `prefix` for a `generateName` (upstream lets it end in a dash).
+pub(crate) fn check_name(kind: &Kind, field: &str, name: &str, prefix: bool) -> Option<FieldError> {
+    let checked = match prefix {
+        true => name.strip_suffix('-').map_or(name.to_owned(), |base| format!("{base}a")),
+        false => name.to_owned(),
+    };
+    let wrong = match name_rule(kind) {
+        NameRule::PathSegment => path_segment_problem(&checked),
+        NameRule::Label => label_problem(&checked),
+        NameRule::Subdomain => subdomain_problem(&checked),
+    }?;
+    Some(FieldError::with_value(field, FieldErrorKind::Invalid, &Value::from(name), wrong))
+}
+
+fn path_segment_problem(name: &str) -> Option<String> {
+    if name == "." || name == ".." {
+        return Some(format!("may not be '{name}'"));
+    }
+    let bad = name.chars().find(|letter| matches!(letter, '/' | '%'))?;
+    Some(format!("may not contain '{bad}'"))
+}
+
+/// What is wrong with a DNS-1123 label, in upstream's words.
+pub(crate) fn label_problem(name: &str) -> Option<String> {
+    if name.len() > 63 {
+        return Some("must be no more than 63 characters".to_owned());
+    }
+    (!is_label(name)).then(|| {
+        "a lowercase RFC 1123 label must consist of lower case alphanumeric characters or '-', and must \
+         start and end with an alphanumeric character (e.g. 'my-name',  or '123-abc', regex used for \
+         validation is '[a-z0-9]([-a-z0-9]*[a-z0-9])?')"
+            .to_owned()
+    })
+}
+
+/// What is wrong with a DNS-1123 subdomain, in upstream's words.
+pub(crate) fn subdomain_problem(name: &str) -> Option<String> {
+    if name.len() > 253 {
+        return Some("must be no more than 253 characters".to_owned());
+    }
+    (!name.split('.').all(is_label)).then(|| {
+        "a lowercase RFC 1123 subdomain must consist of lower case alphanumeric characters, '-' or '.', \
+         and must start and end with an alphanumeric character (e.g. 'example.com', regex used for \
+         validation is '[a-z0-9]([-a-z0-9]*[a-z0-9])?(\\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*')"
+            .to_owned()
+    })
+}
+
+fn is_label(text: &str) -> bool {
+    let bytes = text.as_bytes();
+    let alphanumeric = |byte: &u8| byte.is_ascii_lowercase() || byte.is_ascii_digit();
+    bytes.first().is_some_and(alphanumeric)
+        && bytes.last().is_some_and(alphanumeric)
+        && bytes.iter().all(|byte| alphanumeric(byte) || *byte == b'-')
+}

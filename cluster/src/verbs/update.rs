@@ -1,0 +1,195 @@
+//! update: PUT of an object, of its `status`, of a namespace's `finalize`; and what a patch ends in.
+
+use std::sync::Arc;
+
+use serde_json::{Value, json};
+
+use super::{Outcome, Work, object, options, strategy};
+use crate::{
+    crd,
+    schema::{FieldError, FieldErrorKind},
+    status::Refusal,
+    world::{self, meta},
+};
+
+impl Work<'_> {
+    pub(super) fn update(&mut self) -> Result<Outcome, Refusal> {
+        let mut body = self.read_object()?;
+        let dry_run = self.request.dry_run()?;
+        self.check_identity(&mut body)?;
+        self.check_path_name(&mut body)?;
+        let old = match self.stored() {
+            Ok(old) => old,
+            Err(_)
+                if strategy::created_by_update(&self.kind) && self.route.subresource.is_empty() =>
+            {
+                object::remove_meta(&mut body, "resourceVersion");
+                return self.create_object(body, dry_run);
+            }
+            Err(missing) => {
+                let uid = meta(&body, "uid");
+                if uid.is_empty() {
+                    return Err(missing);
+                }
+                let why = format!(
+                    "Precondition failed: UID in precondition: {uid}, UID in object meta: "
+                );
+                return Err(Refusal::conflict(&self.kind.served(), &self.route.name, &why));
+            }
+        };
+        if meta(&body, "resourceVersion").is_empty() && strategy::needs_revision(&self.kind) {
+            // Upstream prints the zero of an unsigned number with %#v.
+            let error = FieldError {
+                field: "metadata.resourceVersion".to_owned(),
+                kind: FieldErrorKind::Invalid,
+                value: Some("0x0".to_owned()),
+                detail: "must be specified for an update".to_owned(),
+            };
+            let row = self.kind.row();
+            return Err(Refusal::invalid(&row.group, &row.resource, &self.route.name, &[error]));
+        }
+        self.shape(&mut body)?;
+        self.replace(&old, body, dry_run)
+    }
+
+    /// Replaces `old` (as stored) by `new` (shaped, in this type's version), as far as the subresource may.
+    pub(super) fn replace(
+        &mut self,
+        old: &Arc<Value>,
+        mut new: Value,
+        dry_run: bool,
+    ) -> Result<Outcome, Refusal> {
+        let shown = self.kind.present(old)?;
+        self.check_preconditions(&shown, &new)?;
+        self.keep_system_fields(&shown, &mut new);
+        self.keep_other_parts(&shown, &mut new);
+        self.track(Some(&shown), &mut new)?;
+        self.admit(Some(&shown), &mut new)?;
+        self.bump_generation(&shown, &mut new);
+        if self.kind.storage == world::crds() && self.route.subresource.is_empty() {
+            crd::default_spec(&mut new);
+            let beside = self.types_beside(&new);
+            crd::establish(&mut new, &beside, &self.now_text());
+        }
+        self.validate(&new, Some(&shown))?;
+        if object::same_but_times(&shown, &new) {
+            return Ok(Outcome::object(200, shown));
+        }
+        let gone = self.ends_life(&shown, &new);
+        let stored = self.kind.to_storage(new)?;
+        if dry_run {
+            return Ok(Outcome::object(200, self.kind.present(&Arc::new(stored))?));
+        }
+        let key = self.key(&self.route.name);
+        if gone {
+            // Watchers see the state before, as etcd's delete event carries it; the caller what it asked for.
+            self.remove(key);
+            return Ok(Outcome::object(200, self.kind.present(&Arc::new(stored))?));
+        }
+        let logged = self.live.put(&self.request.author, key, stored);
+        Ok(Outcome::object(200, self.kind.present(&logged.object)?))
+    }
+
+    fn check_preconditions(&self, old: &Value, new: &Value) -> Result<(), Refusal> {
+        let (resource, name) = (self.kind.served(), &self.route.name);
+        let uid = meta(new, "uid");
+        if !uid.is_empty() && uid != meta(old, "uid") {
+            let why = format!(
+                "Precondition failed: UID in precondition: {uid}, UID in object meta: {}",
+                meta(old, "uid")
+            );
+            return Err(Refusal::conflict(&resource, name, &why));
+        }
+        let revision = meta(new, "resourceVersion");
+        if revision.is_empty()
+            || options::parse(revision)? == options::parse(meta(old, "resourceVersion"))?
+        {
+            return Ok(());
+        }
+        Err(Refusal::modified(&resource, name))
+    }
+
+    fn keep_system_fields(&self, old: &Value, new: &mut Value) {
+        for field in ["uid", "creationTimestamp"] {
+            if meta(new, field).is_empty() {
+                object::copy_meta(new, old, field);
+            }
+        }
+        // An object can never lose its deletion, and gains one only by a delete.
+        for field in ["deletionTimestamp", "deletionGracePeriodSeconds", "generation"] {
+            object::copy_meta(new, old, field);
+        }
+        object::remove_meta(new, "selfLink");
+        object::copy_meta(new, old, "resourceVersion");
+    }
+
+    /// A subresource writes its own part only, and the object's endpoint leaves `status` alone.
+    fn keep_other_parts(&self, old: &Value, new: &mut Value) {
+        match self.route.subresource.as_str() {
+            "" if self.kind.has_status() => object::copy_field(new, old, "status"),
+            "status" => self.keep_all_but_status(old, new),
+            "finalize" => {
+                let finalizers = new.pointer("/spec/finalizers").cloned().unwrap_or(json!([]));
+                let (status, metadata) = (new.get("status").cloned(), new["metadata"].clone());
+                *new = old.clone();
+                new["metadata"] = metadata;
+                new["spec"]["finalizers"] = finalizers;
+                if let Some(status) = status {
+                    new["status"] = status;
+                }
+            }
+            _ => {}
+        }
+    }
+
+    fn keep_all_but_status(&self, old: &Value, new: &mut Value) {
+        let status = new.get("status").cloned();
+        let metadata = new["metadata"].clone();
+        *new = old.clone();
+        match status {
+            Some(status) => new["status"] = status,
+            None => {
+                new.as_object_mut().map(|fields| fields.remove("status"));
+            }
+        }
+        if self.kind.is_custom() {
+            // Custom resources: nothing of the metadata but who manages what.
+            let managed = json!({"metadata": metadata});
+            object::copy_meta(new, &managed, "managedFields");
+            return;
+        }
+        // Built-in types let metadata through, the workloads without labels.
+        let labels = new.pointer("/metadata/labels").cloned();
+        new["metadata"] = metadata;
+        if self.kind.row().group == "apps" {
+            let kept = json!({"metadata": {"labels": labels}});
+            match labels {
+                Some(_) => object::copy_meta(new, &kept, "labels"),
+                None => object::remove_meta(new, "labels"),
+            }
+        }
+    }
+
+    fn bump_generation(&self, old: &Value, new: &mut Value) {
+        let writes_spec = matches!(self.route.subresource.as_str(), "" | "scale" | "resize");
+        if writes_spec
+            && strategy::has_generation(&self.kind)
+            && strategy::desire_changed(&self.kind, old, new)
+        {
+            new["metadata"]["generation"] = json!(object::generation(old) + 1);
+        }
+    }
+
+    /// Whether this write takes the last thing that kept a deleted object (`ShouldDeleteDuringUpdate`).
+    fn ends_life(&self, old: &Value, new: &Value) -> bool {
+        if !object::is_terminating(old) || !object::finalizers(new).is_empty() {
+            return false;
+        }
+        if self.kind.storage == world::namespaces() {
+            let left = new.pointer("/spec/finalizers").and_then(Value::as_array);
+            return left.is_none_or(Vec::is_empty);
+        }
+        let grace = old.pointer("/metadata/deletionGracePeriodSeconds").and_then(Value::as_i64);
+        grace == Some(0)
+    }
+}

@@ -1,0 +1,91 @@
+//! The beginning of a watch: from which revision, and with which initial events
+//! (kubernetes-api.md §3; KEP-3157 for `sendInitialEvents`).
+
+use std::{collections::VecDeque, sync::Arc, time::Duration};
+
+use trace::{DeliveryKind, Revision};
+
+use super::{Frame, Watcher};
+use crate::{
+    server::{Live, default_watch_life, request::Request},
+    status::Refusal,
+    verbs::{options, scope::Scope},
+};
+
+/// From where a watch starts.
+enum From {
+    /// The current state as ADDED events, then what follows; with a marker in between if asked.
+    State { marker: bool },
+    /// What follows this revision.
+    After(Revision),
+    /// It can't: the stream says why and ends.
+    Refused(Refusal),
+}
+
+/// Opens a watch and returns its number. Errors: refused parameters (4xx); everything later is told in
+/// the stream itself.
+pub(crate) fn start(live: &mut Live, request: &Request, scope: Scope) -> Result<u64, Refusal> {
+    let from = from(live, request)?;
+    let now = live.world.now;
+    let revision = live.world.revision();
+    let life = match request.query("timeoutSeconds").parse::<u64>() {
+        Ok(seconds) if seconds > 0 => Duration::from_secs(seconds),
+        _ => default_watch_life(live.watchers.next_number()),
+    };
+    let mut watcher = Watcher {
+        scope,
+        queue: VecDeque::new(),
+        waker: None,
+        after: revision,
+        bookmarks: request.flag("allowWatchBookmarks"),
+        ends: now.plus(life),
+        told: revision,
+        bookmarked: now,
+        closed: false,
+    };
+    match from {
+        From::Refused(refusal) => {
+            watcher.queue.push_back(Frame::Error(refusal));
+            watcher.closed = true;
+        }
+        From::State { marker } => {
+            let found: Vec<Arc<_>> = watcher.scope.objects(live.world.store.root()).collect();
+            for object in found {
+                watcher.queue.push_back(Frame::Event(DeliveryKind::Added, object));
+            }
+            if marker && watcher.bookmarks {
+                watcher.queue.push_back(Frame::Bookmark { revision, initial_events_end: true });
+            }
+        }
+        From::After(after) => {
+            watcher.after = after;
+            watcher.told = after;
+            let store = &live.world.store;
+            match store.log_after(&watcher.scope.kind.storage, after) {
+                Ok(entries) => entries.for_each(|entry| watcher.tell(entry)),
+                Err(gone) => {
+                    let refusal = Refusal::too_old(gone.asked, gone.oldest);
+                    watcher.queue.push_back(Frame::Error(refusal));
+                    watcher.closed = true;
+                }
+            }
+        }
+    }
+    Ok(live.watchers.open(watcher))
+}
+
+fn from(live: &Live, request: &Request) -> Result<From, Refusal> {
+    let initial = request.has("sendInitialEvents").then(|| request.flag("sendInitialEvents"));
+    options::check_watch(request, initial.is_some())?;
+    let (asked, _) = options::revision(request)?;
+    let now = live.world.revision();
+    Ok(match (initial, asked) {
+        (Some(true), Some(asked)) if asked > now => {
+            From::Refused(Refusal::too_large_revision(asked, now))
+        }
+        (Some(true), _) => From::State { marker: true },
+        (None, None | Some(Revision(0))) => From::State { marker: false },
+        (Some(false), None | Some(Revision(0))) => From::After(now),
+        (_, Some(asked)) => From::After(asked),
+    })
+}
