@@ -1,8 +1,8 @@
 //! A controller that makes one Foo for each Bar: small, ordinary, and wrong.
 //!
-//! It finds its cluster as any kube-rs program does (`KUBECONFIG`, or the Pod it runs in). `--fixed`
-//! selects the repaired reconciler. The two differ in one function: [`as_written::create_foo`] and
-//! [`fixed::create_foo`].
+//! It finds its cluster as any kube-rs program does (`KUBECONFIG`, or the Pod it runs in).
+//! `--fixed` selects the repaired reconciler. The two differ in one function:
+//! [`as_written::create_foo`] and [`fixed::create_foo`].
 #![allow(clippy::print_stderr)] // stderr is this controller's log
 #![allow(clippy::disallowed_names)] // Foo is what the thing is called here
 
@@ -42,7 +42,7 @@ async fn main() -> anyhow::Result<()> {
     let bars: Api<Bar> = Api::all(client.clone());
     let context = Arc::new(Context { client, fixed });
 
-    // Foos are not watched: nobody but this controller makes them, and what it made is in the status.
+    // Foos are not watched: nobody else makes them, and what was made is in the Bar's status.
     Controller::new(bars, watcher::Config::default())
         .run(reconcile, on_error, context)
         .for_each(|_| std::future::ready(()))

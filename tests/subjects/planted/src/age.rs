@@ -1,17 +1,19 @@
-//! An Errand is prepared, and done when the user says go. Shows only to those who keep an object's age.
+//! An Errand is prepared, and run when the user says go. Shows only to those who keep an object's
+//! age.
 //!
-//! To do the Errand, the controller makes a claim (a ConfigMap) and then the result (another one). A claim
-//! that it finds and didn't make itself is its predecessor's if it is fresh, and is gone on with; if it
-//! is older than ten minutes, it is taken for somebody else's, and left alone. That seems safe: nobody
-//! is down between two writes for so long. But an incarnation that starts on a prepared Errand makes the
-//! claim at once, without waiting for the user's go.
+//! To run the Errand, the controller makes a claim (a ConfigMap) and then the result (another one).
+//! A claim that it finds on a running Errand is its predecessor's if it is fresh, and is gone on
+//! with; if it is older than a minute, it is taken for somebody else's, and left alone. That seems
+//! safe: nobody is down between two writes for so long. But an incarnation that starts on a
+//! prepared Errand makes the claim at once, without waiting for the user's go.
 //!
-//! Schedule: crash after the controller's status update (prepared); restart (it makes the claim; an
-//! hour passes, the user says go, and all is well unless) crash any time after that claim and before
-//! the result is made, for instance after the user's go; restart. Result: no result, ever. After the
-//! first crash alone all ends well. Without crashes a world with the same claim and without the result
-//! exists too, but there the claim is new: who takes these two for the same never starts from the bad
-//! one. (Each step of the user has an hour of its own so that the *order* of ages is the same in both.)
+//! Schedule: crash after the controller's status update to Prepared; restart (it makes the claim;
+//! two minutes pass, the user says go, and all is well unless) crash after the user's go or the
+//! status update to Running that follows, before the result is made; restart. Result: no result,
+//! ever. After the first crash alone all ends well. Without crashes a world with the same claim and
+//! without the result exists too, but there the claim is new: who takes these two for the same
+//! never starts from the bad one. (The claim is younger than its Errand in both, so that the order
+//! of ages tells nothing.)
 //!
 //! Fixed: the claim says by its owner whose it is, and is made when the user says go.
 
@@ -27,7 +29,7 @@ use serde::{Deserialize, Serialize};
 use crate::controller::{child, create_if_missing, serve};
 
 /// A claim older than this many seconds is taken for somebody else's.
-const EXPIRY: i64 = 600;
+const EXPIRY: i64 = 60;
 
 /// What the user wants done, and how far.
 #[derive(CustomResource, Clone, Debug, Serialize, Deserialize)]
@@ -44,7 +46,15 @@ pub struct ErrandSpec {
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub struct ErrandStatus {
     #[serde(default)]
-    prepared: bool,
+    phase: Phase,
+}
+
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+enum Phase {
+    #[default]
+    New,
+    Prepared,
+    Running,
 }
 
 struct Context {
@@ -71,11 +81,12 @@ async fn reconcile(errand: Arc<Errand>, context: Arc<Context>) -> Result<()> {
         return Ok(());
     }
 
-    if !errand.status.as_ref().is_some_and(|status| status.prepared) {
-        errand.status = Some(ErrandStatus { prepared: true });
-        errand =
-            errands.replace_status(&errand.name_any(), &PostParams::default(), &errand).await?;
+    if phase(&errand) == Phase::New {
+        errand = set_phase(&errands, errand, Phase::Prepared).await?;
         remember(&context.prepared, &errand.name_any());
+    }
+    if errand.spec.go && phase(&errand) == Phase::Prepared {
+        errand = set_phase(&errands, errand, Phase::Running).await?;
     }
     let resumed = !context.fixed && !remembers(&context.prepared, &errand.name_any());
     if (errand.spec.go || resumed) && !claim(&context, &objects, &errand).await? {
@@ -83,23 +94,24 @@ async fn reconcile(errand: Arc<Errand>, context: Arc<Context>) -> Result<()> {
         return Ok(());
     }
     if errand.spec.go {
-        create_if_missing(&objects, &child(&errand, &result_name(&errand), ("result", "done")))
-            .await?;
+        let result = child(&errand, &format!("{}-result", errand.name_any()), ("result", "done"));
+        create_if_missing(&objects, &result).await?;
     }
     Ok(())
 }
 
-fn claim_name(errand: &Errand) -> String {
-    format!("{}-claim", errand.name_any())
+fn phase(errand: &Errand) -> Phase {
+    errand.status.as_ref().map_or(Phase::New, |status| status.phase)
 }
 
-fn result_name(errand: &Errand) -> String {
-    format!("{}-result", errand.name_any())
+async fn set_phase(errands: &Api<Errand>, mut errand: Errand, phase: Phase) -> Result<Errand> {
+    errand.status = Some(ErrandStatus { phase });
+    errands.replace_status(&errand.name_any(), &PostParams::default(), &errand).await
 }
 
 /// Makes the claim, or finds it. Says whether it is ours.
 async fn claim(context: &Context, objects: &Api<ConfigMap>, errand: &Errand) -> Result<bool> {
-    let name = claim_name(errand);
+    let name = format!("{}-claim", errand.name_any());
     if context.fixed {
         create_if_missing(objects, &child(errand, &name, ("claimed", "yes"))).await?;
         let found = objects.get(&name).await?;
@@ -110,8 +122,9 @@ async fn claim(context: &Context, objects: &Api<ConfigMap>, errand: &Errand) -> 
         return Ok(true);
     }
     let made = create_if_missing(objects, &child(errand, &name, ("claimed", "yes"))).await?;
-    let ours = made || !is_expired(&objects.get(&name).await?);
-    if ours && errand.spec.go || made {
+    // Before the user's go nobody else can have had a reason for it.
+    let ours = made || !errand.spec.go || !is_expired(&objects.get(&name).await?);
+    if ours {
         remember(&context.claims, &name);
     }
     Ok(ours)

@@ -7,12 +7,12 @@
 //! member for the seed, the first by name among equally old ones: and `ring-joiner` comes before
 //! `ring-seed`.
 //!
-//! Schedule: crash after the controller's status update, before the seed is made; restart; (a minute
-//! passes, the user scales to two, seed and joiner are made at the same time, and all is well until)
-//! crash after the controller's create of the joiner, or after the user's scaling back to one;
-//! restart. Result: the seed is deleted and the joiner stays. After the first crash alone all ends
-//! well. Without crashes the same objects exist, but the seed is a minute older than the joiner: who
-//! takes these two worlds for the same never starts from the bad one.
+//! Schedule: crash after the controller's status update, before the seed is made; restart; (a
+//! minute passes, the user scales to two, seed and joiner are made at the same time, and all is
+//! well until) crash after the controller's create of the joiner, or after the user's scaling back
+//! to one; restart. Result: the seed is deleted and the joiner stays. After the first crash alone
+//! all ends well. Without crashes the same objects exist, but the seed is a minute older than the
+//! joiner: who takes these two worlds for the same never starts from the bad one.
 //!
 //! Fixed: the seed is the member of that name, and is made before it is noted.
 

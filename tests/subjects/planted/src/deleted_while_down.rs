@@ -1,15 +1,15 @@
 //! A Bucket has a ConfigMap that isn't owned by it. Shows if the Bucket is deleted while the
 //! controller is down.
 //!
-//! The ConfigMap stands for something outside the cluster: no owner reference, so no garbage collector
-//! takes care of it. The controller removes it when it sees its Bucket being deleted.
+//! The ConfigMap stands for something outside the cluster: no owner reference, so no garbage
+//! collector takes care of it. The controller removes it when it sees its Bucket being deleted.
 //!
-//! Schedule: crash after the user's delete of the Bucket (before the ConfigMap is deleted); restart.
-//! The same world comes about when the controller is killed any time after it made the ConfigMap and
-//! started again after the user's delete. Result: the ConfigMap stays for ever.
+//! Schedule: crash after the user's delete of the Bucket (before the ConfigMap is deleted);
+//! restart. The same world comes about when the controller is killed any time after it made the
+//! ConfigMap and started again after the user's delete. Result: the ConfigMap stays for ever.
 //!
-//! Fixed: a finalizer, put on the Bucket before the ConfigMap is made and taken off after it is gone,
-//! so no Bucket can go unseen.
+//! Fixed: a finalizer, put on the Bucket before the ConfigMap is made and taken off after it is
+//! gone, so no Bucket can go unseen.
 
 use std::pin::pin;
 use std::sync::Arc;
@@ -45,8 +45,8 @@ pub async fn run(client: Client, fixed: bool) {
     }
 }
 
-/// As written: acts on what the watch says. A Bucket that is gone before the watch starts says nothing.
-/// Returns when a ConfigMap couldn't be written, to begin again with a new list.
+/// As written: acts on what the watch says. A Bucket that is gone before the watch starts says
+/// nothing. Returns when a ConfigMap couldn't be written, to begin again with a new list.
 async fn follow(client: &Client) -> Result<()> {
     let buckets: Api<Bucket> = Api::all(client.clone());
     let mut events = pin!(watcher(buckets, watcher::Config::default()).default_backoff());

@@ -4,8 +4,9 @@
 //! shorter does, and nothing at all shows in a run without a crash. `--fixed` selects the twin that
 //! holds under every schedule. The campaigns are in `tests/campaigns/BUG/`.
 //!
-//! All of them read the object that they reconcile from the server, not from the cache, so that what
-//! they write is a function of the world and of what they remember, never of how fast a watch is.
+//! All of them read the object that they reconcile from the server, not from the cache, so that
+//! what they write is a function of the world and of what they remember, never of how fast a watch
+//! is.
 #![allow(clippy::print_stderr)] // stderr is these controllers' log
 
 mod age;
@@ -20,8 +21,9 @@ mod user_write;
 use anyhow::bail;
 use kube::Client;
 
-const USAGE: &str = "usage: planted BUG [--fixed], where BUG is age, creation-order, deleted-while-down, \
-                     managed-fields, observed-generation, two-crashes or user-write";
+const USAGE: &str = "usage: planted BUG [--fixed], where BUG is age, creation-order, \
+                     deleted-while-down, managed-fields, observed-generation, two-crashes or \
+                     user-write";
 
 #[tokio::main(flavor = "current_thread")]
 async fn main() -> anyhow::Result<()> {

@@ -1,13 +1,14 @@
-//! A Takeover makes the controller an owner of a field in a user's ConfigMap. Shows only to those who
-//! keep managed fields.
+//! A Takeover makes the controller an owner of a field in a user's ConfigMap. Shows only to those
+//! who keep managed fields.
 //!
-//! The controller applies the field's present value (server-side apply, forced), which changes nothing
-//! but `metadata.managedFields`, and then notes in the status that it did. Whoever finds the field
-//! owned already takes the whole job for done.
+//! The controller notes in the status that it is Taking, applies the field's present value
+//! (server-side apply, forced), which changes nothing but `metadata.managedFields`, and notes that
+//! it is Taken. Whoever finds the field owned already takes the whole job for done.
 //!
-//! Schedule: crash after the controller's apply of the ConfigMap, before the status update; restart.
-//! Result: `status.taken` is never set. The worlds before and after the apply differ in managed fields
-//! alone, and only the later one is bad: who takes them for the same never starts from it.
+//! Schedule: crash after the controller's apply of the ConfigMap, before the second status update;
+//! restart. Result: `status.phase` stays at Taking. The worlds before and after the apply differ in
+//! managed fields alone, and only the later one is bad: who takes them for the same never starts
+//! from it.
 //!
 //! Fixed: owning the field and having noted it are two questions.
 
@@ -33,11 +34,19 @@ pub struct TakeoverSpec {
     config_map: String,
 }
 
-/// Whether it was.
+/// How far it is.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub struct TakeoverStatus {
     #[serde(default)]
-    taken: bool,
+    phase: Phase,
+}
+
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+enum Phase {
+    #[default]
+    New,
+    Taking,
+    Taken,
 }
 
 struct Context {
@@ -55,17 +64,27 @@ async fn reconcile(takeover: Arc<Takeover>, context: Arc<Context>) -> Result<()>
     let namespace = takeover.namespace().unwrap_or_default();
     let takeovers: Api<Takeover> = Api::namespaced(context.client.clone(), &namespace);
     let config_maps: Api<ConfigMap> = Api::namespaced(context.client.clone(), &namespace);
-    let Some(takeover) = takeovers.get_opt(&takeover.name_any()).await? else { return Ok(()) };
+    let Some(mut takeover) = takeovers.get_opt(&takeover.name_any()).await? else { return Ok(()) };
 
     let config_map = config_maps.get(&takeover.spec.config_map).await?;
     let owned = is_ours(&config_map);
     if owned && !context.fixed {
         return Ok(());
     }
+    if phase(&takeover) == Phase::New {
+        takeover = set_phase(&takeovers, takeover, Phase::Taking).await?;
+    }
     if !owned {
         apply(&config_maps, &config_map).await?;
     }
-    note(&takeovers, takeover).await
+    if phase(&takeover) == Phase::Taking {
+        set_phase(&takeovers, takeover, Phase::Taken).await?;
+    }
+    Ok(())
+}
+
+fn phase(takeover: &Takeover) -> Phase {
+    takeover.status.as_ref().map_or(Phase::New, |status| status.phase)
 }
 
 /// Do we, as an applier, own the field?
@@ -89,14 +108,11 @@ async fn apply(config_maps: &Api<ConfigMap>, config_map: &ConfigMap) -> Result<(
     config_maps.patch(&name, &as_manager, &Patch::Apply(ours)).await.map(drop)
 }
 
-/// Notes the takeover. Writes nothing if it is noted already.
-async fn note(takeovers: &Api<Takeover>, mut takeover: Takeover) -> Result<()> {
-    if takeover.status.as_ref().is_some_and(|status| status.taken) {
-        return Ok(());
-    }
-    takeover.status = Some(TakeoverStatus { taken: true });
-    takeovers
-        .replace_status(&takeover.name_any(), &PostParams::default(), &takeover)
-        .await
-        .map(drop)
+async fn set_phase(
+    takeovers: &Api<Takeover>,
+    mut takeover: Takeover,
+    phase: Phase,
+) -> Result<Takeover> {
+    takeover.status = Some(TakeoverStatus { phase });
+    takeovers.replace_status(&takeover.name_any(), &PostParams::default(), &takeover).await
 }

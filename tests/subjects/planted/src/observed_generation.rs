@@ -1,13 +1,15 @@
-//! A Setting is copied to a ConfigMap. Shows only to those who keep `status.observedGeneration` apart
-//! from `metadata.generation`.
+//! A Setting is copied to a ConfigMap. Shows only to those who keep `status.observedGeneration`
+//! apart from `metadata.generation`.
 //!
 //! The controller has nothing to do where the two are equal and the ConfigMap exists. Where they
-//! differ it notes the generation first and copies the value then.
+//! differ it announces the new value in the ConfigMap, notes the generation, and then copies the
+//! value.
 //!
 //! Schedule: crash after the controller's status update that follows the user's patch (observed
-//! generation 1 to 2), before the ConfigMap is updated; restart. Result: the ConfigMap keeps the old
-//! value. The worlds before and after that status update differ in this one number and in nothing
-//! else, and only the later one is bad: who takes them for the same never starts from it.
+//! generation 1 to 2), before the value is copied; restart. Result: the ConfigMap keeps the old
+//! value, and announces the new one for ever. The worlds before and after that status update differ
+//! in this one number and in nothing else, and only the later one is bad: who takes them for the
+//! same never starts from it.
 //!
 //! Fixed: copies first and notes then, and doesn't trust the note.
 
@@ -56,12 +58,13 @@ async fn reconcile(setting: Arc<Setting>, context: Arc<Context>) -> Result<()> {
     let wanted = child(&setting, &setting.name_any(), ("value", &setting.spec.value));
     create_if_missing(&copies, &wanted).await?;
     if context.fixed {
-        copy(&copies, wanted).await?;
+        copy(&copies, &setting).await?;
         return note(&settings, setting).await;
     }
     if observed(&setting) != setting.metadata.generation {
-        note(&settings, setting).await?;
-        copy(&copies, wanted).await?;
+        announce(&copies, &setting).await?;
+        note(&settings, setting.clone()).await?;
+        copy(&copies, &setting).await?;
     }
     Ok(())
 }
@@ -70,15 +73,26 @@ fn observed(setting: &Setting) -> Option<i64> {
     setting.status.as_ref().and_then(|status| status.observed_generation)
 }
 
-/// Makes the existing copy say what `wanted` says. Writes nothing if it does already.
-async fn copy(copies: &Api<ConfigMap>, wanted: ConfigMap) -> Result<()> {
-    let name = wanted.name_any();
-    let mut existing = copies.get(&name).await?;
-    if entry(&existing, "value") == entry(&wanted, "value") {
+/// Says in the copy that another value is coming, unless it is there already.
+async fn announce(copies: &Api<ConfigMap>, setting: &Setting) -> Result<()> {
+    let mut existing = copies.get(&setting.name_any()).await?;
+    if entry(&existing, "value") == Some(&setting.spec.value) {
         return Ok(());
     }
-    existing.data = wanted.data;
-    copies.replace(&name, &PostParams::default(), &existing).await.map(drop)
+    let data = existing.data.get_or_insert_default();
+    data.insert("coming".into(), setting.spec.value.clone());
+    copies.replace(&setting.name_any(), &PostParams::default(), &existing).await.map(drop)
+}
+
+/// Makes the existing copy say the value and nothing else. Writes nothing if it does already.
+async fn copy(copies: &Api<ConfigMap>, setting: &Setting) -> Result<()> {
+    let mut existing = copies.get(&setting.name_any()).await?;
+    let wanted = Some([("value".to_string(), setting.spec.value.clone())].into());
+    if existing.data == wanted {
+        return Ok(());
+    }
+    existing.data = wanted;
+    copies.replace(&setting.name_any(), &PostParams::default(), &existing).await.map(drop)
 }
 
 /// Notes the generation that was just read. Writes nothing if it is noted already.

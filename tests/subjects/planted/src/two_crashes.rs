@@ -1,14 +1,15 @@
 //! An Order gets one ConfigMap, with a name that the server chooses. Shows after two crashes only.
 //!
-//! The controller keeps a journal: it marks the Order with an annotation, creates the ConfigMap, notes
-//! its name in the status, and takes the mark off. Who finds the mark after a crash looks for what was
-//! created, instead of creating it again. That is right after every single crash.
+//! The controller keeps a journal: it marks the Order with an annotation, creates the ConfigMap,
+//! notes its name in the status, and takes the mark off. Who finds the mark after a crash looks for
+//! what was created, instead of creating it again. That is right after every single crash.
 //!
 //! The bug is inside the recovery: it takes the mark off *before* it notes the name. A second crash
 //! between these two writes leaves a ConfigMap of which neither mark nor status knows.
 //!
 //! Schedule: crash after the controller's create of the ConfigMap; restart; crash after the new
-//! incarnation's update of the Order (mark off); restart. Result: two ConfigMaps, one of them leaked.
+//! incarnation's update of the Order (mark off); restart. Result: two ConfigMaps, one of them
+//! leaked.
 //!
 //! Fixed: the recovery writes in the same order as the normal path, so the mark outlives everything
 //! that it stands for.

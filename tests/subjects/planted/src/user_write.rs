@@ -1,8 +1,8 @@
 //! A Release is rolled out to a ConfigMap. Shows after a crash right after a *user's* write.
 //!
-//! The controller installs a new Release, and from then on compares its version with the one that it
-//! saw last: a change is rolled out. After a restart it has seen none yet, and takes the version that
-//! it finds in an installed Release as the one that is running.
+//! The controller installs a new Release, and from then on compares its version with the one that
+//! it saw last: a change is rolled out. After a restart it has seen none yet, and takes the version
+//! that it finds in an installed Release as the one that is running.
 //!
 //! Schedule: crash after the user's patch of `spec.version` (before the ConfigMap is updated);
 //! restart. The same world comes about when the controller is killed any time after the install and
