@@ -1,9 +1,13 @@
 //! Differences between two worlds in comparison form: as a list of places, and as a text for people.
 
+mod yaml;
+
+use std::collections::BTreeMap;
+
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use crate::comparison::Path;
+use crate::comparison::{MASKED, Path};
 
 /// One place where two worlds differ.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -39,11 +43,10 @@ fn at(
     found: &mut Vec<Difference>,
 ) {
     match (left, right) {
-        (Some(Value::Object(_)), Some(Value::Object(_))) => {
-            for (key, inner_left, inner_right) in
-                entries(left.unwrap_or(&Value::Null), right.unwrap_or(&Value::Null))
-            {
-                at(object, &path.key(key), inner_left, inner_right, found);
+        _ if left == right => {}
+        (Some(Value::Object(map)), Some(Value::Object(other))) => {
+            for (key, left, right) in joined(map, other) {
+                at(object, &path.key(key), left, right, found);
             }
         }
         (Some(Value::Array(items)), Some(Value::Array(others))) if items.len() == others.len() => {
@@ -51,7 +54,6 @@ fn at(
                 at(object, &path.index(index), Some(item), Some(other), found);
             }
         }
-        _ if left == right => {}
         _ => found.push(Difference {
             object: object.to_owned(),
             path: path.clone(),
@@ -61,18 +63,94 @@ fn at(
     }
 }
 
+type Entry<'v> = (&'v str, Option<&'v Value>, Option<&'v Value>);
+
+/// The entries of two worlds, joined by key; anything but a map has none.
+fn entries<'v>(left: &'v Value, right: &'v Value) -> Vec<Entry<'v>> {
+    joined(left.as_object().into_iter().flatten(), right.as_object().into_iter().flatten())
+}
+
 /// The entries of two maps, joined by key, in order.
-fn entries<'v>(
-    left: &'v Value,
-    right: &'v Value,
-) -> Vec<(&'v str, Option<&'v Value>, Option<&'v Value>)> {
-    let mut joined: std::collections::BTreeMap<&str, (Option<&Value>, Option<&Value>)> =
-        std::collections::BTreeMap::new();
-    for (key, value) in left.as_object().into_iter().flatten() {
+fn joined<'v>(
+    left: impl IntoIterator<Item = (&'v String, &'v Value)>,
+    right: impl IntoIterator<Item = (&'v String, &'v Value)>,
+) -> Vec<Entry<'v>> {
+    let mut joined: BTreeMap<&str, (Option<&Value>, Option<&Value>)> = BTreeMap::new();
+    for (key, value) in left {
         joined.entry(key).or_default().0 = Some(value);
     }
-    for (key, value) in right.as_object().into_iter().flatten() {
+    for (key, value) in right {
         joined.entry(key).or_default().1 = Some(value);
     }
     joined.into_iter().map(|(key, (left, right))| (key, left, right)).collect()
 }
+
+/// The objects in which two worlds differ, each as a unified diff of YAML in the look of `kubectl diff`.
+///
+/// `names` are what the two sides are called in the head lines: `references` and `trial`. Empty for equal
+/// worlds. `managedFields` are hidden and payloads of Secrets masked, also in objects that are not in
+/// comparison form.
+pub fn unified(left: &Value, right: &Value, names: (&str, &str)) -> String {
+    let mut out = String::new();
+    for (object, left, right) in entries(left, right) {
+        if left != right {
+            out.push_str(&unified_object(object, left, right, names));
+        }
+    }
+    out
+}
+
+/// One object's unified diff; `None` where a side does not have it. Empty if nothing shown differs.
+pub fn unified_object(
+    object: &str,
+    left: Option<&Value>,
+    right: Option<&Value>,
+    names: (&str, &str),
+) -> String {
+    const CONTEXT_LINES: usize = 3;
+    let secret = object.starts_with("secrets/");
+    let text = |side: Option<&Value>, other, when| {
+        side.map(|side| yaml(&shown(side, other, secret.then_some(when)))).unwrap_or_default()
+    };
+    let (left, right) = (text(left, right, "before"), text(right, left, "after"));
+    let diff = similar::TextDiff::from_lines(&left, &right);
+    diff.unified_diff()
+        .context_radius(CONTEXT_LINES)
+        .header(&format!("{}/{object}", names.0), &format!("{}/{object}", names.1))
+        .to_string()
+}
+
+/// An object as YAML, for people.
+pub fn yaml(value: &Value) -> String {
+    let mut out = String::new();
+    yaml::block(&mut out, value, 0);
+    out
+}
+
+/// The object without managed fields. Of a Secret (`when` says which side) payloads are masked as `kubectl
+/// diff` does: equal ones as `***`, different ones as `*** (before)` and `*** (after)`.
+fn shown(side: &Value, other: Option<&Value>, when: Option<&str>) -> Value {
+    let mut shown = side.clone();
+    if let Some(metadata) = shown.get_mut("metadata").and_then(Value::as_object_mut) {
+        metadata.remove("managedFields");
+    }
+    let Some(when) = when else { return shown };
+    for field in ["data", "stringData"] {
+        let payloads = shown.get_mut(field).and_then(Value::as_object_mut);
+        for (key, payload) in payloads.into_iter().flatten() {
+            // Comparison form has labels there already, which tell more.
+            if payload.as_str().is_some_and(|text| text.starts_with('‹') || text == MASKED) {
+                continue;
+            }
+            let theirs = other.and_then(|other| other.get(field)?.get(key));
+            *payload = match theirs {
+                Some(theirs) if theirs != payload => Value::from(format!("*** ({when})")),
+                _ => Value::from("***"),
+            };
+        }
+    }
+    shown
+}
+
+#[cfg(test)]
+mod tests;

@@ -23,7 +23,8 @@ pub enum DeliveryKind {
     Error,
 }
 
-/// One event, when all of its bytes were handed to the client's socket.
+/// One event, when it was released to the client: its bytes go to the socket in the same moment, unless
+/// the socket is full.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Delivery {

@@ -1,1 +1,210 @@
+//! What comparisons keep, and how they name things.
 
+use proptest::prelude::*;
+use serde_json::json;
+
+use super::*;
+use crate::{GroupResource, diff::differences};
+
+type World = Vec<(ObjectKey, Arc<Value>)>;
+
+fn world(objects: &[(&str, Value)]) -> World {
+    objects
+        .iter()
+        .map(|(resource, object)| {
+            let field = |name: &str| object["metadata"][name].as_str().unwrap_or("");
+            let resource: GroupResource = resource.parse().expect("a resource");
+            (ObjectKey::new(resource, field("namespace"), field("name")), Arc::new(object.clone()))
+        })
+        .collect()
+}
+
+fn canonical(objects: &[(&str, Value)]) -> Value {
+    let world = world(objects);
+    comparison(world.iter().map(|(key, object)| (key, object)), [], &Masks::default())
+}
+
+fn foo(name: &str, owner: &str, color: &str) -> (&'static str, Value) {
+    let object = json!({
+        "metadata": {
+            "namespace": "default", "name": name, "generateName": "foo-", "uid": format!("uid-{name}"),
+            "resourceVersion": "7", "generation": 3, "creationTimestamp": "2026-01-01T00:00:00Z",
+            "ownerReferences": [{"kind": "Bar", "name": "bar", "uid": owner}],
+            "managedFields": [{"manager": "m"}],
+        },
+        "spec": {"color": color},
+    });
+    ("foos.example.com", object)
+}
+
+fn bar(reference: &str) -> (&'static str, Value) {
+    let object = json!({
+        "metadata": {"namespace": "default", "name": "bar", "uid": "u-bar"},
+        "status": {"objRef": {"name": reference}, "observedGeneration": 1},
+    });
+    ("bars.example.com", object)
+}
+
+#[test]
+fn the_form() {
+    let world = canonical(&[foo("foo-aaaaa", "u-bar", "red"), bar("foo-aaaaa")]);
+    let expect = json!({
+        "bars.example.com/default/bar": {
+            "metadata": {"namespace": "default", "name": "bar"},
+            "status": {"objRef": {"name": "foo-‹1›"}},
+        },
+        "foos.example.com/default/foo-‹1›": {
+            "metadata": {
+                "namespace": "default", "name": "foo-‹1›", "generateName": "foo-",
+                "creationTimestamp": "<time>",
+                "ownerReferences": [{
+                    "kind": "Bar", "name": "bar", "uid": "‹uid of bars.example.com/default/bar›",
+                }],
+            },
+            "spec": {"color": "red"},
+        },
+    });
+    assert_eq!(world, expect);
+}
+
+#[test]
+fn names_do_not_decide_numbers() {
+    let with = |first, second, known| {
+        canonical(&[foo(first, "u-bar", "red"), foo(second, "u-bar", "red"), bar(known)])
+    };
+    let one = with("foo-aaaaa", "foo-bbbbb", "foo-aaaaa");
+    assert_eq!(one, with("foo-ddddd", "foo-ccccc", "foo-ddddd"));
+    assert_eq!(one["bars.example.com/default/bar"]["status"]["objRef"]["name"], "foo-‹1›");
+    let colours = |first, second| {
+        canonical(&[foo("foo-aaaaa", "u-bar", first), foo("foo-bbbbb", "u-bar", second)])
+    };
+    assert_eq!(colours("red", "blue"), colours("blue", "red"));
+    assert_ne!(colours("red", "red"), colours("red", "blue"));
+}
+
+#[test]
+fn the_known_sibling_keeps_its_number_when_a_surplus_one_appears() {
+    let one = canonical(&[foo("foo-bbbbb", "u-bar", "red"), bar("foo-bbbbb")]);
+    let two = canonical(&[
+        foo("foo-aaaaa", "u-bar", "red"),
+        foo("foo-bbbbb", "u-bar", "red"),
+        bar("foo-bbbbb"),
+    ]);
+    let found = differences(&one, &two);
+    assert_eq!(found.len(), 1, "{found:?}");
+    assert_eq!(found[0].object, "foos.example.com/default/foo-‹2›");
+}
+
+#[test]
+fn references_to_what_is_gone() {
+    let world = canonical(&[foo("foo-aaaaa", "u-old", "red")]);
+    let owner = &world["foos.example.com/default/foo-‹1›"]["metadata"]["ownerReferences"][0];
+    assert_eq!(owner["uid"], "‹uid of nothing›");
+    let objects = super::tests::world(&[bar("foo-00001")]);
+    let objects = objects.iter().map(|(key, object)| (key, object));
+    let world = comparison(objects, ["foo-00001"], &Masks::default());
+    assert_eq!(world["bars.example.com/default/bar"]["status"]["objRef"]["name"], "foo-‹gone›");
+}
+
+#[track_caller]
+fn check(left: Value, right: Value, equal: bool) {
+    let of = |rest: &Value| {
+        let mut object = rest.clone();
+        object["metadata"]["name"] = json!("a");
+        canonical(&[("secrets", object)])
+    };
+    assert_eq!(of(&left) == of(&right), equal, "{left} {right}");
+}
+
+#[test]
+fn what_counts() {
+    let condition = |kind: &str, status: &str, time: &str| json!({"type": kind, "status": status, "lastTransitionTime": time});
+    let conditions = |items: Vec<Value>| json!({"status": {"conditions": items}});
+    let (early, late) = ("2026-01-01T00:00:00Z", "2026-01-01T00:00:09Z");
+    let ready = |status, time| conditions(vec![condition("Ready", status, time)]);
+    check(ready("True", early), ready("True", late), true);
+    check(ready("True", early), ready("False", early), false);
+    let both = [condition("A", "True", early), condition("B", "True", early)];
+    let [a, b] = both;
+    check(conditions(vec![a.clone(), b.clone()]), conditions(vec![b, a]), true);
+    check(json!({"list": [1, 2]}), json!({"list": [2, 1]}), false);
+    check(json!({"phase": "Ready"}), json!({"phase": "Failed"}), false);
+    check(json!({"time": early}), json!({}), false);
+    check(json!({"metadata": {"generation": 1}}), json!({"metadata": {"generation": 2}}), true);
+    check(json!({"metadata": {"annotations": {"a": "1"}}}), json!({"metadata": {}}), false);
+    check(json!({"data": {"a": "1"}}), json!({"data": {"a": "2"}}), true);
+    check(json!({"data": {"a": "1", "b": "1"}}), json!({"data": {"a": "1", "b": "2"}}), false);
+    check(json!({"data": {"a": "1"}}), json!({"data": {"b": "1"}}), false);
+}
+
+#[test]
+fn masks_and_accepted_parts_are_overlooked() {
+    let objects = |color| world(&[foo("foo-aaaaa", "u-bar", color), bar("foo-aaaaa")]);
+    let with = |color, masks: &Masks| {
+        let objects = objects(color);
+        comparison(objects.iter().map(|(key, object)| (key, object)), [], masks)
+    };
+    let mask = Mask {
+        object: "foos.example.com/default/foo-‹*›".into(),
+        path: ".spec.color".parse().unwrap(),
+    };
+    let learnt = Masks { learnt: vec![mask], accepted: Vec::new() };
+    assert_eq!(with("red", &learnt), with("blue", &learnt));
+    for (accepted, objects_left) in [("foos.example.com/*", 1), ("foos.example.com/* .spec", 2)] {
+        let masks = Masks { learnt: Vec::new(), accepted: vec![accepted.parse().unwrap()] };
+        assert_eq!(with("red", &masks), with("blue", &masks), "{accepted}");
+        assert_eq!(with("red", &masks).as_object().unwrap().len(), objects_left);
+    }
+}
+
+#[test]
+fn folded_forms() {
+    let objects = world(&[foo("foo-aaaaa", "u-bar", "foo-aaaaa/x"), bar("foo-aaaaa")]);
+    let folder = Folder::new(objects.iter().map(|(key, object)| (key, object)), ["foo-00001"]);
+    let (key, object) = &objects[0];
+    assert_eq!(folder.key(key), "foos.example.com/default/foo-‹*›");
+    assert!(folder.is_generated(key) && !folder.is_generated(&objects[1].0));
+    assert_eq!(folder.text("see foo-00001"), "see foo-‹*›");
+    let folded = folder.object(key, object, &Masks::default());
+    assert_eq!(folded["spec"]["color"], "foo-‹*›/x");
+    assert_eq!(folded["metadata"]["ownerReferences"][0]["uid"], "‹uid›");
+    for (canonical, expect) in [
+        ("foos/default/foo-‹2›", "foos/default/foo-‹*›"),
+        ("foos/default/foo-‹gone›", "foos/default/foo-‹gone›"),
+        ("foos/‹1›/x-‹12›-y‹", "foos/‹*›/x-‹*›-y‹"),
+    ] {
+        assert_eq!(fold_key(canonical), expect);
+    }
+}
+
+/// Canonical texts and digests rely on maps being in key order, which another crate's wish for insertion
+/// order (serde_json's `preserve_order`) would end.
+#[test]
+fn maps_are_in_key_order() {
+    assert_eq!(json!({"b": 1, "a": 2}).to_string(), "{\"a\":2,\"b\":1}");
+}
+
+proptest! {
+    /// Any names and any order give one canonical world; siblings point at each other at random.
+    #[test]
+    fn names_and_order_do_not_count(
+        colors in proptest::collection::vec(0..3_u8, 1..6),
+        targets in proptest::collection::vec(any::<prop::sample::Index>(), 6),
+        names in Just((0..6_usize).collect::<Vec<_>>()).prop_shuffle(),
+    ) {
+        let build = |name: &dyn Fn(usize) -> String| {
+            let objects: Vec<(&str, Value)> = colors.iter().enumerate().map(|(at, color)| {
+                let mut object = foo(&name(at), "u-bar", &color.to_string());
+                // A chain: the last has no target, so that refinement tells all apart or none matters.
+                if at + 1 < colors.len() && targets[at].index(2) == 0 {
+                    object.1["spec"]["next"] = json!(name(at + 1));
+                }
+                object
+            }).collect();
+            canonical(&objects)
+        };
+        let plain = build(&|at| format!("foo-aaaa{}", char::from(b'a' + at as u8)));
+        let shuffled = build(&|at| format!("foo-zzzz{}", char::from(b'a' + names[at] as u8)));
+        prop_assert_eq!(plain, shuffled);
+    }
+}
