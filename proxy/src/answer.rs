@@ -42,6 +42,8 @@ pub(crate) async fn answer(exchange: &Exchange, response: Response<Body>) -> Res
     };
     exchange.connection.answers(answer.clone());
     exchange.pass(Passing::Response(call, &answer)).await;
+    handover.released = true;
+    exchange.connection.hands_over();
     Response::from_parts(parts, handover.boxed_unsync())
 }
 
@@ -71,10 +73,13 @@ pub(crate) struct Handover {
     /// What upstream said of the length, less what was handed over.
     size: SizeHint,
     bodyless: bool,
+    /// It passed the gate. Before, dropping it means that the client has gone.
+    released: bool,
 }
 
 impl Handover {
-    pub(crate) fn new(connection: Arc<Connection>, body: Body, bodyless: bool) -> Handover {
+    /// A body of which nothing has been read.
+    fn new(connection: Arc<Connection>, body: Body, bodyless: bool) -> Handover {
         let size = body.size_hint();
         Handover {
             connection,
@@ -83,7 +88,15 @@ impl Handover {
             error: None,
             size,
             bodyless,
+            released: false,
         }
+    }
+
+    /// A body that passed the gate with its head, and is handed on unread.
+    pub(crate) fn released(connection: Arc<Connection>, body: Body) -> Handover {
+        let mut handover = Handover::new(connection, body, false);
+        handover.released = true;
+        handover
     }
 
     /// Reads ahead to the end; `false` if that is too far.
@@ -127,15 +140,25 @@ impl Handover {
         if let Some(frame) = self.read.pop_front() {
             return Poll::Ready(Some(Ok(frame)));
         }
+        if self.error.is_some() {
+            ready!(self.connection.poll_flushed(context));
+        }
         if let Some(error) = self.error.take() {
             return Poll::Ready(Some(Err(error)));
         }
         let Some(body) = &mut self.rest else { return Poll::Ready(None) };
-        let next = ready!(Pin::new(body).poll_frame(context));
-        if next.is_none() {
-            self.rest = None;
+        match ready!(Pin::new(body).poll_frame(context)) {
+            Some(Err(error)) => {
+                self.rest = None;
+                self.error = Some(error);
+                self.next(context)
+            }
+            None => {
+                self.rest = None;
+                Poll::Ready(None)
+            }
+            piece => Poll::Ready(piece),
         }
-        Poll::Ready(next)
     }
 
     /// Nothing is left to hand over.
@@ -159,7 +182,7 @@ impl http_body::Body for Handover {
             let handed = frame.data_ref().map_or(0, Bytes::len) as u64;
             self.size.set_exact(size.saturating_sub(handed));
         }
-        self.connection.moved();
+        self.connection.hands_over();
         Poll::Ready(next)
     }
 
@@ -169,14 +192,14 @@ impl http_body::Body for Handover {
     }
 
     fn size_hint(&self) -> SizeHint {
-        self.size.clone()
+        self.size
     }
 }
 
 impl Drop for Handover {
     fn drop(&mut self) {
         // HTTP lets go of a body as soon as it has all of it, often without asking for its end.
-        if self.is_complete() {
+        if self.released && self.is_complete() {
             self.connection.completes();
         }
     }

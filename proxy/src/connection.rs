@@ -2,8 +2,10 @@
 //!
 //! HTTP/1.1 carries one exchange at a time. Its stages follow each other without gaps: some of a request
 //! has arrived → it is a call → forwarded → the answer is complete → it is flushed. Only the last makes
-//! the connection idle again. What a client may rely on having been sent (`Answer`, `Delivery`) is recorded
-//! when it is flushed to the socket, so that the record of a killed client says what it can have seen.
+//! the connection idle again. An answer counts as given when its last byte is in the socket; a watch event is
+//! recorded when it is released, because a client reads the first events of a long burst, and acts on
+//! them, while the last still wait for room in the socket. Of a client that was killed in a burst the
+//! record may therefore name events that it did not read.
 //!
 //! Simplification: of a client that pipelines, the first part of a second request that arrived in the
 //! same read as the end of the first does not count as under way until the rest arrives or the first is
@@ -15,15 +17,16 @@ use std::{
         Arc, Mutex, MutexGuard, OnceLock, PoisonError,
         atomic::{AtomicBool, AtomicU64, Ordering},
     },
+    task::{Context, Poll, Waker},
 };
 
 use tokio::task::AbortHandle;
-use trace::{
-    Actor, Answer, Body, Call, CallId, ConnectionId, Delivery, Event, Fate, Flight, Recorder,
-    SocketPair,
-};
+use trace::{Actor, Answer, Call, ConnectionId, Event, Flight, Recorder, SocketPair};
 
 use crate::gate::Waits;
+
+mod account;
+use account::{Account, Backlog};
 
 /// What a connection's task does after HTTP: an upgraded one's splice.
 pub(crate) type Rest = std::pin::Pin<Box<dyn Future<Output = ()> + Send>>;
@@ -58,8 +61,12 @@ struct State {
     stage: Stage,
     /// Bytes of a next request arrived while this one was being answered.
     ahead: bool,
-    /// Handed to HTTP, not yet flushed.
-    unflushed: Vec<Delivery>,
+    /// Watch events handed to HTTP, not yet flushed.
+    unflushed: usize,
+    /// HTTP was given something since it last flushed.
+    dirty: bool,
+    /// Woken at the next flush.
+    awaits_flush: Option<Waker>,
     /// What its task does after HTTP.
     rest: Option<Rest>,
 }
@@ -69,36 +76,9 @@ enum Stage {
     #[default]
     Idle,
     Receiving,
-    Open(Box<Exchange>),
+    Open(Box<Account>),
     /// Upgraded (101): bytes go both ways unseen.
     Spliced,
-}
-
-/// A call from its receipt to its last byte.
-struct Exchange {
-    call: CallId,
-    /// For people: `update configmaps default/a`.
-    text: String,
-    forwarded: bool,
-    /// What it waits for at the gate, if it is there.
-    waits: Option<Waits>,
-    /// A watch whose answer's head was released.
-    watch: Option<Backlog>,
-    /// What will be recorded when it is flushed.
-    answer: Option<Answer>,
-    /// HTTP has been given all of it.
-    complete: bool,
-    /// It ends in an upgrade.
-    upgrade: bool,
-}
-
-/// A watch's events that were taken from upstream and not handed on.
-#[derive(Debug, Clone, Copy, Default)]
-pub(crate) struct Backlog {
-    /// The head of the answer is flushed.
-    flushed: bool,
-    /// Events, the part of one included.
-    pub(crate) events: usize,
 }
 
 impl Connection {
@@ -190,67 +170,76 @@ impl Connection {
 
     /// The request was received in full.
     pub(crate) fn opens(&self, call: &Call) {
-        self.lock().stage = Stage::Open(Box::new(Exchange {
-            call: call.id,
-            text: describe(call),
-            forwarded: false,
-            waits: None,
-            watch: None,
-            answer: None,
-            complete: false,
-            upgrade: false,
-        }));
+        self.lock().stage = Stage::Open(Box::new(Account::open(call)));
         self.moved();
     }
 
-    fn with_exchange(&self, change: impl FnOnce(&mut Exchange)) {
-        if let Stage::Open(exchange) = &mut self.lock().stage {
-            change(exchange);
+    fn with_account(&self, change: impl FnOnce(&mut Account)) {
+        if let Stage::Open(account) = &mut self.lock().stage {
+            change(account);
         }
         self.moved();
     }
 
     /// It is at the gate, or past it.
     pub(crate) fn waits(&self, waits: Option<Waits>) {
-        self.with_exchange(|exchange| exchange.waits = waits);
+        self.with_account(|account| account.waits = waits);
     }
 
     /// It passed the gate on its way to upstream.
     pub(crate) fn forwards(&self) {
-        self.with_exchange(|exchange| exchange.forwarded = true);
+        self.with_account(|account| account.forwarded = true);
     }
 
     /// Upstream answered: this is recorded when the client has it, or at a cut.
     pub(crate) fn answers(&self, answer: Answer) {
-        self.with_exchange(|exchange| exchange.answer = Some(answer));
+        self.with_account(|account| account.answer = Some(answer));
     }
 
     /// The head of a watch's answer is released.
     pub(crate) fn streams(&self) {
-        self.with_exchange(|exchange| exchange.watch = Some(Backlog::default()));
+        self.with_account(|account| account.watch = Some(Backlog::default()));
+        self.hands_over();
     }
 
     /// The watch has this many events that it did not hand on.
     pub(crate) fn owes(&self, events: usize) {
-        self.with_exchange(|exchange| {
-            exchange.watch.get_or_insert_default().events = events;
+        self.with_account(|account| {
+            account.watch.get_or_insert_default().events = events;
         });
     }
 
     /// A watch event is handed to HTTP.
-    pub(crate) fn delivers(&self, delivery: Delivery) {
-        self.lock().unflushed.push(delivery);
+    pub(crate) fn delivers(&self) {
+        self.lock().unflushed += 1;
+        self.hands_over();
+    }
+
+    /// HTTP is given a head or a piece of a body.
+    pub(crate) fn hands_over(&self) {
+        self.lock().dirty = true;
         self.moved();
+    }
+
+    /// Ready once all that HTTP was given is in the socket. HTTP drops what it has not written when a
+    /// body fails, but a client of a broken stream may see all that came before the break.
+    pub(crate) fn poll_flushed(&self, context: &Context<'_>) -> Poll<()> {
+        let mut state = self.lock();
+        if state.dirty {
+            state.awaits_flush = Some(context.waker().clone());
+            return Poll::Pending;
+        }
+        Poll::Ready(())
     }
 
     /// HTTP has been given all of the answer.
     pub(crate) fn completes(&self) {
-        self.with_exchange(|exchange| exchange.complete = true);
+        self.with_account(|account| account.complete = true);
     }
 
     /// The answer in the making ends HTTP on this connection.
     pub(crate) fn upgrades(&self) {
-        self.with_exchange(|exchange| exchange.upgrade = true);
+        self.with_account(|account| account.upgrade = true);
     }
 
     /// `rest` is what becomes of the connection when HTTP is done with it.
@@ -266,19 +255,22 @@ impl Connection {
     pub(crate) fn flushed(&self) {
         let mut guard = self.lock();
         let state = &mut *guard;
-        for delivery in state.unflushed.drain(..) {
-            self.recorder.record(Event::Delivery(delivery));
+        state.dirty = false;
+        if let Some(waker) = state.awaits_flush.take() {
+            waker.wake();
+        }
+        if std::mem::take(&mut state.unflushed) > 0 {
             self.moved();
         }
-        let Stage::Open(exchange) = &mut state.stage else { return };
-        if !exchange.complete {
-            if let Some(watch) = &mut exchange.watch {
+        let Stage::Open(account) = &mut state.stage else { return };
+        if !account.complete {
+            if let Some(watch) = &mut account.watch {
                 watch.flushed = true;
             }
             return;
         }
-        let answer = exchange.ends(Fate::Answered);
-        state.stage = match (exchange.upgrade, std::mem::take(&mut state.ahead)) {
+        let answer = account.ends();
+        state.stage = match (account.upgrade, std::mem::take(&mut state.ahead)) {
             (true, _) => Stage::Spliced,
             (false, true) => Stage::Receiving,
             (false, false) => Stage::Idle,
@@ -290,11 +282,10 @@ impl Connection {
     /// The connection is over. A call that was open gets its fate.
     pub(crate) fn ends(&self) {
         let mut state = self.lock();
-        state.unflushed.clear();
+        state.unflushed = 0;
         state.shaking_hands = false;
-        if let Stage::Open(exchange) = std::mem::take(&mut state.stage) {
-            let fate = if exchange.forwarded { Fate::Lost } else { Fate::Dropped };
-            self.recorder.record(Event::Answer(exchange.into_answer(fate)));
+        if let Stage::Open(mut account) = std::mem::take(&mut state.stage) {
+            self.recorder.record(Event::Answer(account.is_cut()));
         }
         self.moved();
     }
@@ -321,54 +312,17 @@ impl Connection {
             received_bytes,
         });
         let state = self.lock();
-        flight.undelivered += state.unflushed.len();
+        flight.undelivered += state.unflushed;
         match &state.stage {
             Stage::Idle if state.shaking_hands && received_bytes > 0 => {
                 flight.calls.push(format!("a TLS handshake with {}", self.peer));
             }
             Stage::Receiving => flight.calls.push(format!("part of a request from {}", self.peer)),
-            Stage::Open(exchange) => exchange.report(flight),
+            Stage::Open(account) => account.report(flight),
             Stage::Idle | Stage::Spliced => {}
         }
         if state.ahead {
             flight.calls.push(format!("part of a next request from {}", self.peer));
         }
     }
-}
-
-impl Exchange {
-    /// The answer as it is recorded.
-    fn ends(&mut self, fate: Fate) -> Answer {
-        let call = self.call;
-        let none = Answer { call, fate, status: 0, revision: None, body: Body::None };
-        Answer { fate, ..self.answer.take().unwrap_or(none) }
-    }
-
-    fn into_answer(mut self: Box<Self>, fate: Fate) -> Answer {
-        self.ends(fate)
-    }
-
-    fn report(&self, flight: &mut Flight) {
-        let held = self.waits.as_ref().is_some_and(Waits::is_held);
-        match (self.watch, held) {
-            (Some(watch), true) => flight.held += watch.events,
-            (Some(watch), false) => flight.undelivered += watch.events,
-            (None, true) => flight.held += 1,
-            (None, false) => {}
-        }
-        let streaming = self.watch.is_some_and(|watch| watch.flushed) && !self.complete;
-        if !streaming && !held {
-            flight.calls.push(self.text.clone());
-        }
-    }
-}
-
-/// `update configmaps default/a (call 12)`.
-fn describe(call: &Call) -> String {
-    let Some(resource) = &call.resource else {
-        return format!("{} {} (call {})", call.method, call.uri, call.id.0);
-    };
-    let parts = [&call.namespace, &call.name, &call.subresource].map(String::as_str);
-    let object: Vec<&str> = parts.into_iter().filter(|part| !part.is_empty()).collect();
-    format!("{} {resource} {} (call {})", call.verb, object.join("/"), call.id.0)
 }

@@ -3,7 +3,7 @@
 use std::{future::poll_fn, sync::Arc};
 
 use bytes::{Bytes, BytesMut};
-use http::{Request, Response, StatusCode, header};
+use http::{HeaderMap, Request, Response, StatusCode, header};
 use http_body_util::BodyExt;
 use hyper::body::Incoming;
 use tower::{Service, ServiceExt};
@@ -39,11 +39,14 @@ pub(crate) async fn serve(
     mut request: Request<Incoming>,
 ) -> Result<Response<Body>, Error> {
     connection.begins();
+    let (uri, method) = (request.uri(), request.method().as_str());
+    let target = Target::parse(method, uri.path(), uri.query());
+    if target.verb == Verb::Watch {
+        make_readable(request.headers_mut());
+    }
     let client_side = splice::wanted(request.headers()).then(|| hyper::upgrade::on(&mut request));
-    let (mut parts, incoming) = request.into_parts();
+    let (parts, incoming) = request.into_parts();
     let received = receive(incoming).await?;
-    let query = parts.uri.query();
-    let target = Target::parse(parts.method.as_str(), parts.uri.path(), query);
     let id = shared.next_call();
     let call = record::call(id, &connection, &parts, target, &received, &*shared.codec);
     shared.recorder.record(Event::Call(call.clone()));
@@ -52,10 +55,6 @@ pub(crate) async fn serve(
     let Received::Whole(bytes) = received else {
         return Ok(exchange.refuse_length().await);
     };
-    if exchange.call.verb == Verb::Watch {
-        // Events are told apart on the way, so they must not come packed.
-        parts.headers.remove(header::ACCEPT_ENCODING);
-    }
     let response = exchange.forward(parts, bytes).await?;
     exchange.answer(response, client_side).await
 }
@@ -123,6 +122,15 @@ impl Exchange {
         let text = format!("call {} got no answer from upstream: {error}", self.call.id.0);
         self.shared.recorder.record(Event::Note { text });
         error
+    }
+}
+
+/// A watch's events are told apart on the way: they must come neither packed nor, as fabric8 asks first,
+/// over a WebSocket (it goes on with plain HTTP when an upgrade is answered with 200).
+fn make_readable(headers: &mut HeaderMap) {
+    headers.remove(header::ACCEPT_ENCODING);
+    if headers.remove(header::UPGRADE).is_some() {
+        headers.remove(header::CONNECTION);
     }
 }
 

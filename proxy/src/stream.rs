@@ -45,7 +45,7 @@ pub(crate) async fn answer(exchange: &Exchange, response: Response<Body>) -> Res
         None => {
             let text = format!("watch {} can't be read: {content_type:?}", call.id.0);
             exchange.shared.recorder.record(Event::Note { text });
-            Handover::new(connection.clone(), body, false).boxed_unsync()
+            Handover::released(connection.clone(), body).boxed_unsync()
         }
     };
     Response::from_parts(parts, body)
@@ -151,25 +151,29 @@ impl Deliveries {
     /// The first event in line, when the gate lets it pass.
     fn release(&mut self, context: &mut Context<'_>) -> Poll<Option<Bytes>> {
         let Some((_, delivery)) = self.queue.front() else { return Poll::Ready(None) };
-        if let Some(delivery) = delivery {
-            let ticket = self.ticket.get_or_insert_with(|| {
-                let ticket = Ticket::new(&self.shared.gate);
-                self.connection.waits(Some(ticket.waits()));
-                ticket
-            });
-            let passing = Passing::Delivery(&self.call, delivery);
-            ready!(ticket.poll_pass(context, passing, self.connection.cut_flag()));
-            self.ticket = None;
-            self.connection.waits(None);
-        }
+        let ticket = self.ticket.get_or_insert_with(|| {
+            let ticket = Ticket::new(&self.shared.gate);
+            self.connection.waits(Some(ticket.waits()));
+            ticket
+        });
+        let cut = self.connection.cut_flag();
+        ready!(match delivery {
+            Some(delivery) => {
+                ticket.poll_pass(context, Passing::Delivery(&self.call, delivery), cut)
+            }
+            None => ticket.poll_open(context, self.call.id, cut),
+        });
+        self.ticket = None;
+        self.connection.waits(None);
         let Some((frame, delivery)) = self.queue.pop_front() else { return Poll::Ready(None) };
         if let Some(mut delivery) = delivery {
             if !self.shared.options.keep_delivered_objects {
                 delivery.object = None;
             }
-            self.connection.delivers(delivery);
+            self.shared.recorder.record(Event::Delivery(delivery));
         }
         self.account();
+        self.connection.delivers();
         Poll::Ready(Some(frame))
     }
 }
@@ -193,7 +197,11 @@ impl http_body::Body for Deliveries {
             // The stream was cut in the middle of an event; the client gets to see exactly that.
             let rest = self.frames.take_rest();
             self.account();
+            self.connection.hands_over();
             return Poll::Ready(Some(Ok(Frame::data(rest))));
+        }
+        if self.error.is_some() {
+            ready!(self.connection.poll_flushed(context));
         }
         if let Some(error) = self.error.take() {
             return Poll::Ready(Some(Err(error)));

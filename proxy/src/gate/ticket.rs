@@ -8,6 +8,8 @@ use std::{
     task::{Context, Poll, Waker},
 };
 
+use trace::CallId;
+
 use super::{Gate, Passing, Reason, State, Stopped, Waiter};
 
 /// What a parked ticket, the gate and the accounts share.
@@ -74,26 +76,42 @@ impl Ticket {
         passing: Passing<'_>,
         cut: &AtomicBool,
     ) -> Poll<()> {
+        self.poll(context, passing.call().id, Some(passing), cut)
+    }
+
+    /// Ready once the gate is open; for what says nothing that holds and stops could be asked about.
+    pub(crate) fn poll_open(
+        &mut self,
+        context: &mut Context<'_>,
+        call: CallId,
+        cut: &AtomicBool,
+    ) -> Poll<()> {
+        self.poll(context, call, None, cut)
+    }
+
+    fn poll(
+        &mut self,
+        context: &mut Context<'_>,
+        call: CallId,
+        passing: Option<Passing<'_>>,
+        cut: &AtomicBool,
+    ) -> Poll<()> {
         let gate = self.gate.clone();
         let mut state = gate.lock();
         if cut.load(Ordering::Relaxed) {
             return Poll::Pending;
         }
-        match self.why_wait(&mut state, passing) {
-            None => {
-                self.leave(&mut state);
-                Poll::Ready(())
-            }
-            Some(reason) => {
-                self.park(&mut state, passing, reason, context.waker());
-                drop(state);
-                gate.inner.arrived.notify_waiters();
-                Poll::Pending
-            }
-        }
+        let Some(reason) = self.why_wait(&mut state, passing) else {
+            self.leave(&mut state);
+            return Poll::Ready(());
+        };
+        self.park(&mut state, call, reason, context.waker());
+        drop(state);
+        gate.inner.arrived.notify_waiters();
+        Poll::Pending
     }
 
-    fn why_wait(&mut self, state: &mut State, passing: Passing<'_>) -> Option<Reason> {
+    fn why_wait(&mut self, state: &mut State, passing: Option<Passing<'_>>) -> Option<Reason> {
         if self.waits.shared.let_through.load(Ordering::Relaxed) {
             return None;
         }
@@ -104,6 +122,7 @@ impl Ticket {
         if state.closed {
             return Some(Reason::Closed);
         }
+        let passing = passing?;
         let asked = self.asked_hold;
         for (hold, filter) in state.holds.range_mut(asked + 1..) {
             self.asked_hold = *hold;
@@ -118,14 +137,14 @@ impl Ticket {
         None
     }
 
-    fn park(&mut self, state: &mut State, passing: Passing<'_>, reason: Reason, waker: &Waker) {
+    fn park(&mut self, state: &mut State, call: CallId, reason: Reason, waker: &Waker) {
         let place = match self.place {
             Some(place) => place,
             None => state.number(),
         };
         self.place = Some(place);
         self.waits.set_held(true);
-        let (call, waker, waits) = (passing.call().id, waker.clone(), self.waits.clone());
+        let (waker, waits) = (waker.clone(), self.waits.clone());
         state.waiting.insert(place, Waiter { call, reason, waker, waits });
     }
 
