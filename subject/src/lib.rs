@@ -1,1 +1,36 @@
 //! Runs an unmodified controller process: start, kill, freeze, quiet, clock.
+//!
+//! - [`start`] makes a process tree of its own ([`Launch`]): nothing survives us, nothing is inherited, and with
+//!   namespaces nothing but the listener that it hands out can be reached.
+//! - [`Process::look`] answers "can anything still happen without input, and when does the next timer fire?" from the
+//!   kernel's own books; [`quiet()`] asks until the answer is yes.
+//! - [`Process::advance`] moves the tree's clocks forward and makes those return whose timers are then due.
+//! - [`probe()`] says which of this the machine allows.
+//!
+//! Linux only; virtual clocks on x86-64 only. `unsafe` is confined to the `sys` module.
+
+mod clock;
+mod keeper;
+mod launch;
+mod look;
+mod mounts;
+mod poke;
+mod probe;
+mod process;
+mod quiet;
+mod runtime;
+mod sockets;
+mod sys;
+mod threads;
+mod timers;
+mod vdso;
+mod why;
+
+pub use clock::ClockAbility;
+pub use launch::{Isolation, Launch, StartError, Started};
+pub use look::Look;
+pub use probe::{Capabilities, Capability, probe};
+pub use process::{Exit, Process, start};
+pub use quiet::{NotQuiet, Quiet, quiet};
+pub use runtime::Runtime;
+pub use why::{Timer, Why};

@@ -1,0 +1,116 @@
+//! The clocks of a subject: patched when a program starts, moved when the world's time moves.
+
+use std::{
+    fs::{self, File},
+    io,
+    sync::{Mutex, MutexGuard, PoisonError},
+};
+
+use crate::vdso::{self, Layout, Offsets};
+
+/// Whether a subject's clocks can be moved.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum ClockAbility {
+    /// Its clocks, and those of all programs that it starts, are ours.
+    Virtual,
+    /// Its clocks are ours; programs that it starts live in real time, for this reason.
+    FirstProgram(String),
+    /// It lives in real time, for this reason.
+    Real(String),
+}
+
+impl ClockAbility {
+    /// Whether the subject's own clock can be moved.
+    pub fn is_virtual(&self) -> bool {
+        !matches!(self, ClockAbility::Real(_))
+    }
+}
+
+/// The offsets of one process tree, shared by the thread that sees its execs and the one that moves its time.
+#[derive(Debug)]
+pub(crate) struct Clock {
+    state: Mutex<State>,
+}
+
+#[derive(Debug)]
+struct State {
+    offsets: Offsets,
+    ability: ClockAbility,
+}
+
+impl Clock {
+    pub fn new(offset: Option<i64>) -> Clock {
+        let ability = match (offset, Layout::of_this_kernel()) {
+            (None, _) => ClockAbility::Real("no virtual clock was asked for".into()),
+            (_, Err(reason)) => ClockAbility::Real(reason.into()),
+            (Some(_), Ok(_)) => ClockAbility::Virtual,
+        };
+        let offsets = match ability {
+            ClockAbility::Real(_) => Offsets::default(),
+            _ => Offsets { wall: offset.unwrap_or(0), steady: 0 },
+        };
+        Clock { state: Mutex::new(State { offsets, ability }) }
+    }
+
+    fn state(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    pub fn ability(&self) -> ClockAbility {
+        self.state().ability.clone()
+    }
+
+    pub fn is_virtual(&self) -> bool {
+        self.state().ability.is_virtual()
+    }
+
+    /// From now on the subject lives in real time.
+    pub fn give_up(&self, reason: String) {
+        let mut state = self.state();
+        *state = State { offsets: Offsets::default(), ability: ClockAbility::Real(reason) };
+    }
+
+    /// Programs that the subject starts live in real time.
+    pub fn first_program_only(&self, reason: String) {
+        let mut state = self.state();
+        if state.ability == ClockAbility::Virtual {
+            state.ability = ClockAbility::FirstProgram(reason);
+        }
+    }
+
+    pub fn offsets(&self) -> Offsets {
+        self.state().offsets
+    }
+
+    /// Patches a process that stands still at the end of an exec.
+    pub fn patch(&self, pid: i32) -> io::Result<()> {
+        // The lock is held over the write: an advance comes before it or after it, never in between.
+        let state = self.state();
+        let layout = Layout::of_this_kernel().map_err(io::Error::other)?;
+        let base = vdso::base(&fs::read(format!("/proc/{pid}/auxv"))?)
+            .ok_or_else(|| io::Error::other("it was started without a vDSO"))?;
+        let memory = File::options().read(true).write(true).open(format!("/proc/{pid}/mem"))?;
+        layout.patch(&memory, base, state.offsets)
+    }
+
+    /// Raises the offsets, in our books and in each of the given processes: (memory, start of the vDSO).
+    pub fn advance<'a>(
+        &self,
+        nanoseconds: i64,
+        processes: impl Iterator<Item = (&'a File, u64)>,
+    ) -> io::Result<()> {
+        let mut state = self.state();
+        let layout = Layout::of_this_kernel().map_err(io::Error::other)?;
+        let offsets = Offsets {
+            wall: state.offsets.wall + nanoseconds,
+            steady: state.offsets.steady + nanoseconds,
+        };
+        state.offsets = offsets;
+        for (memory, base) in processes {
+            if layout.is_patched(memory, base)? {
+                layout.set(memory, base, offsets)?;
+            }
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,257 @@
+//! One sound look at a process tree: can anything still happen without input?
+//!
+//! The order of the steps is the argument (kubernetes-api.md §11.1):
+//! 1. by the proxy's own books no request is unanswered and nothing is undelivered;
+//! 2. first sample: every thread of the tree sleeps;
+//! 3. the sockets: all that the proxy sent has been received on the subject's side, all that the subject wrote has been
+//!    read by the proxy, no connection is being made. Whoever waited for those bytes has been woken by now;
+//! 4. the blocked calls name the next timer, and none is due;
+//! 5. second sample, equal to the first: nobody was woken in 3, and nobody ran since 2, so all of it holds at one moment.
+//!
+//! Bytes that were received but not read don't count against quiet by themselves: by 3 and 5 their reader is not waiting
+//! for them (it sleeps in something else, and wakes by its timer or not at all). To be on the safe side such a state
+//! must show in [`UNREAD_LOOKS`] looks in a row, between which no thread ran.
+
+use std::{io, net::SocketAddr, time::Duration};
+
+use trace::{Flight, SocketPair};
+
+use crate::{
+    sockets::{self, Socket, Sockets},
+    sys::time,
+    threads::{Missed, Seen, Tree},
+    timers::Now,
+    vdso::Offsets,
+    why::{Timer, Why},
+};
+
+/// What a look found.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Look {
+    /// Nothing can happen without input before `deadline`.
+    Quiet {
+        /// Time to the next timer by the subject's clock; `None`: there is none.
+        deadline: Option<Duration>,
+        /// All known timers, the next one first.
+        timers: Vec<Timer>,
+    },
+    /// Something is under way.
+    Busy(Why),
+    /// It can't be known.
+    Unknown(Why),
+}
+
+/// How many looks in a row must show the same unread bytes before they are taken for "nobody wants them".
+const UNREAD_LOOKS: u32 = 3;
+
+/// What is needed to look, and remembered between looks.
+#[derive(Debug)]
+pub(crate) struct Observer {
+    pub tree: Tree,
+    sockets: Sockets,
+    listener: SocketAddr,
+    /// Whether all sockets that can be seen belong to the subject and the proxy.
+    closed_network: bool,
+    unread: (u64, u32),
+}
+
+type Found<T> = Result<T, Look>;
+
+impl Observer {
+    pub fn new(pid: i32, sockets: Sockets, listener: SocketAddr, closed_network: bool) -> Observer {
+        Observer { tree: Tree::new(pid), sockets, listener, closed_network, unread: (0, 0) }
+    }
+
+    /// Looks; the process is known not to have ended just before.
+    pub fn look(&mut self, flight: &Flight, offsets: Offsets, frozen: bool) -> Look {
+        self.try_look(flight, offsets, frozen).unwrap_or_else(|look| look)
+    }
+
+    fn try_look(&mut self, flight: &Flight, offsets: Offsets, frozen: bool) -> Found<Look> {
+        if let Some(call) = flight.calls.first() {
+            return Err(Look::Busy(Why::Call(call.clone())));
+        }
+        if flight.undelivered > 0 {
+            return Err(Look::Busy(Why::Undelivered(flight.undelivered)));
+        }
+        self.tree.sample().map_err(|missed| self.missed(missed))?;
+        self.all_asleep(frozen)?;
+        let unread = self.bytes(flight, frozen)?;
+        let timers = if frozen { Vec::new() } else { self.timers(offsets)? };
+        let again = self.tree.same_again();
+        match again {
+            Ok(None) => {}
+            Ok(Some(thread)) => {
+                let (thread, name) = (thread.number, thread.name.clone());
+                return Err(Look::Busy(Why::Ran { thread, name }));
+            }
+            Err(missed) => return Err(self.missed(missed)),
+        }
+        self.parked(unread)?;
+        Ok(Look::Quiet { deadline: timers.first().map(|timer| timer.remaining), timers })
+    }
+
+    fn missed(&mut self, missed: Missed) -> Look {
+        self.tree.distrust();
+        match missed {
+            Missed::Gone | Missed::Moving => Look::Busy(Why::Changed),
+            Missed::Error(error) => Look::Unknown(Why::Unreadable(error.to_string())),
+        }
+    }
+
+    fn all_asleep(&self, frozen: bool) -> Found<()> {
+        let asleep = |state| match state {
+            b'S' | b'I' | b'Z' | b'X' => true,
+            b'T' | b't' => frozen,
+            _ => false,
+        };
+        match self.tree.threads.iter().find(|thread| !asleep(thread.sample.state)) {
+            None => Ok(()),
+            Some(thread) => Err(Look::Busy(Why::Runs {
+                thread: thread.number,
+                name: thread.name.clone(),
+                state: thread.sample.state as char,
+            })),
+        }
+    }
+
+    /// All bytes are where they should be; returns the first socket with bytes that were received but not read.
+    fn bytes(&mut self, flight: &Flight, frozen: bool) -> Found<Option<(SocketAddr, u64)>> {
+        self.sockets.read().map_err(|error| Look::Unknown(Why::Unreadable(error.to_string())))?;
+        let mut unread = None;
+        for pair in &flight.connections {
+            let ends = |socket: &&Socket| socket.local == pair.peer && socket.peer == pair.local;
+            // A client's end that is gone was closed or reset: the proxy has not noticed yet.
+            let Some(client) = self.sockets.found.iter().find(ends) else {
+                return Err(Look::Busy(Why::Connecting(pair.peer)));
+            };
+            transferred(pair, client)?;
+            if client.unread > 0 && !frozen {
+                unread = unread.or(Some((pair.peer, u64::from(client.unread))));
+            }
+        }
+        self.sockets.found.iter().try_for_each(|socket| self.belongs(socket, flight))?;
+        Ok(unread)
+    }
+
+    /// Every socket is one that we can account for.
+    fn belongs(&self, socket: &Socket, flight: &Flight) -> Found<()> {
+        if socket.state == sockets::LISTENING {
+            // Only our own listener's queue is ours to empty; a subject may leave its own alone.
+            return match socket.local == self.listener && socket.unread > 0 {
+                true => Err(Look::Busy(Why::Connecting(socket.local))),
+                false => Ok(()),
+            };
+        }
+        if matches!(socket.state, sockets::TIME_WAIT | sockets::CLOSED) {
+            return Ok(());
+        }
+        if socket.peer == self.listener {
+            let known = flight.connections.iter().any(|pair| pair.peer == socket.local);
+            // What is not in the proxy's books is either not yet accepted or already closed by the proxy.
+            let making = matches!(socket.state, sockets::SYN_SENT | sockets::ESTABLISHED);
+            return match making && !known {
+                true => Err(Look::Busy(Why::Connecting(socket.local))),
+                false => Ok(()),
+            };
+        }
+        if socket.local == self.listener || !self.closed_network {
+            return Ok(());
+        }
+        if matches!(socket.state, sockets::SYN_SENT | sockets::SYN_RECEIVED) {
+            return Err(Look::Busy(Why::Connecting(socket.local)));
+        }
+        self.inner(socket)
+    }
+
+    /// A connection between two parts of the subject (such as a probe of its own metrics port).
+    fn inner(&self, socket: &Socket) -> Found<()> {
+        if !matches!(socket.state, sockets::ESTABLISHED | sockets::CLOSE_WAIT) {
+            return Ok(());
+        }
+        let other = self
+            .sockets
+            .found
+            .iter()
+            .find(|other| other.local == socket.peer && other.peer == socket.local);
+        match other {
+            // What the other end wrote is here, or (one more) its end of stream is too.
+            Some(other) if socket.received < other.written => {
+                Err(Look::Busy(Why::Inner(socket.local)))
+            }
+            Some(_) => Ok(()),
+            None if socket.state == sockets::CLOSE_WAIT => Ok(()),
+            None => Err(Look::Unknown(Why::Foreign { from: socket.local, to: socket.peer })),
+        }
+    }
+
+    /// All timers in order; remembers when each blocked call was first seen.
+    fn timers(&mut self, offsets: Offsets) -> Found<Vec<Timer>> {
+        let now = Now { steady: time::steady(), wall: time::wall() };
+        let mut timers = Vec::new();
+        for thread in &mut self.tree.threads {
+            let Some(member) = self.tree.members.get(&thread.process) else { continue };
+            let Some(blocked) = thread.syscall(&member.memory) else {
+                continue; // it runs again: the second sample will tell
+            };
+            let Seen { call: blocked, since, .. } =
+                thread.waits(blocked, now.steady + offsets.steady);
+            if member.runtime.is_upkeep(&thread.name, blocked.is_epoll()) {
+                continue;
+            }
+            let Some(left) = blocked.left(now, offsets, since) else { continue };
+            // Go rounds its time-outs down to milliseconds and waits for the rest in a second call.
+            let rest = if member.runtime.rounds_down() { 1_000_000 } else { 0 };
+            let timer = Timer {
+                thread: thread.number,
+                name: thread.name.clone(),
+                call: blocked.call,
+                remaining: Duration::from_nanos(left.saturating_add(rest).max(0) as u64),
+            };
+            if left <= 0 {
+                return Err(Look::Busy(Why::Due(timer)));
+            }
+            timers.push(timer);
+        }
+        timers.sort_by_key(|timer| timer.remaining);
+        Ok(timers)
+    }
+
+    /// How often all threads together were put on a processor: equal numbers mean that nobody ran in between.
+    pub fn work(&self) -> u64 {
+        self.tree.threads.iter().map(|thread| thread.sample.slices).sum()
+    }
+
+    /// Unread bytes must stay unread while nobody runs.
+    fn parked(&mut self, unread: Option<(SocketAddr, u64)>) -> Found<()> {
+        let Some((client, bytes)) = unread else {
+            self.unread = (0, 0);
+            return Ok(());
+        };
+        let work = self.work();
+        let looks = if self.unread.0 == work { self.unread.1 + 1 } else { 1 };
+        self.unread = (work, looks);
+        if looks < UNREAD_LOOKS { Err(Look::Busy(Why::Unread { client, bytes })) } else { Ok(()) }
+    }
+}
+
+/// Compares the proxy's books of one connection with the kernel's books of the client's end.
+fn transferred(pair: &SocketPair, client: &Socket) -> Found<()> {
+    let on_the_way = pair.sent_bytes.saturating_sub(client.received);
+    if on_the_way > 0 {
+        return Err(Look::Busy(Why::Sent { client: pair.peer, bytes: on_the_way }));
+    }
+    let not_read = client.written.saturating_sub(pair.received_bytes);
+    if not_read > 0 {
+        return Err(Look::Busy(Why::Written { client: pair.peer, bytes: not_read }));
+    }
+    Ok(())
+}
+
+/// A socket that can answer questions about the namespace with the listener.
+pub(crate) fn sockets(own: Option<std::os::fd::OwnedFd>) -> io::Result<Sockets> {
+    match own {
+        Some(socket) => Ok(Sockets::new(socket)),
+        None => Sockets::here(),
+    }
+}

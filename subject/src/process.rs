@@ -1,0 +1,265 @@
+//! A started subject: the whole tree of processes below one program.
+
+use std::{
+    fmt, io,
+    net::{SocketAddr, TcpListener},
+    os::fd::{AsFd, OwnedFd},
+    sync::Arc,
+    time::Duration,
+};
+
+use trace::Flight;
+
+use crate::{
+    clock::{Clock, ClockAbility},
+    keeper,
+    launch::{self, Isolation, Launch, StartError, Started},
+    look::{self, Look, Observer},
+    poke,
+    sys::{descriptor, time, wait},
+    timers::Now,
+    why::Why,
+};
+
+/// How a subject ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Exit {
+    /// It returned this code.
+    Code(i32),
+    /// This signal killed it.
+    Signal(i32),
+}
+
+impl fmt::Display for Exit {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Exit::Code(code) => write!(f, "exit code {code}"),
+            Exit::Signal(signal) => write!(f, "killed by signal {signal}"),
+        }
+    }
+}
+
+/// A subject's process tree. Dropping it kills it.
+#[derive(Debug)]
+pub struct Process {
+    pid: i32,
+    pidfd: OwnedFd,
+    isolation: Isolation,
+    clock: Arc<Clock>,
+    observer: Observer,
+    exit: Option<Exit>,
+    frozen: bool,
+}
+
+/// Starts a subject. Problems with the program itself are found before anything else happens.
+pub fn start(launch: &Launch) -> Result<Started, StartError> {
+    let program = launch::resolve(launch)?;
+    let (read, write) = descriptor::pipe(true).map_err(StartError::refused("make a pipe"))?;
+    let outside = match launch.isolation {
+        Isolation::Namespaces => None,
+        Isolation::None => {
+            Some(free_listener().map_err(StartError::refused("listen on a free port"))?)
+        }
+    };
+    let clock = Arc::new(Clock::new(launch.offset));
+    let kept = keeper::start(launch, &program, write, clock.clone())?;
+    let listener = match (kept.listener, outside) {
+        (Some(inside), _) => TcpListener::from(inside),
+        (None, Some(outside)) => outside,
+        (None, None) => unreachable!("a network namespace always comes with its listener"),
+    };
+    let address =
+        listener.local_addr().map_err(StartError::refused("ask for the listener's port"))?;
+    let sockets = look::sockets(kept.diagnosis).map_err(StartError::refused("ask for sockets"))?;
+    let closed_network = launch.isolation == Isolation::Namespaces;
+    let process = Process {
+        pid: kept.pid,
+        pidfd: kept.pidfd,
+        isolation: launch.isolation,
+        clock,
+        observer: Observer::new(kept.pid, sockets, address, closed_network),
+        exit: None,
+        frozen: false,
+    };
+    Ok(Started { process, listener, output: read })
+}
+
+fn free_listener() -> io::Result<TcpListener> {
+    let listener = TcpListener::bind(SocketAddr::from(([127, 0, 0, 1], 0)))?;
+    listener.set_nonblocking(true)?;
+    Ok(listener)
+}
+
+/// How often a tree is asked to stop or die before we give up on it.
+const ROUNDS: u32 = 100_000;
+
+impl Process {
+    /// The number of its first process, as this machine numbers it.
+    pub fn pid(&self) -> u32 {
+        self.pid.cast_unsigned()
+    }
+
+    /// Whether its clock can be moved.
+    pub fn clock(&self) -> ClockAbility {
+        self.clock.ability()
+    }
+
+    /// How it ended, if its first process has ended; never blocks.
+    pub fn exited(&mut self) -> Option<Exit> {
+        if self.exit.is_none() {
+            self.reap(false);
+        }
+        self.exit
+    }
+
+    fn reap(&mut self, block: bool) {
+        match wait::reap(self.pidfd.as_fd(), block) {
+            Ok(Some(wait::End::Code(code))) => self.exit = Some(Exit::Code(code)),
+            Ok(Some(wait::End::Signal(signal))) => self.exit = Some(Exit::Signal(signal)),
+            Ok(None) => {}
+            // Somebody else has reaped it; it is gone all the same.
+            Err(_) => self.exit = Some(Exit::Signal(libc::SIGKILL)),
+        }
+    }
+
+    /// Kills the whole tree at once and returns when all of it is gone.
+    pub fn kill(&mut self) {
+        if self.isolation == Isolation::None {
+            self.kill_descendants();
+        }
+        // The end of the first process of a PID namespace is the end of all others, and comes after theirs.
+        let _ = wait::signal(self.pidfd.as_fd(), libc::SIGKILL);
+        if self.exit.is_none() {
+            self.reap(true);
+        }
+    }
+
+    /// Without a PID namespace: stop, list and kill until nobody new shows, then wait for the end of each.
+    fn kill_descendants(&mut self) {
+        let mut dying = std::collections::BTreeMap::new();
+        for _ in 0..ROUNDS {
+            let _ = wait::signal_number(-self.pid, libc::SIGSTOP);
+            self.observer.tree.distrust();
+            let _ = self.observer.tree.sample();
+            let mut new = 0;
+            for &member in self.observer.tree.members.keys().filter(|member| **member != self.pid) {
+                if let std::collections::btree_map::Entry::Vacant(entry) = dying.entry(member)
+                    && let Ok(pidfd) = wait::open(member)
+                {
+                    let _ = wait::signal(pidfd.as_fd(), libc::SIGKILL);
+                    entry.insert(pidfd);
+                    new += 1;
+                }
+            }
+            if new == 0 {
+                break;
+            }
+        }
+        let _ = wait::signal_number(-self.pid, libc::SIGKILL);
+        for pidfd in dying.values() {
+            let _ = descriptor::wait_readable(&[pidfd.as_fd()]);
+        }
+    }
+
+    /// Stops every process of the tree where it is; returns when all have stopped.
+    pub fn freeze(&mut self) -> io::Result<()> {
+        for _ in 0..ROUNDS {
+            for &member in self.members()? {
+                wait::signal_number(member, libc::SIGSTOP)?;
+            }
+            let stopped = |state| matches!(state, b'T' | b'Z' | b'X');
+            if self.observer.tree.threads.iter().all(|thread| stopped(thread.sample.state)) {
+                self.frozen = true;
+                return Ok(());
+            }
+            std::thread::yield_now();
+        }
+        Err(io::Error::new(io::ErrorKind::TimedOut, "the subject does not stop"))
+    }
+
+    /// Lets it go on. Its clocks have gone on meanwhile.
+    pub fn thaw(&mut self) -> io::Result<()> {
+        for &member in self.members()? {
+            wait::signal_number(member, libc::SIGCONT)?;
+        }
+        self.frozen = false;
+        Ok(())
+    }
+
+    /// The processes of the tree, listed now.
+    fn members(&mut self) -> io::Result<impl Iterator<Item = &i32>> {
+        self.observer.tree.distrust();
+        match self.observer.tree.sample() {
+            Err(crate::threads::Missed::Error(error)) => Err(error),
+            _ => Ok(self.observer.tree.members.keys()),
+        }
+    }
+
+    /// One look: can anything still happen without input? `flight` is what the proxy knows; it must not have changed when
+    /// the look is over.
+    pub fn look(&mut self, flight: &Flight) -> Look {
+        if let Some(exit) = self.exited() {
+            return Look::Unknown(Why::Ended(exit));
+        }
+        let offsets = self.clock.offsets();
+        self.observer.look(flight, offsets, self.frozen)
+    }
+
+    /// Changes when, and only when, some thread of the tree has run (as of the latest look).
+    pub(crate) fn work(&self) -> u64 {
+        self.observer.work()
+    }
+
+    /// Moves its clocks forward, and makes the calls return whose time has come thereby. To be called while it is quiet.
+    /// Fails without effect if its clock is not virtual.
+    pub fn advance(&mut self, by: Duration) -> io::Result<()> {
+        if !self.clock.is_virtual() {
+            return Err(io::Error::new(
+                io::ErrorKind::Unsupported,
+                "the subject lives in real time",
+            ));
+        }
+        let _ = self.observer.tree.sample();
+        self.note_calls();
+        let members = self.observer.tree.members.values();
+        let patched = members.filter_map(|member| Some((&member.memory, member.vdso?)));
+        self.clock.advance(i64::try_from(by.as_nanos()).unwrap_or(i64::MAX), patched)?;
+        self.wake_due()
+    }
+
+    /// Remembers, by the clock before the jump, since when each thread waits.
+    fn note_calls(&mut self) {
+        let now = time::steady() + self.clock.offsets().steady;
+        let tree = &mut self.observer.tree;
+        for thread in &mut tree.threads {
+            let Some(member) = tree.members.get(&thread.process) else { continue };
+            match thread.syscall(&member.memory) {
+                Some(call) => drop(thread.waits(call, now)),
+                None => thread.blocked = None,
+            }
+        }
+    }
+
+    fn wake_due(&mut self) -> io::Result<()> {
+        let offsets = self.clock.offsets();
+        let now = Now { steady: time::steady(), wall: time::wall() };
+        for thread in &self.observer.tree.threads {
+            let Some(seen) = thread.blocked else { continue };
+            if seen.call.left(now, offsets, seen.since).is_some_and(|left| left <= 0) {
+                match poke::poke(thread.number, seen.call) {
+                    Err(error) if error.raw_os_error() == Some(libc::ESRCH) => {}
+                    other => other?,
+                }
+            }
+        }
+        Ok(())
+    }
+}
+
+impl Drop for Process {
+    fn drop(&mut self) {
+        if self.exit.is_none() {
+            self.kill();
+        }
+    }
+}

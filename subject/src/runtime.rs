@@ -1,0 +1,100 @@
+//! Which language runtime a program has: it decides which of its blocked threads say something about its timers.
+
+use std::{fs::File, io, os::unix::fs::FileExt, path::Path};
+
+/// The runtime of a program, from its executable file and the libraries that it has mapped.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Runtime {
+    /// Go: the thread in `epoll_pwait` waits for the next timer of all; other timed waits are the runtime's own upkeep.
+    Go,
+    /// CPython: every timed wait counts.
+    CPython,
+    /// A Java virtual machine: timed waits count, except those of threads that are known to be upkeep.
+    Jvm,
+    /// Node: the event loop's `epoll_wait` counts, like any other wait.
+    Node,
+    /// Anything else (Rust with tokio, C, shells, …): every timed wait counts.
+    Other,
+}
+
+/// The longest part of an executable that is searched for marks, in bytes.
+const HEAD_BYTES: usize = 4096;
+
+impl Runtime {
+    /// Looks at the executable at `path` (such as `/proc/PID/exe`), whose name is `name`, and at the names of mapped files.
+    pub fn detect(path: &Path, name: &str, maps: &str) -> Runtime {
+        let base = name.rsplit('/').next().unwrap_or(name);
+        if base == "java" || maps.contains("/libjvm.so") {
+            Runtime::Jvm
+        } else if maps.contains("/libpython3")
+            || base.starts_with("python")
+            || base.starts_with("pypy")
+        {
+            Runtime::CPython
+        } else if base == "node" || base == "nodejs" {
+            Runtime::Node
+        } else if File::open(path).and_then(|file| is_go(&file)).unwrap_or(false) {
+            Runtime::Go
+        } else {
+            Runtime::Other
+        }
+    }
+
+    /// Whether it rounds the time-outs of its waits down, and waits for the rest in a second call.
+    pub fn rounds_down(self) -> bool {
+        self == Runtime::Go
+    }
+
+    /// Whether this thread's timed waits are upkeep of the runtime that causes nothing outside.
+    pub fn is_upkeep(self, thread: &str, is_epoll: bool) -> bool {
+        match self {
+            Runtime::Go => !is_epoll,
+            Runtime::Jvm => JVM_UPKEEP.iter().any(|prefix| thread.starts_with(prefix)),
+            _ => false,
+        }
+    }
+}
+
+/// Names (cut to 15 bytes by the kernel) of threads of the HotSpot virtual machine that wait with time-outs of their own.
+const JVM_UPKEEP: [&str; 12] = [
+    "VM Periodic",
+    "VM Thread",
+    "GC Thread",
+    "G1 ",
+    "ZGC",
+    "Shenandoah",
+    "C1 Compiler",
+    "C2 Compiler",
+    "Monitor Deflat",
+    "Common-Cleaner",
+    "Signal Dispatc",
+    "Notification T",
+];
+
+/// Go's linker writes a section `.go.buildinfo` and one named `.gopclntab`; the names of sections survive stripping.
+fn is_go(file: &File) -> io::Result<bool> {
+    let mut head = [0; 64];
+    file.read_exact_at(&mut head, 0)?;
+    if head[..5] != *b"\x7fELF\x02" {
+        return Ok(false);
+    }
+    let word = |bytes: &[u8], at: usize| {
+        u64::from_le_bytes(bytes[at..at + 8].try_into().unwrap_or_default())
+    };
+    let half = |bytes: &[u8], at: usize| {
+        u16::from_le_bytes(bytes[at..at + 2].try_into().unwrap_or_default())
+    };
+    let (sections, size) = (word(&head, 40), half(&head, 58) as usize);
+    let (count, names) = (half(&head, 60) as usize, half(&head, 62) as usize);
+    if sections == 0 || size < 64 || names >= count {
+        return Ok(false);
+    }
+    let mut table = vec![0; 64];
+    file.read_exact_at(&mut table, sections + (names * size) as u64)?;
+    let (offset, length) = (word(&table, 24), (word(&table, 32) as usize).min(HEAD_BYTES));
+    let mut strings = vec![0; length];
+    file.read_exact_at(&mut strings, offset)?;
+    Ok(strings
+        .split(|byte| *byte == 0)
+        .any(|name| name == b".go.buildinfo" || name == b".gopclntab"))
+}

@@ -1,0 +1,43 @@
+//! A descriptor that becomes readable after a short while: the pace of polling, finer than a millisecond.
+
+use std::{
+    io,
+    os::fd::{AsRawFd, OwnedFd},
+    time::Duration,
+};
+
+use tokio::io::{Interest, unix::AsyncFd};
+
+use super::{checked, descriptor::own};
+
+/// A timer, known to the runtime of the calling task.
+#[derive(Debug)]
+pub struct Pace(AsyncFd<OwnedFd>);
+
+impl Pace {
+    /// A timer that is not set.
+    pub fn new() -> io::Result<Pace> {
+        let flags = libc::TFD_CLOEXEC | libc::TFD_NONBLOCK;
+        // SAFETY: no pointers.
+        let timer =
+            checked(unsafe { libc::timerfd_create(libc::CLOCK_MONOTONIC, flags) }).map(own)?;
+        // SAFETY: the number of an `OwnedFd` stays the same and open until the `AsyncFd` drops it.
+        let registered = unsafe { AsyncFd::register_with_interest(timer, Interest::READABLE) };
+        registered.map(Pace).map_err(io::Error::from)
+    }
+
+    /// Returns after about this time.
+    pub async fn rest(&self, pause: Duration) -> io::Result<()> {
+        let zero = libc::timespec { tv_sec: 0, tv_nsec: 0 };
+        let nanoseconds = i64::from(pause.subsec_nanos()).max(1);
+        let value = libc::timespec { tv_sec: pause.as_secs() as i64, tv_nsec: nanoseconds };
+        let setting = libc::itimerspec { it_interval: zero, it_value: value };
+        let timer = self.0.get_ref().as_raw_fd();
+        // SAFETY: `setting` is a live local; null is allowed for the old setting.
+        checked(unsafe { libc::timerfd_settime(timer, 0, &setting, std::ptr::null_mut()) })?;
+        let mut expired = self.0.readable().await?;
+        // Setting it again forgets the expiry, so nothing needs to be read.
+        expired.clear_ready();
+        Ok(())
+    }
+}

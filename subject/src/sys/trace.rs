@@ -1,0 +1,131 @@
+//! The few uses of `ptrace`: stopping a program at exec, and making one blocked call return.
+//!
+//! A tracer is a *thread*: all calls for one tracee must come from the thread that attached.
+
+use std::io;
+
+use super::{checked, checked_long};
+
+/// Why a tracee stopped or that it is gone.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Stop {
+    /// At the end of an exec, before the new program's first instruction.
+    Exec,
+    /// Because we interrupted it.
+    Interrupted,
+    /// A signal is about to be delivered to it.
+    Signal(i32),
+    /// It has ended. For our own child the exit status is still to be reaped by others.
+    Gone,
+}
+
+fn request(request: libc::c_uint, thread: i32, data: usize) -> io::Result<()> {
+    // SAFETY: the requests used here take no address and a plain number as data.
+    checked_long(unsafe { libc::ptrace(request, thread, 0usize, data) }).map(drop)
+}
+
+/// Attaches without stopping; exec stops will be seen.
+pub fn seize(thread: i32) -> io::Result<()> {
+    request(libc::PTRACE_SEIZE, thread, libc::PTRACE_O_TRACEEXEC as usize)
+}
+
+/// Asks for a stop as soon as the thread is about to return to its program.
+pub fn interrupt(thread: i32) -> io::Result<()> {
+    request(libc::PTRACE_INTERRUPT, thread, 0)
+}
+
+/// Lets a stopped thread run on, untraced, with a signal (0: none).
+pub fn detach(thread: i32, signal: i32) -> io::Result<()> {
+    request(libc::PTRACE_DETACH, thread, signal as usize)
+}
+
+/// Lets a stopped thread run on, still traced.
+pub fn proceed(thread: i32, signal: i32) -> io::Result<()> {
+    request(libc::PTRACE_CONT, thread, signal as usize)
+}
+
+/// Waits until a tracee of this thread stops; who, and why. `first` is our own child, whose end is left for its reaper.
+pub fn wait_any(first: i32) -> io::Result<(i32, Stop)> {
+    wait(libc::P_ALL, 0, first)
+}
+
+/// Waits until this tracee, which is no child of the calling thread, stops.
+pub fn wait_for(thread: i32) -> io::Result<Stop> {
+    wait(libc::P_PID, thread, -1).map(|(_, stop)| stop)
+}
+
+fn wait(kind: libc::idtype_t, number: i32, first: i32) -> io::Result<(i32, Stop)> {
+    // Another thread's tracees and children are none of our business.
+    let mine = libc::__WALL | libc::__WNOTHREAD;
+    loop {
+        // SAFETY: an all-zero siginfo_t is valid; the kernel fills it.
+        let mut info: libc::siginfo_t = unsafe { std::mem::zeroed() };
+        let options = libc::WSTOPPED | libc::WEXITED | libc::WNOWAIT | mine;
+        // SAFETY: `info` is a live local.
+        let waited =
+            checked(unsafe { libc::waitid(kind, number as libc::id_t, &mut info, options) });
+        match waited {
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => continue,
+            Err(error) if error.raw_os_error() == Some(libc::ECHILD) => {
+                return Ok((number, Stop::Gone));
+            }
+            Err(error) => return Err(error),
+            Ok(_) => {}
+        }
+        // SAFETY: waitid filled the SIGCHLD part.
+        let (thread, status) = unsafe { (info.si_pid(), info.si_status()) };
+        let stopped = matches!(info.si_code, libc::CLD_TRAPPED | libc::CLD_STOPPED);
+        if !stopped && thread == first {
+            return Ok((thread, Stop::Gone));
+        }
+        // Take the event itself, so that the next wait doesn't see it again.
+        let take = mine | libc::WNOHANG | if stopped { libc::WSTOPPED } else { libc::WEXITED };
+        // SAFETY: as above.
+        unsafe { libc::waitid(libc::P_PID, thread as libc::id_t, &mut info, take) };
+        if !stopped {
+            return Ok((thread, Stop::Gone));
+        }
+        let stop = match (status & 0xff, status >> 8) {
+            (libc::SIGTRAP, libc::PTRACE_EVENT_EXEC) => Stop::Exec,
+            (_, libc::PTRACE_EVENT_STOP) => Stop::Interrupted,
+            (signal, _) => Stop::Signal(signal),
+        };
+        return Ok((thread, stop));
+    }
+}
+
+/// What a thread that stopped inside a blocked system call will return, and to where.
+#[cfg(target_arch = "x86_64")]
+#[derive(Debug, Clone, Copy)]
+pub struct Registers(libc::user_regs_struct);
+
+#[cfg(target_arch = "x86_64")]
+impl Registers {
+    /// Reads the registers of a stopped thread.
+    pub fn read(thread: i32) -> io::Result<Registers> {
+        // SAFETY: all-zero registers are valid; the kernel fills exactly this type.
+        let mut registers: libc::user_regs_struct = unsafe { std::mem::zeroed() };
+        // SAFETY: data points to the live local.
+        checked_long(unsafe {
+            libc::ptrace(libc::PTRACE_GETREGS, thread, 0usize, &mut registers)
+        })?;
+        Ok(Registers(registers))
+    }
+
+    /// The number of the interrupted system call, if the kernel is about to restart one.
+    pub fn restarting(&self) -> Option<i64> {
+        // ERESTARTSYS, ERESTARTNOINTR, ERESTARTNOHAND, ERESTART_RESTARTBLOCK, and plain EINTR (epoll).
+        let result = self.0.rax as i64;
+        let number = self.0.orig_rax as i64;
+        (matches!(result, -516..=-512 | -4) && number >= 0).then_some(number)
+    }
+
+    /// Makes the interrupted call return `result`.
+    pub fn force(mut self, thread: i32, result: i64) -> io::Result<()> {
+        self.0.rax = result as u64;
+        self.0.orig_rax = u64::MAX; // "in no system call": nothing is restarted
+        // SAFETY: data points to the live copy.
+        checked_long(unsafe { libc::ptrace(libc::PTRACE_SETREGS, thread, 0usize, &self.0) })
+            .map(drop)
+    }
+}

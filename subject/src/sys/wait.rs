@@ -1,0 +1,88 @@
+//! Signals to processes that we started, and their end. Processes are named by pidfd, never by a number that may have
+//! been given to somebody else meanwhile.
+
+use std::{
+    io,
+    os::fd::{AsRawFd, BorrowedFd},
+};
+
+use super::{checked, checked_long};
+
+/// How a process ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum End {
+    /// It returned this code.
+    Code(i32),
+    /// This signal killed it.
+    Signal(i32),
+}
+
+/// Sends a signal. A process that has ended is no error.
+pub fn signal(pidfd: BorrowedFd<'_>, signal: i32) -> io::Result<()> {
+    // SAFETY: no pointers are passed (the info pointer is null).
+    let sent = checked_long(unsafe {
+        libc::syscall(
+            libc::SYS_pidfd_send_signal,
+            pidfd.as_raw_fd(),
+            signal,
+            std::ptr::null::<libc::siginfo_t>(),
+            0,
+        )
+    });
+    match sent {
+        Err(error) if error.raw_os_error() != Some(libc::ESRCH) => Err(error),
+        _ => Ok(()),
+    }
+}
+
+/// Signals a process by number: only for members of a tree that we hold and have just listed.
+pub fn signal_number(pid: i32, signal: i32) -> io::Result<()> {
+    // SAFETY: no pointers.
+    match checked(unsafe { libc::kill(pid, signal) }) {
+        Err(error) if error.raw_os_error() != Some(libc::ESRCH) => Err(error),
+        _ => Ok(()),
+    }
+}
+
+/// A pidfd for a process that is known to be alive.
+pub fn open(pid: i32) -> io::Result<std::os::fd::OwnedFd> {
+    // SAFETY: no pointers.
+    let raw = checked_long(unsafe { libc::syscall(libc::SYS_pidfd_open, pid, 0) })?;
+    Ok(super::descriptor::own(raw as i32))
+}
+
+/// Reaps our child if it has ended; waits for its end if `block`.
+pub fn reap(pidfd: BorrowedFd<'_>, block: bool) -> io::Result<Option<End>> {
+    let options = libc::WEXITED | if block { 0 } else { libc::WNOHANG };
+    loop {
+        // SAFETY: an all-zero siginfo_t is valid; the kernel fills it.
+        let mut info: libc::siginfo_t = unsafe { std::mem::zeroed() };
+        // SAFETY: `info` is a live local.
+        let waited = checked(unsafe {
+            libc::waitid(libc::P_PIDFD, pidfd.as_raw_fd() as libc::id_t, &mut info, options)
+        });
+        match waited {
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => continue,
+            Err(error) => return Err(error),
+            Ok(_) => {}
+        }
+        // SAFETY: waitid filled the SIGCHLD part of the union (or left zeroes: nothing has ended).
+        let (pid, status) = unsafe { (info.si_pid(), info.si_status()) };
+        return Ok((pid != 0).then_some(match info.si_code {
+            libc::CLD_EXITED => End::Code(status),
+            _ => End::Signal(status),
+        }));
+    }
+}
+
+/// Whether we are root in our own user namespace.
+pub fn is_root() -> bool {
+    // SAFETY: no pointers.
+    unsafe { libc::geteuid() == 0 }
+}
+
+/// Effective user and group.
+pub fn identity() -> (u32, u32) {
+    // SAFETY: no pointers.
+    unsafe { (libc::geteuid(), libc::getegid()) }
+}

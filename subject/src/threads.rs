@@ -1,0 +1,332 @@
+//! All threads of a process tree, and what the kernel has booked for each.
+//!
+//! The files of each thread stay open between looks: reading one costs half a microsecond to a microsecond, opening it several.
+//! A file of a thread that has ended gives an error, never the data of another thread that got its number.
+//! Threads and children are listed again only when some known thread has run since the last listing: nobody else could
+//! have made new ones.
+
+use std::{
+    collections::BTreeMap,
+    fs::{self, File},
+    io::{self, Write as _},
+    os::unix::fs::FileExt,
+    path::Path,
+};
+
+use crate::{
+    runtime::Runtime,
+    timers::{Blocked, Wait},
+    vdso,
+};
+
+/// What the kernel has booked for a thread.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub(crate) struct Sample {
+    /// The kernel's letter for its state.
+    pub state: u8,
+    /// Nanoseconds on a processor.
+    pub runtime: u64,
+    /// How often it was put on a processor.
+    pub slices: u64,
+}
+
+impl Sample {
+    /// Whether both samples show the same work done.
+    pub fn same_work(&self, other: &Sample) -> bool {
+        (self.runtime, self.slices) == (other.runtime, other.slices)
+    }
+}
+
+/// A blocked call and since when it is known: its entry was not later than that.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Seen {
+    pub call: Blocked,
+    /// A moment of the subject's monotonic clock.
+    pub since: i64,
+    slices: u64,
+}
+
+/// One thread.
+#[derive(Debug)]
+pub(crate) struct Thread {
+    pub number: i32,
+    pub process: i32,
+    pub name: String,
+    /// The latest sample.
+    pub sample: Sample,
+    /// The call that it was last seen blocked in.
+    pub blocked: Option<Seen>,
+    stat: File,
+    schedstat: File,
+    syscall: File,
+    children: Option<File>,
+}
+
+/// One process of the tree.
+#[derive(Debug)]
+pub(crate) struct Member {
+    pub runtime: Runtime,
+    pub memory: File,
+    /// Start of its vDSO, if it has one.
+    pub vdso: Option<u64>,
+    /// The vector of its exec: full of random addresses, so it tells one program from the next.
+    auxv: Vec<u8>,
+}
+
+/// The tree below one process.
+#[derive(Debug)]
+pub(crate) struct Tree {
+    root: i32,
+    pub threads: Vec<Thread>,
+    pub members: BTreeMap<i32, Member>,
+    /// Whether a thread may have come since the last listing.
+    stale: bool,
+}
+
+/// How often threads are listed in one look, at most, until nothing changes.
+const LISTINGS: usize = 3;
+
+/// Why no sample could be taken: a thread has ended, threads come and go, or another error.
+#[derive(Debug)]
+pub(crate) enum Missed {
+    Gone,
+    Moving,
+    Error(io::Error),
+}
+
+impl From<io::Error> for Missed {
+    fn from(error: io::Error) -> Missed {
+        match error.raw_os_error() {
+            Some(libc::ESRCH | libc::ENOENT) => Missed::Gone,
+            _ => Missed::Error(error),
+        }
+    }
+}
+
+impl Tree {
+    pub fn new(root: i32) -> Tree {
+        Tree { root, threads: Vec::new(), members: BTreeMap::new(), stale: true }
+    }
+
+    /// Samples all threads. Afterwards `threads` is complete, provided that a second sample shows that none of
+    /// them ran; if threads come and go too fast for that, the answer is [`Missed::Moving`].
+    pub fn sample(&mut self) -> Result<(), Missed> {
+        for _ in 0..LISTINGS {
+            let mut ran = self.stale;
+            for thread in &mut self.threads {
+                match thread.read() {
+                    Ok(sample) => {
+                        ran |= !thread.sample.same_work(&sample);
+                        thread.sample = sample;
+                    }
+                    Err(Missed::Gone) => ran = true,
+                    Err(missed) => return Err(missed),
+                }
+            }
+            if !ran {
+                return Ok(());
+            }
+            // A listing is complete if those known before it, sampled before it, are all there are and did not run
+            // until they were sampled in it: whoever could have made more stood still meanwhile.
+            let before: Vec<_> =
+                self.threads.iter().map(|thread| (thread.number, thread.sample)).collect();
+            self.stale = true;
+            self.list()?;
+            let same = |(thread, before): (&Thread, &(i32, Sample))| {
+                thread.number == before.0 && thread.sample.same_work(&before.1)
+            };
+            self.stale =
+                self.threads.len() != before.len() || !self.threads.iter().zip(&before).all(same);
+            if !self.stale {
+                return Ok(());
+            }
+        }
+        Err(Missed::Moving)
+    }
+
+    /// Samples again and returns the first thread that is not as it was.
+    pub fn same_again(&mut self) -> Result<Option<&Thread>, Missed> {
+        for at in 0..self.threads.len() {
+            let thread = &mut self.threads[at];
+            let sample = thread.read()?;
+            let before = std::mem::replace(&mut thread.sample, sample);
+            if before != thread.sample {
+                self.stale = true;
+                return Ok(Some(&self.threads[at]));
+            }
+        }
+        Ok(None)
+    }
+
+    /// After an error: list anew next time.
+    pub fn distrust(&mut self) {
+        self.stale = true;
+    }
+
+    fn list(&mut self) -> Result<(), Missed> {
+        let mut known: BTreeMap<i32, Thread> =
+            self.threads.drain(..).map(|thread| (thread.number, thread)).collect();
+        let mut members = std::mem::take(&mut self.members);
+        let mut processes = vec![self.root];
+        let mut at = 0;
+        while let Some(&process) = processes.get(at) {
+            at += 1;
+            let found = threads_of(process, &mut known, &mut processes, &mut self.threads);
+            match found {
+                // A child may end while we list; its parent has run then, at the latest when it reaps it.
+                Err(Missed::Gone) if process != self.root => continue,
+                other => other?,
+            }
+            match Member::read(process, members.remove(&process)) {
+                Ok(member) => drop(self.members.insert(process, member)),
+                Err(Missed::Gone) if process != self.root => {}
+                Err(missed) => return Err(missed),
+            }
+        }
+        self.threads.sort_by_key(|thread| thread.number);
+        Ok(())
+    }
+}
+
+/// Appends the threads of one process, sampled, and its children.
+fn threads_of(
+    process: i32,
+    known: &mut BTreeMap<i32, Thread>,
+    processes: &mut Vec<i32>,
+    threads: &mut Vec<Thread>,
+) -> Result<(), Missed> {
+    let first = threads.len();
+    for entry in fs::read_dir(format!("/proc/{process}/task"))? {
+        let Some(number) = entry?.file_name().to_str().and_then(|name| name.parse().ok()) else {
+            continue;
+        };
+        let mut thread = match known.remove(&number) {
+            Some(thread) if thread.process == process => thread,
+            _ => match Thread::open(process, number) {
+                Err(Missed::Gone) => continue,
+                other => other?,
+            },
+        };
+        match thread.read() {
+            Ok(sample) => thread.sample = sample,
+            Err(Missed::Gone) => match Thread::open(process, number) {
+                Ok(other) => thread = other, // the number was given to a new thread
+                Err(Missed::Gone) => continue,
+                Err(missed) => return Err(missed),
+            },
+            Err(missed) => return Err(missed),
+        }
+        threads.push(thread);
+    }
+    for thread in &mut threads[first..] {
+        thread.children(processes)?;
+        thread.rename();
+    }
+    Ok(())
+}
+
+impl Thread {
+    fn open(process: i32, number: i32) -> Result<Thread, Missed> {
+        let file = |name: &str| File::open(format!("/proc/{process}/task/{number}/{name}"));
+        let mut thread = Thread {
+            number,
+            process,
+            name: String::new(),
+            sample: Sample::default(),
+            blocked: None,
+            stat: file("stat")?,
+            schedstat: file("schedstat")?,
+            syscall: file("syscall")?,
+            children: file("children").ok(), // absent on kernels without CONFIG_PROC_CHILDREN
+        };
+        thread.sample = thread.read()?;
+        Ok(thread)
+    }
+
+    fn read(&self) -> Result<Sample, Missed> {
+        let mut buffer = [0; 512];
+        let line = text(&self.schedstat, &mut buffer)?;
+        let mut fields =
+            line.split_ascii_whitespace().map(|field| field.parse::<u64>().unwrap_or(0));
+        let (runtime, slices) = (fields.next().unwrap_or(0), fields.nth(1).unwrap_or(0));
+        let line = text(&self.stat, &mut buffer)?;
+        let state = line.rsplit_once(')').and_then(|(_, rest)| rest.trim_start().bytes().next());
+        Ok(Sample { state: state.unwrap_or(b'?'), runtime, slices })
+    }
+
+    /// The call in which it is blocked.
+    pub fn syscall(&self, memory: &File) -> Option<Blocked> {
+        let mut buffer = [0; 256];
+        crate::timers::blocked(text(&self.syscall, &mut buffer).ok()?, memory)
+    }
+
+    /// Notes the call that it is blocked in at `now` of the subject's monotonic clock; what is known of it.
+    /// A call that the kernel restarted (after a stop) is the one that was seen before.
+    pub fn waits(&mut self, call: Blocked, now: i64) -> Seen {
+        let slices = self.sample.slices;
+        let seen = match self.blocked {
+            Some(seen) if seen.call == call && seen.slices == slices => seen,
+            Some(seen) if call.wait == Wait::Restarted => Seen { slices, ..seen },
+            _ => Seen { call, since: now, slices },
+        };
+        self.blocked = Some(seen);
+        seen
+    }
+
+    fn children(&self, processes: &mut Vec<i32>) -> Result<(), Missed> {
+        let Some(file) = &self.children else { return Ok(()) };
+        let (mut buffer, mut all) = ([0; 1024], Vec::new());
+        loop {
+            let count = file.read_at(&mut buffer, all.len() as u64)?;
+            if count == 0 {
+                break;
+            }
+            all.write_all(&buffer[..count])?;
+        }
+        let list = String::from_utf8_lossy(&all);
+        processes
+            .extend(list.split_ascii_whitespace().filter_map(|number| number.parse::<i32>().ok()));
+        Ok(())
+    }
+
+    /// Runtimes name their threads after they have started them.
+    fn rename(&mut self) {
+        let mut buffer = [0; 512];
+        let Ok(line) = text(&self.stat, &mut buffer) else { return };
+        let name = line.split_once('(').and_then(|(_, rest)| rest.rsplit_once(')'));
+        if let Some((name, _)) = name
+            && name != self.name
+        {
+            name.clone_into(&mut self.name);
+        }
+    }
+}
+
+impl Member {
+    fn read(process: i32, known: Option<Member>) -> Result<Member, Missed> {
+        let auxv = fs::read(format!("/proc/{process}/auxv"))?;
+        if let Some(member) = known
+            && member.auxv == auxv
+        {
+            return Ok(member);
+        }
+        let memory = File::options().read(true).write(true).open(format!("/proc/{process}/mem"))?;
+        let exe = format!("/proc/{process}/exe");
+        let name = fs::read_link(&exe).unwrap_or_default();
+        let maps = fs::read_to_string(format!("/proc/{process}/maps")).unwrap_or_default();
+        let runtime = Runtime::detect(Path::new(&exe), &name.to_string_lossy(), &maps);
+        Ok(Member { runtime, memory, vdso: vdso::base(&auxv), auxv })
+    }
+}
+
+fn text<'a>(file: &File, buffer: &'a mut [u8]) -> Result<&'a str, Missed> {
+    let count = file.read_at(buffer, 0)?;
+    // Thread names may hold any bytes; the fields that we read are after them.
+    match std::str::from_utf8(&buffer[..count]) {
+        Ok(_) => {}
+        Err(_) => {
+            buffer[..count].iter_mut().filter(|byte| !byte.is_ascii()).for_each(|byte| *byte = b'?')
+        }
+    }
+    std::str::from_utf8(&buffer[..count]).map_err(|error| Missed::Error(io::Error::other(error)))
+}

@@ -1,0 +1,162 @@
+//! When a blocked thread will go on by itself, from the system call that it is blocked in
+//! (`/proc/PID/task/TID/syscall`: number and arguments as they were at entry).
+
+use std::{fs::File, os::unix::fs::FileExt};
+
+use crate::vdso::Offsets;
+
+/// What a blocked call says about time.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Wait {
+    /// It ends only by an event.
+    Forever,
+    /// It ends this many nanoseconds after it was entered.
+    After(i64),
+    /// It ends at this moment of the subject's monotonic clock.
+    Steady(i64),
+    /// It ends at this moment of the subject's wall clock.
+    Wall(i64),
+    /// The kernel restarts an earlier call: what that was is not shown.
+    Restarted,
+}
+
+/// The call that a thread is blocked in.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Blocked {
+    /// A word for the user.
+    pub call: &'static str,
+    /// System call number.
+    pub number: i64,
+    /// When it ends by itself.
+    pub wait: Wait,
+}
+
+impl Blocked {
+    /// Whether this is one of the epoll family.
+    pub fn is_epoll(&self) -> bool {
+        self.call == "epoll"
+    }
+
+    /// Nanoseconds left at `now` (the machine's clocks) for a subject with these offsets, in a call that was first seen
+    /// at `seen` of the subject's monotonic clock.
+    pub fn left(&self, now: Now, offsets: Offsets, seen: i64) -> Option<i64> {
+        match self.wait {
+            Wait::Forever | Wait::Restarted => None,
+            Wait::After(duration) => {
+                Some(seen.saturating_add(duration) - (now.steady + offsets.steady))
+            }
+            Wait::Steady(moment) => Some(moment.saturating_sub(now.steady + offsets.steady)),
+            Wait::Wall(moment) => Some(moment.saturating_sub(now.wall + offsets.wall)),
+        }
+    }
+
+    /// What the call must return for its caller to believe that the time has passed. `select` leaves its sets as they were when
+    /// interrupted, so that 0 would be a lie: it gets "interrupted", after which callers read the clock.
+    pub fn timed_out(&self) -> i64 {
+        match self.call {
+            "futex" | "message queue" => -i64::from(libc::ETIMEDOUT),
+            "select" => -i64::from(libc::EINTR),
+            "signal" | "semaphore" => -i64::from(libc::EAGAIN),
+            _ => 0,
+        }
+    }
+}
+
+/// The machine's clocks at one moment, in nanoseconds.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Now {
+    pub steady: i64,
+    pub wall: i64,
+}
+
+const MILLISECOND: i64 = 1_000_000;
+
+/// Reads one line of `/proc/PID/task/TID/syscall`; `None` if the thread runs.
+pub(crate) fn blocked(line: &str, memory: &File) -> Option<Blocked> {
+    let mut fields = line.split_ascii_whitespace();
+    let number: i64 = fields.next()?.parse().ok()?; // "running"
+    let mut arguments = [0u64; 6];
+    for argument in &mut arguments {
+        *argument = match fields.next() {
+            Some(text) => u64::from_str_radix(text.trim_start_matches("0x"), 16).ok()?,
+            None => break, // number −1: stopped outside of any call
+        };
+    }
+    Some(understand(number, &arguments, memory))
+}
+
+fn understand(number: i64, arguments: &[u64; 6], memory: &File) -> Blocked {
+    let milliseconds = |value: u64| match value as i32 {
+        negative if negative < 0 => Wait::Forever,
+        value => Wait::After(i64::from(value) * MILLISECOND),
+    };
+    let relative = |address| read_time(memory, address, 1).map_or(Wait::Forever, Wait::After);
+    let (call, wait) = match number as libc::c_long {
+        #[cfg(target_arch = "x86_64")]
+        libc::SYS_epoll_wait => ("epoll", milliseconds(arguments[3])),
+        libc::SYS_epoll_pwait => ("epoll", milliseconds(arguments[3])),
+        libc::SYS_epoll_pwait2 => ("epoll", relative(arguments[3])),
+        #[cfg(target_arch = "x86_64")]
+        libc::SYS_poll => ("poll", milliseconds(arguments[2])),
+        libc::SYS_ppoll => ("poll", relative(arguments[2])),
+        #[cfg(target_arch = "x86_64")]
+        libc::SYS_select => {
+            ("select", read_time(memory, arguments[4], 1000).map_or(Wait::Forever, Wait::After))
+        }
+        libc::SYS_pselect6 => ("select", relative(arguments[4])),
+        libc::SYS_nanosleep => ("sleep", relative(arguments[0])),
+        libc::SYS_clock_nanosleep => ("sleep", sleep(arguments, memory)),
+        libc::SYS_futex => ("futex", futex(arguments, memory)),
+        libc::SYS_futex_waitv => ("futex", absolute(memory, arguments[3], arguments[4] as i32)),
+        libc::SYS_rt_sigtimedwait => ("signal", relative(arguments[2])),
+        libc::SYS_semtimedop => ("semaphore", relative(arguments[3])),
+        libc::SYS_mq_timedreceive | libc::SYS_mq_timedsend => {
+            ("message queue", absolute(memory, arguments[4], libc::CLOCK_REALTIME))
+        }
+        libc::SYS_restart_syscall => ("wait", Wait::Restarted),
+        _ => ("wait", Wait::Forever),
+    };
+    Blocked { call, number, wait }
+}
+
+/// A pair of seconds and a fraction counted in `unit` nanoseconds; `None` for a null pointer or unreadable memory.
+fn read_time(memory: &File, address: u64, unit: i64) -> Option<i64> {
+    if address == 0 {
+        return None;
+    }
+    let mut bytes = [0; 16];
+    memory.read_exact_at(&mut bytes, address).ok()?;
+    let word = |at: usize| i64::from_le_bytes(bytes[at..at + 8].try_into().unwrap_or_default());
+    word(0).checked_mul(1_000_000_000)?.checked_add(word(8).checked_mul(unit)?)
+}
+
+fn absolute(memory: &File, address: u64, clock: i32) -> Wait {
+    match (read_time(memory, address, 1), clock) {
+        (None, _) => Wait::Forever,
+        (Some(moment), libc::CLOCK_REALTIME | libc::CLOCK_TAI | libc::CLOCK_REALTIME_ALARM) => {
+            Wait::Wall(moment)
+        }
+        (Some(moment), _) => Wait::Steady(moment),
+    }
+}
+
+fn sleep(arguments: &[u64; 6], memory: &File) -> Wait {
+    let (clock, flags, request) = (arguments[0] as i32, arguments[1] as i32, arguments[2]);
+    if flags & libc::TIMER_ABSTIME != 0 {
+        absolute(memory, request, clock)
+    } else {
+        read_time(memory, request, 1).map_or(Wait::Forever, Wait::After)
+    }
+}
+
+fn futex(arguments: &[u64; 6], memory: &File) -> Wait {
+    let (operation, time) = (arguments[1] as i32, arguments[3]);
+    let wall = operation & libc::FUTEX_CLOCK_REALTIME != 0;
+    let clock = if wall { libc::CLOCK_REALTIME } else { libc::CLOCK_MONOTONIC };
+    match operation & !(libc::FUTEX_PRIVATE_FLAG | libc::FUTEX_CLOCK_REALTIME) {
+        libc::FUTEX_WAIT => read_time(memory, time, 1).map_or(Wait::Forever, Wait::After),
+        libc::FUTEX_WAIT_BITSET | libc::FUTEX_WAIT_REQUEUE_PI => absolute(memory, time, clock),
+        libc::FUTEX_LOCK_PI => absolute(memory, time, libc::CLOCK_REALTIME),
+        _ => Wait::Forever,
+    }
+}

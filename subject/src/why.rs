@@ -1,0 +1,128 @@
+//! What keeps a subject from being quiet, and what it waits for, as sentences for the user.
+
+use std::{fmt, time::Duration};
+
+/// Why a subject is not known to be quiet.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Why {
+    /// A request without a complete answer.
+    Call(String),
+    /// Watch events that have not been written to their stream.
+    Undelivered(usize),
+    /// A thread runs or is about to run, or is in an uninterruptible wait.
+    Runs {
+        /// The thread, as this machine numbers it.
+        thread: i32,
+        /// Its name.
+        name: String,
+        /// The kernel's letter for its state.
+        state: char,
+    },
+    /// Some thread ran while we looked.
+    Ran {
+        /// The thread.
+        thread: i32,
+        /// Its name.
+        name: String,
+    },
+    /// Threads or processes came or went while we looked.
+    Changed,
+    /// Bytes that we sent have not all been received by the kernel on the subject's side.
+    Sent {
+        /// The client's end.
+        client: std::net::SocketAddr,
+        /// How many.
+        bytes: u64,
+    },
+    /// The subject has not read all that it received.
+    Unread {
+        /// The client's end.
+        client: std::net::SocketAddr,
+        /// How many.
+        bytes: u64,
+    },
+    /// The subject has written bytes that have not been read by the proxy.
+    Written {
+        /// The client's end.
+        client: std::net::SocketAddr,
+        /// How many.
+        bytes: u64,
+    },
+    /// A connection to the proxy is being made or has not been accepted.
+    Connecting(std::net::SocketAddr),
+    /// A connection between two parts of the subject has bytes under way.
+    Inner(std::net::SocketAddr),
+    /// A timer is due now.
+    Due(Timer),
+    /// A connection to something else than the proxy.
+    Foreign {
+        /// The subject's end.
+        from: std::net::SocketAddr,
+        /// The other end.
+        to: std::net::SocketAddr,
+    },
+    /// The subject has ended.
+    Ended(crate::Exit),
+    /// The kernel did not answer.
+    Unreadable(String),
+}
+
+impl fmt::Display for Why {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Why::Call(call) => write!(f, "request {call} has no complete answer"),
+            Why::Undelivered(count) => write!(f, "{count} watch events are not yet delivered"),
+            Why::Runs { thread, name, state: 'D' } => {
+                write!(f, "thread {thread} ({name}) waits for the disk")
+            }
+            Why::Runs { thread, name, state: 'T' | 't' } => {
+                write!(f, "thread {thread} ({name}) was stopped by somebody else")
+            }
+            Why::Runs { thread, name, .. } | Why::Ran { thread, name } => {
+                write!(f, "thread {thread} ({name}) runs")
+            }
+            Why::Changed => f.write_str("threads or processes come and go"),
+            Why::Sent { client, bytes } => write!(f, "{bytes} bytes are on their way to {client}"),
+            Why::Unread { client, bytes } => {
+                write!(f, "{bytes} bytes were not yet read at {client}")
+            }
+            Why::Written { client, bytes } => {
+                write!(f, "{bytes} bytes from {client} have not yet been read by the proxy")
+            }
+            Why::Connecting(client) => write!(f, "a connection from {client} is being made"),
+            Why::Inner(end) => {
+                write!(f, "the subject's own connection at {end} has bytes under way")
+            }
+            Why::Due(timer) => write!(f, "{timer} is due"),
+            Why::Foreign { from, to } => {
+                write!(
+                    f,
+                    "{from} is connected to {to}, which is not the proxy: what comes from there can't be seen"
+                )
+            }
+            Why::Ended(exit) => write!(f, "the subject has ended: {exit}"),
+            Why::Unreadable(reason) => write!(f, "the kernel's books can't be read: {reason}"),
+        }
+    }
+}
+
+/// A blocked call that ends by itself.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Timer {
+    /// The thread.
+    pub thread: i32,
+    /// Its name.
+    pub name: String,
+    /// The call: `epoll`, `futex`, `sleep`, `poll`, `select`, `timerfd`, …
+    pub call: &'static str,
+    /// How long until it fires, at the latest, by the subject's clock.
+    pub remaining: Duration,
+}
+
+impl fmt::Display for Timer {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Timer { thread, name, call, remaining } = self;
+        let seconds = remaining.as_secs_f64();
+        write!(f, "timer in {seconds:.3} s ({call} of thread {thread}, {name})")
+    }
+}

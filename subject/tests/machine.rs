@@ -1,0 +1,14 @@
+//! Real processes on this machine. Nothing here sleeps or measures time: every wait is for a thing that must happen.
+#![cfg(target_os = "linux")]
+#![allow(clippy::print_stderr)] // a test that can't run on this machine says so
+
+#[path = "machine/life.rs"]
+mod life;
+#[path = "machine/programs.rs"]
+mod programs;
+#[path = "machine/server.rs"]
+mod server;
+#[path = "machine/still.rs"]
+mod still;
+#[path = "machine/time.rs"]
+mod time;

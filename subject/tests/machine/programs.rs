@@ -1,0 +1,137 @@
+//! Programs to start, and reading what they say.
+
+use std::{
+    io::Read,
+    os::fd::OwnedFd,
+    path::{Path, PathBuf},
+    process::{Command, Stdio},
+    sync::OnceLock,
+};
+
+use subject::{Isolation, Launch, Process, Started};
+use tokio::net::unix::pipe;
+
+/// How tests start things: namespaces where the machine allows them.
+pub fn launch(command: &[&str]) -> Launch {
+    Launch {
+        command: command.iter().map(|word| (*word).to_owned()).collect(),
+        dir: "/".into(),
+        env: vec![
+            ("PATH".into(), std::env::var("PATH").unwrap_or_else(|_| "/usr/bin:/bin".into())),
+            ("HOME".into(), "/".into()),
+        ],
+        isolation: Isolation::Namespaces,
+        offset: Some(0),
+        port: 18080,
+        service_account: None,
+    }
+}
+
+/// Starts it, and waits until it has ended; what it wrote.
+pub fn output_of(launch: &Launch) -> String {
+    let Started { process, output, listener } = subject::start(launch).unwrap();
+    let text = read_all(output);
+    drop((process, listener));
+    text
+}
+
+/// Everything up to the end of the stream, which comes when no process holds it any more.
+pub fn read_all(output: OwnedFd) -> String {
+    super::server::on_one_thread(async {
+        let mut reader = Lines::new(output);
+        while reader.more().await {}
+        reader.text
+    })
+}
+
+/// A subject's output, read as it comes.
+pub struct Lines {
+    pipe: pipe::Receiver,
+    text: String,
+    at: usize,
+}
+
+impl Lines {
+    pub fn new(output: OwnedFd) -> Lines {
+        Lines { pipe: pipe::Receiver::from_owned_fd(output).unwrap(), text: String::new(), at: 0 }
+    }
+
+    async fn more(&mut self) -> bool {
+        let mut buffer = [0; 4096];
+        loop {
+            self.pipe.readable().await.unwrap();
+            match self.pipe.try_read(&mut buffer) {
+                Ok(count) => {
+                    self.text.push_str(&String::from_utf8_lossy(&buffer[..count]));
+                    return count > 0;
+                }
+                Err(error) if error.kind() == std::io::ErrorKind::WouldBlock => {}
+                Err(error) => panic!("{error}"),
+            }
+        }
+    }
+
+    /// The next line; panics at the end of the stream.
+    pub async fn next(&mut self) -> String {
+        loop {
+            if let Some(length) = self.text[self.at..].find('\n') {
+                let line = self.text[self.at..self.at + length].to_owned();
+                self.at += length + 1;
+                return line;
+            }
+            assert!(self.more().await, "the subject ended; it said {}", self.text);
+        }
+    }
+
+    /// What has come and was not asked for.
+    pub fn rest(&self) -> &str {
+        &self.text[self.at..]
+    }
+}
+
+/// A Python that is really Python (version managers put shell scripts in its place).
+pub fn python() -> Option<PathBuf> {
+    static FOUND: OnceLock<Option<PathBuf>> = OnceLock::new();
+    FOUND
+        .get_or_init(|| {
+            let code = "import os;print(os.path.realpath('/proc/self/exe'))";
+            let said = Command::new("python3").args(["-c", code]).output().ok()?;
+            let path = PathBuf::from(String::from_utf8(said.stdout).ok()?.trim());
+            path.is_file().then_some(path)
+        })
+        .clone()
+}
+
+/// Compiles a Go program once; `None`, with a word about it, where there is no Go.
+pub fn go(name: &str, source: &str) -> Option<PathBuf> {
+    let folder =
+        Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("{name}-{}", std::process::id()));
+    std::fs::create_dir_all(&folder).unwrap();
+    let file = folder.join("main.go");
+    std::fs::write(&file, source).unwrap();
+    let program = folder.join("program");
+    let mut build = Command::new("go");
+    build
+        .args(["build", "-o"])
+        .arg(&program)
+        .arg(&file)
+        .env("GO111MODULE", "off")
+        .env("CGO_ENABLED", "0");
+    match build.stdout(Stdio::null()).stderr(Stdio::piped()).spawn() {
+        Err(error) => {
+            eprintln!("skipped: there is no Go on this machine ({error})");
+            None
+        }
+        Ok(mut child) => {
+            let mut text = String::new();
+            child.stderr.take().unwrap().read_to_string(&mut text).unwrap();
+            assert!(child.wait().unwrap().success(), "{text}");
+            Some(program)
+        }
+    }
+}
+
+/// Waits until the process is quiet behind this server.
+pub async fn quiet(process: &mut Process, server: &super::server::Server) -> subject::Quiet {
+    subject::quiet(&mut [process], &|| server.flight()).await.unwrap()
+}
