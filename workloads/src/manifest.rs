@@ -1,0 +1,161 @@
+//! Manifests: files, folders and globs of Kubernetes objects in YAML or JSON.
+//!
+//! A folder is read as `kubectl apply -f` reads it: its `.yaml`, `.yml` and `.json` files in order of
+//! their names, not the folders within. `kind: List` is taken apart. Scalars mean what `sigs.k8s.io/yaml`
+//! takes them for (see the `scalar` module): `yes` is a boolean, `0644` is octal.
+
+use std::path::{Path, PathBuf};
+
+use serde_json::Value;
+
+use crate::{
+    node::{self, Content, Node},
+    place::{LoadError, Place},
+};
+
+/// One object of a manifest.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Manifest {
+    /// Where it is written.
+    pub place: Place,
+    /// The object.
+    pub object: Value,
+}
+
+/// Reads all objects of a file or folder. Each has `apiVersion`, `kind`, and a name.
+pub fn load(path: &Path) -> Result<Vec<Manifest>, LoadError> {
+    let mut manifests = Vec::new();
+    for file in files(path)? {
+        for node in objects(&file, &read(&file)?)? {
+            need_identity(&node)?;
+            manifests.push(Manifest { place: node.place.clone(), object: node.to_json() });
+        }
+    }
+    Ok(manifests)
+}
+
+/// The file itself, or the manifests in the folder.
+fn files(path: &Path) -> Result<Vec<PathBuf>, LoadError> {
+    let fail = |error: std::io::Error| Place::whole(path).error(format!("can't read: {error}"));
+    if !std::fs::metadata(path).map_err(fail)?.is_dir() {
+        return Ok(vec![path.to_owned()]);
+    }
+    let mut files = Vec::new();
+    for entry in std::fs::read_dir(path).map_err(fail)? {
+        let file = entry.map_err(fail)?.path();
+        let extension = file.extension().and_then(|extension| extension.to_str());
+        if !matches!(extension, Some("yaml" | "yml" | "json")) || file.is_dir() {
+            continue;
+        }
+        if file.file_stem().is_some_and(|stem| stem == "kustomization") {
+            let error = Place::whole(&file).error("a kustomization is not a manifest");
+            return Err(error.help("render it with `kubectl kustomize` and name the result"));
+        }
+        files.push(file);
+    }
+    files.sort();
+    if files.is_empty() {
+        return Err(Place::whole(path).error("the folder has no .yaml, .yml or .json file"));
+    }
+    Ok(files)
+}
+
+pub(crate) fn read(file: &Path) -> Result<String, LoadError> {
+    std::fs::read_to_string(file)
+        .map_err(|error| Place::whole(file).error(format!("can't read: {error}")))
+}
+
+/// All objects of a text, `List`s taken apart.
+pub(crate) fn objects(file: &Path, text: &str) -> Result<Vec<Node>, LoadError> {
+    let mut objects = Vec::new();
+    for node in node::parse(file, text)? {
+        if !matches!(node.content, Content::Map(_)) {
+            return Err(node
+                .place
+                .error(format!("an object is a map, and this is {}", node.kind())));
+        }
+        let kind = node.at(&["kind"]).and_then(Node::text).unwrap_or_default();
+        match node.at(&["items"]).map(|items| &items.content) {
+            Some(Content::List(items)) if kind.ends_with("List") => {
+                objects.extend(items.iter().cloned());
+            }
+            _ => objects.push(node),
+        }
+    }
+    Ok(objects)
+}
+
+fn need_identity(node: &Node) -> Result<(), LoadError> {
+    for path in [&["apiVersion"][..], &["kind"], &["metadata", "name"]] {
+        let text = node.at(path).and_then(Node::text).unwrap_or_default();
+        if text.is_empty() {
+            return Err(node.place.error(format!("the object has no {}", path.join("."))));
+        }
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    fn parse(text: &str) -> Result<Vec<Value>, String> {
+        let objects = objects("m.yaml".as_ref(), text).map_err(|error| error.to_string())?;
+        Ok(objects.iter().map(Node::to_json).collect())
+    }
+
+    #[test]
+    fn documents_lists_anchors_and_json() {
+        for (text, expect) in [
+            ("# nothing\n---\n---\n", json!([])),
+            ("a: 1\n---\n# empty\n---\nb: 2\n", json!([{"a": 1}, {"b": 2}])),
+            ("kind: List\nitems:\n- a: 1\n- b: 2\n", json!([{"a": 1}, {"b": 2}])),
+            (
+                "x: &x {a: 1, b: 2}\ny: {<<: *x, b: 3}\n",
+                json!([{"x": {"a": 1, "b": 2}, "y": {"b": 3, "a": 1}}]),
+            ),
+            ("{\"a\": [1, \"yes\", null, true]}", json!([{"a": [1, "yes", null, true]}])),
+            ("mode: 0644\non: yes\nq: 'no'\n", json!([{"mode": 420, "true": true, "q": "no"}])),
+            ("a: |\n  x\n  y\nb: >-\n  x\n  y\n", json!([{"a": "x\ny\n", "b": "x y"}])),
+            ("a: !!str 5\n", json!([{"a": "5"}])),
+        ] {
+            assert_eq!(parse(text).map(Value::Array), Ok(expect), "{text}");
+        }
+    }
+
+    #[test]
+    fn errors_say_where() {
+        insta::assert_snapshot!(
+            [
+                "a: 1\nb:\n  c: 1\n  d: 2\n  c: 3\n",
+                "- a\n",
+                "a: [1, 2\nb: 3\n",
+                "a: *nope\n",
+                "a:\n\t- x\n",
+                "a: !secret x\n",
+                "a: .inf\n",
+                "? [a]\n: b\n",
+                "a: 'x\n",
+            ]
+            .map(|text| parse(text).unwrap_err())
+            .join("\n")
+        );
+    }
+
+    #[test]
+    fn folders_are_read_in_order() {
+        let folder = tempfile::tempdir().unwrap();
+        for (name, object) in [("b.yaml", "b"), ("a.json", "a"), ("c.txt", "c")] {
+            let text = format!("{{apiVersion: v1, kind: ConfigMap, metadata: {{name: {object}}}}}");
+            std::fs::write(folder.path().join(name), text).unwrap();
+        }
+        let names: Vec<_> = load(folder.path()).unwrap();
+        let names: Vec<_> = names.iter().map(|m| m.object["metadata"]["name"].clone()).collect();
+        assert_eq!(names, ["a", "b"]);
+        std::fs::write(folder.path().join("d.yaml"), "kind: X\nmetadata: {name: a}\n").unwrap();
+        let error = load(folder.path()).unwrap_err();
+        assert_eq!((error.message.as_str(), error.place.line), ("the object has no apiVersion", 1));
+    }
+}

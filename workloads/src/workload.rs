@@ -1,0 +1,115 @@
+//! A workload: a flat list of operations that can be taken up at any of them.
+
+use std::{
+    collections::BTreeSet,
+    path::{Path, PathBuf},
+};
+
+use trace::Cursor;
+
+use crate::{load, operation::Operation, place::LoadError};
+
+/// A chainsaw `Test` (or ours), ready to be carried out.
+#[derive(Debug, Clone)]
+pub struct Workload {
+    /// `metadata.name`.
+    pub name: String,
+    /// The file that it was read from.
+    pub file: PathBuf,
+    /// The namespace of everything that names none, and `$namespace`.
+    pub namespace: String,
+    /// `skip: true`: the author does not want it carried out.
+    pub skip: bool,
+    /// What it does, in order. Empty steps leave no trace here.
+    pub operations: Vec<Operation>,
+    pub(crate) catches: Vec<Vec<Operation>>,
+    pub(crate) hash: String,
+}
+
+impl Workload {
+    /// Reads a test file, or a folder with a `chainsaw-test.yaml` in it, and all files that it names.
+    pub fn load(path: &Path) -> Result<Workload, LoadError> {
+        load::load(path)
+    }
+
+    /// Hash of the test and of all files that it names, in hexadecimal: the same bytes give the same hash,
+    /// wherever the folder is.
+    pub fn hash(&self) -> &str {
+        &self.hash
+    }
+
+    /// The operation at a position; `None` at the end.
+    pub fn operation(&self, cursor: Cursor) -> Option<&Operation> {
+        self.operations.get(cursor.operation as usize)
+    }
+
+    /// The position after the last operation.
+    pub fn end(&self) -> Cursor {
+        Cursor { operation: self.operations.len() as u32, document: 0 }
+    }
+
+    /// The position after one document of an act, or after the whole operation if it is anything else.
+    pub fn after(&self, cursor: Cursor) -> Cursor {
+        match self.operation(cursor) {
+            Some(operation) if cursor.document + 1 < operation.documents() => {
+                Cursor { document: cursor.document + 1, ..cursor }
+            }
+            Some(_) => Cursor { operation: cursor.operation + 1, document: 0 },
+            None => cursor,
+        }
+    }
+
+    /// What chainsaw would run if this operation failed: the `catch` blocks of its step, then the test's.
+    /// Trommel does not run them by itself (its history holds what they collect).
+    pub fn catch(&self, operation: &Operation) -> &[Operation] {
+        self.catches.get(operation.step as usize).map(Vec::as_slice).unwrap_or_default()
+    }
+
+    /// Whether the workload can be taken up at `cursor` in a process that did not carry out what lies before.
+    ///
+    /// Not so where an operation from there on uses an output of one before: outputs live in the run.
+    /// This takes the operation at the cursor as not begun (or begun by whole documents); for a world from
+    /// within an operation ask [`Operation::resumable_within`] too.
+    pub fn resumable_from(&self, cursor: Cursor) -> Result<(), NotResumable> {
+        let rest = self.operations.iter().skip(cursor.operation as usize);
+        for operation in rest {
+            let within = load::inner(operation);
+            for operation in within {
+                let used = operation.uses();
+                for (name, from) in operation.scope.outputs() {
+                    let before = from < cursor.operation
+                        || (from == cursor.operation && cursor.document > 0);
+                    if before && used.contains(name) {
+                        return Err(NotResumable {
+                            title: operation.title.clone(),
+                            output: name.to_owned(),
+                            given_by: self.operations[from as usize].title.clone(),
+                        });
+                    }
+                }
+            }
+        }
+        Ok(())
+    }
+}
+
+impl Operation {
+    /// Names of the bindings that it uses, directly or through other bindings.
+    pub(crate) fn uses(&self) -> BTreeSet<String> {
+        let mut names = self.scope.uses();
+        self.kind.expressions(&mut |expression| names.extend(expression.variables.iter().cloned()));
+        names
+    }
+}
+
+/// Why a workload can't be taken up at a position.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("{title} uses ${output}, an output of {given_by}, which lies before")]
+pub struct NotResumable {
+    /// The operation that needs the output.
+    pub title: String,
+    /// The output.
+    pub output: String,
+    /// The operation that gives it.
+    pub given_by: String,
+}
