@@ -7,6 +7,7 @@
 //!
 //! The server does not know that faults exist, takes time from its world only, and has one writer.
 
+pub mod encoding;
 pub mod facts;
 pub mod openapi;
 pub mod patch;

@@ -1,0 +1,130 @@
+//! `resource.Quantity`: its canonical text, as a server shows it (`1000m` → `1`, `1024Mi` → `1Gi`).
+
+/// The three ways of writing a magnitude.
+#[derive(Clone, Copy, PartialEq)]
+enum Style {
+    Binary,
+    Decimal,
+    Exponent,
+}
+
+const BINARY: [&str; 7] = ["", "Ki", "Mi", "Gi", "Ti", "Pi", "Ei"];
+/// From 10^-9 on, in steps of 1000.
+const DECIMAL: [&str; 10] = ["n", "u", "m", "", "k", "M", "G", "T", "P", "E"];
+
+/// The canonical text; `None` if `text` is no quantity. Fractions below a nano are rounded up, as
+/// upstream does. Magnitudes beyond ±2^126 nanos are not read.
+pub fn canonical(text: &str) -> Option<String> {
+    let text = text.trim();
+    let (negative, rest) = match text.as_bytes().first()? {
+        b'-' => (true, &text[1..]),
+        b'+' => (false, &text[1..]),
+        _ => (false, text),
+    };
+    let end = rest.find(|letter: char| !letter.is_ascii_digit() && letter != '.');
+    let (number, suffix) = rest.split_at(end.unwrap_or(rest.len()));
+    let (whole, fraction) = number.split_once('.').unwrap_or((number, ""));
+    if (whole.is_empty() && fraction.is_empty()) || fraction.contains('.') {
+        return None;
+    }
+    let (style, base, power) = magnitude(suffix)?;
+    let nanos = nanos(whole, fraction, base, power)?;
+    let printed = print(nanos, style);
+    Some(if negative && nanos != 0 { format!("-{printed}") } else { printed })
+}
+
+/// Style, base and power of a suffix.
+fn magnitude(suffix: &str) -> Option<(Style, i128, i32)> {
+    if let Some(index) = BINARY.iter().skip(1).position(|name| *name == suffix) {
+        return Some((Style::Binary, 1024, index as i32 + 1));
+    }
+    if let Some(index) = DECIMAL.iter().position(|name| *name == suffix) {
+        return Some((Style::Decimal, 10, (index as i32 - 3) * 3));
+    }
+    let exponent = suffix.strip_prefix(['e', 'E'])?;
+    Some((Style::Exponent, 10, exponent.parse().ok()?))
+}
+
+fn nanos(whole: &str, fraction: &str, base: i128, power: i32) -> Option<i128> {
+    let fraction = fraction.trim_end_matches('0');
+    let digits = format!("{whole}{fraction}");
+    let digits = digits.trim_start_matches('0');
+    let mantissa: i128 = if digits.is_empty() { 0 } else { digits.parse().ok()? };
+    let mut value = mantissa;
+    if base == 1024 {
+        value = value.checked_mul(1024i128.checked_pow(power as u32)?)?;
+    }
+    let ten = 9 - fraction.len() as i32 + if base == 10 { power } else { 0 };
+    if mantissa == 0 {
+        return Some(0);
+    }
+    if ten >= 0 {
+        return value.checked_mul(10i128.checked_pow(ten as u32)?);
+    }
+    let divisor = 10i128.checked_pow(ten.unsigned_abs()).unwrap_or(i128::MAX);
+    Some(value / divisor + i128::from(value % divisor != 0))
+}
+
+const NANO: i128 = 1_000_000_000;
+
+fn print(nanos: i128, style: Style) -> String {
+    if nanos == 0 {
+        return "0".to_owned();
+    }
+    // Small or fractional binary quantities are written in decimal, to avoid rounding.
+    if style == Style::Binary && nanos >= 1024 * NANO {
+        let mut value = nanos / NANO + i128::from(nanos % NANO != 0);
+        let mut index = 0;
+        while value % 1024 == 0 && index + 1 < BINARY.len() {
+            value /= 1024;
+            index += 1;
+        }
+        return format!("{value}{}", BINARY[index]);
+    }
+    let mut value = nanos;
+    let mut index = 0;
+    while value % 1000 == 0 && index + 1 < DECIMAL.len() {
+        value /= 1000;
+        index += 1;
+    }
+    match style {
+        Style::Exponent if index != 3 => format!("{value}e{}", (index as i32 - 3) * 3),
+        _ => format!("{value}{}", DECIMAL[index]),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn quantities_get_their_canonical_text() {
+        for (text, expect) in [
+            ("1", "1"),
+            ("0", "0"),
+            ("0.5", "500m"),
+            ("1000m", "1"),
+            ("1500m", "1500m"),
+            ("100m", "100m"),
+            ("1000", "1k"),
+            ("1200", "1200"),
+            ("1024Mi", "1Gi"),
+            ("1.5Gi", "1536Mi"),
+            ("512Ki", "512Ki"),
+            ("0.5Ki", "512"),
+            ("1e3", "1e3"),
+            ("128974848", "128974848"),
+            ("-5m", "-5m"),
+            ("+2", "2"),
+            ("100n", "100n"),
+            ("0.1n", "1n"),
+            ("3.", "3"),
+            (".5", "500m"),
+        ] {
+            assert_eq!(canonical(text).as_deref(), Some(expect), "{text}");
+        }
+        for text in ["", "-", "1.2.3", "x", "1x", "1 Gi", "Ki"] {
+            assert_eq!(canonical(text), None, "{text}");
+        }
+    }
+}
