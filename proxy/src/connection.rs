@@ -21,9 +21,9 @@ use std::{
 };
 
 use tokio::task::AbortHandle;
-use trace::{Actor, Answer, Call, ConnectionId, Event, Flight, Recorder, SocketPair};
+use trace::{Answer, Call, Event, Flight, Recorder, SocketPair};
 
-use crate::gate::Waits;
+use crate::{gate::Waits, record::Sender};
 
 mod account;
 use account::{Account, Backlog};
@@ -36,9 +36,7 @@ pub(crate) type Activity = Arc<AtomicU64>;
 
 /// One accepted connection.
 pub(crate) struct Connection {
-    pub(crate) id: ConnectionId,
-    pub(crate) actor: Actor,
-    pub(crate) incarnation: u32,
+    pub(crate) sender: Sender,
     /// The listener that accepted it.
     pub(crate) serving: u64,
     local: SocketAddr,
@@ -84,18 +82,15 @@ enum Stage {
 impl Connection {
     /// The account of a socket that was just accepted.
     pub(crate) fn new(
-        id: ConnectionId,
-        client: (Actor, u32, u64),
+        sender: Sender,
+        serving: u64,
         socket: TcpStream,
         activity: Activity,
         recorder: Recorder,
     ) -> std::io::Result<Connection> {
-        let (actor, incarnation, serving) = client;
         activity.fetch_add(1, Ordering::Relaxed);
         Ok(Connection {
-            id,
-            actor,
-            incarnation,
+            sender,
             serving,
             local: socket.local_addr()?,
             peer: socket.peer_addr()?,

@@ -48,7 +48,8 @@ pub(crate) async fn serve(
     let (parts, incoming) = request.into_parts();
     let received = receive(incoming).await?;
     let id = shared.next_call();
-    let call = record::call(id, &connection, &parts, target, &received, &*shared.codec);
+    let call =
+        record::call(id, connection.sender.clone(), &parts, target, &received, &*shared.codec);
     shared.recorder.record(Event::Call(call.clone()));
     connection.opens(&call);
     let exchange = Exchange { shared, connection, call: Arc::new(call) };

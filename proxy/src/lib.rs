@@ -32,6 +32,7 @@ mod answer;
 mod connection;
 mod exchange;
 mod frames;
+mod in_process;
 mod record;
 mod serving;
 mod splice;

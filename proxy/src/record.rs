@@ -6,11 +6,12 @@ use bytes::Bytes;
 use http::{HeaderMap, header};
 use serde::Deserialize;
 use serde_json::Value;
-use trace::{Answer, Body, Call, CallId, Delivery, DeliveryKind, Fate, Revision, Verb};
+use trace::{
+    Actor, Answer, Body, Call, CallId, ConnectionId, Delivery, DeliveryKind, Fate, Revision, Verb,
+};
 
 use crate::{
     codec::{Codec, is_json},
-    connection::Connection,
     request::Target,
 };
 
@@ -28,6 +29,15 @@ pub(crate) enum Received {
     TooLong(u64),
 }
 
+/// Who sent a request.
+#[derive(Clone)]
+pub(crate) struct Sender {
+    pub(crate) actor: Actor,
+    pub(crate) incarnation: u32,
+    /// 0 within this process.
+    pub(crate) connection: ConnectionId,
+}
+
 fn text(headers: &HeaderMap, name: header::HeaderName) -> String {
     let value = headers.get(name).map(|value| value.as_bytes()).unwrap_or_default();
     String::from_utf8_lossy(value).into_owned()
@@ -36,7 +46,7 @@ fn text(headers: &HeaderMap, name: header::HeaderName) -> String {
 /// The call that a request is.
 pub(crate) fn call(
     id: CallId,
-    connection: &Connection,
+    sender: Sender,
     parts: &http::request::Parts,
     target: Target,
     received: &Received,
@@ -54,9 +64,9 @@ pub(crate) fn call(
     };
     Call {
         id,
-        actor: connection.actor.clone(),
-        incarnation: connection.incarnation,
-        connection: connection.id,
+        actor: sender.actor,
+        incarnation: sender.incarnation,
+        connection: sender.connection,
         verb: target.verb,
         resource: target.resource,
         version: target.version,

@@ -25,6 +25,8 @@ use crate::{
     connection::{Activity, Connection},
     exchange,
     gate::Gate,
+    in_process,
+    record::Sender,
     tap::{Counted, Observed},
 };
 
@@ -139,6 +141,14 @@ impl Proxy {
         self.shared.next_call()
     }
 
+    /// What `actor` calls from within this process: its calls and answers are recorded and numbered like
+    /// those of a listener, but they do not pass the gate and are not in [`Proxy::flight`], because their
+    /// caller awaits them here. Of a watch only the call and the head of its answer are recorded.
+    pub fn in_process(&self, actor: Actor, incarnation: u32) -> Upstream {
+        let sender = Sender { actor, incarnation, connection: ConnectionId(0) };
+        in_process::upstream(self.shared.clone(), sender)
+    }
+
     /// Cuts one connection at once; see [`Serving::close`]. `false` if it is gone.
     pub fn cut_connection(&self, connection: ConnectionId) -> bool {
         let found = self.shared.open().remove(&connection);
@@ -191,7 +201,7 @@ struct OnTheBooks {
 
 impl Drop for OnTheBooks {
     fn drop(&mut self) {
-        if self.shared.open().remove(&self.connection.id).is_some() {
+        if self.shared.open().remove(&self.connection.sender.connection).is_some() {
             self.connection.ends();
         }
     }
@@ -225,8 +235,8 @@ fn welcome(
     let socket = std::net::TcpStream::from(stream.as_fd().try_clone_to_owned()?);
     let id = ConnectionId(shared.connections.fetch_add(1, Ordering::Relaxed) + 1);
     let connection = Arc::new(Connection::new(
-        id,
-        (client.actor.clone(), client.incarnation, serving),
+        Sender { actor: client.actor.clone(), incarnation: client.incarnation, connection: id },
+        serving,
         socket,
         shared.activity.clone(),
         shared.recorder.clone(),

@@ -347,3 +347,27 @@ fn a_client_that_leaves_is_recorded() {
         bench.assert_at_rest();
     });
 }
+
+#[test]
+fn calls_from_within_are_recorded_too() {
+    run(async {
+        let bench = Bench::new(upstream(|request| async move {
+            assert_eq!(request.extensions().get::<Actor>(), Some(&Actor::User));
+            match request.uri().path() {
+                "/fails" => Err("no".into()),
+                _ => Ok(json_response(r#"{"metadata":{"resourceVersion":"3"}}"#)),
+            }
+        }));
+        bench.proxy.gate().close();
+        for (path, succeeds) in [(PATH, true), ("/fails", false)] {
+            let request = http::Request::get(path).body(crate::full("{}".into())).unwrap();
+            let service = bench.proxy.in_process(Actor::User, 0);
+            assert_eq!(tower::ServiceExt::oneshot(service, request).await.is_ok(), succeeds);
+        }
+        let calls = bench.calls();
+        assert_eq!((calls[0].connection, calls[0].verb), (ConnectionId(0), Verb::Get));
+        let answers = bench.answers();
+        assert_eq!((answers[0].fate, answers[0].revision), (Fate::Answered, Some(Revision(3))));
+        assert_eq!((answers[1].fate, answers[1].status), (Fate::Lost, 0));
+    });
+}
