@@ -1,1 +1,193 @@
-//! x
+//! The subject's clocks: right from the first instruction on, moved at will, and noticed by those who wait.
+
+use std::time::Duration;
+
+use subject::{ClockAbility, Started};
+
+use crate::{
+    programs::{Lines, go, launch, output_of, python, quiet},
+    server::{Server, on_one_thread},
+};
+
+const DAY: i64 = 86_400 * 1_000_000_000;
+const YEAR_SECONDS: i64 = 31_536_000;
+
+/// The machine's own time in seconds: what a subject says must lie between two of these.
+fn now() -> i64 {
+    let since = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).unwrap();
+    since.as_secs() as i64
+}
+
+#[test]
+fn the_wall_clock_is_the_worlds_from_the_first_instruction() {
+    for offset in [0, -30 * DAY, 400 * DAY, 1_500_000_000] {
+        // A shell that starts programs, and a program that is started directly.
+        for command in [&["date", "+%s"][..], &["sh", "-c", "date +%s; exec date +%s"]] {
+            let mut launch = launch(command);
+            launch.offset = Some(offset);
+            let low = now() + offset.div_euclid(1_000_000_000);
+            let said = output_of(&launch);
+            let high = now() + offset.div_euclid(1_000_000_000) + 1;
+            for line in said.lines() {
+                let told: i64 = line.parse().unwrap();
+                assert!((low..=high).contains(&told), "{low} {told} {high} with offset {offset}");
+            }
+        }
+    }
+}
+
+#[test]
+fn all_ways_to_read_the_wall_clock_agree() {
+    let Some(python) = python() else { return };
+    let code = "\
+import time, ctypes, datetime
+libc = ctypes.CDLL(None)
+class T(ctypes.Structure): _fields_ = [('s', ctypes.c_long), ('f', ctypes.c_long)]
+t = T()
+a = time.time_ns()
+libc.gettimeofday(ctypes.byref(t), None)
+b = t.s * 10**9 + t.f * 1000
+assert 0 <= t.f < 10**6
+libc.time.restype = ctypes.c_long
+c = libc.time(None)
+slot = ctypes.c_long()
+d = libc.time(ctypes.byref(slot))
+e = time.time_ns()
+assert a - 1000 <= b <= e, (a, b, e)
+assert a // 10**9 <= c <= d == slot.value <= e // 10**9, (a, c, d, e)
+assert time.strftime('%Y', time.gmtime()) == str(datetime.datetime.utcnow().year)
+assert time.clock_gettime(time.CLOCK_PROCESS_CPUTIME_ID) < 100
+assert time.monotonic() < 10**9 and time.clock_gettime(time.CLOCK_BOOTTIME) > 0
+try: time.clock_gettime(77)
+except OSError as error: print(error.errno)
+print(time.gmtime().tm_year)
+";
+    let mut launch = launch(&[python.to_str().unwrap(), "-W", "ignore", "-c", code]);
+    let years = 2040 - (1970 + now() / YEAR_SECONDS);
+    launch.offset = Some(years * YEAR_SECONDS * 1_000_000_000 + 123_456_789);
+    let said = output_of(&launch);
+    let (error, year) = said.trim().split_once('\n').unwrap_or_else(|| panic!("{said}"));
+    assert_eq!(error, "22"); // EINVAL, as the kernel says it
+    assert!(["2039", "2040"].contains(&year), "{year}");
+}
+
+/// Starts a program that says `start`, waits for five minutes in some way, and says `end`; moves its clock by
+/// five minutes as soon as it is quiet. (That a test passes at all shows that the wait ended at once: it has
+/// nothing else to end it.)
+fn five_minutes(command: &[&str]) {
+    on_one_thread(async {
+        let Started { mut process, listener, output } = subject::start(&launch(command)).unwrap();
+        assert_eq!(process.clock(), ClockAbility::Virtual);
+        let server = Server::serve(listener);
+        let mut lines = Lines::new(output);
+        assert_eq!(lines.next().await, "start");
+        let found = quiet(&mut process, &server).await;
+        let deadline =
+            found.deadline.unwrap_or_else(|| panic!("no timer seen in {command:?}: {found:?}"));
+        let five = Duration::from_secs(300);
+        assert!(deadline > five - Duration::from_secs(20), "{command:?}: {found:?}");
+        assert!(deadline <= five + Duration::from_millis(2), "{command:?}: {found:?}");
+        assert_eq!(lines.rest(), "");
+        process.advance(deadline).unwrap();
+        assert_eq!(lines.next().await, "end", "{command:?}");
+        process.kill();
+    });
+}
+
+#[test]
+fn a_jump_ends_sleeps_of_programs() {
+    five_minutes(&["sh", "-c", "echo start; sleep 300; echo end"]);
+}
+
+#[test]
+fn a_jump_ends_waits_of_python() {
+    let Some(python) = python() else { return };
+    let body = |wait: &str| {
+        format!(
+            "import time, threading, asyncio, select, queue, socket\n\
+             begin = time.monotonic()\nprint('start', flush=True)\n{wait}\n\
+             passed = time.monotonic() - begin\nassert 300 <= passed < 320, passed\nprint('end', flush=True)"
+        )
+    };
+    for wait in [
+        "time.sleep(300)",
+        "threading.Event().wait(300)",
+        "asyncio.run(asyncio.sleep(300))",
+        "select.select([socket.socket()], [], [], 300)",
+        "a, b = socket.socketpair(); select.select([a], [], [], 300)",
+        "a, b = socket.socketpair(); p = select.poll(); p.register(a, select.POLLIN); p.poll(300_000)",
+        "threading.Thread(target=time.sleep, args=(300,)).run()",
+        "t = threading.Thread(target=time.sleep, args=(300,)); t.start(); t.join()",
+        "import subprocess; subprocess.run(['sleep', '300'])",
+    ] {
+        let code = body(wait);
+        // The first waits on a socket that is not connected: readable at once, so no wait at all.
+        if wait.contains("[socket.socket()]") {
+            continue;
+        }
+        five_minutes(&[python.to_str().unwrap(), "-c", &code]);
+    }
+}
+
+const GO_SLEEPER: &str = r#"package main
+import ("fmt"; "os"; "time")
+func main() {
+	begin := time.Now()
+	fmt.Println("start")
+	switch os.Args[1] {
+	case "sleep": time.Sleep(300 * time.Second)
+	case "ticker": <-time.NewTicker(300 * time.Second).C
+	case "two":
+		go func() { time.Sleep(7 * time.Hour) }()
+		<-time.After(300 * time.Second)
+	}
+	if passed := time.Since(begin); passed < 300*time.Second || passed > 320*time.Second { panic(passed) }
+	fmt.Println("end")
+}
+"#;
+
+#[test]
+fn a_jump_ends_waits_of_go() {
+    let Some(program) = go("sleeper", GO_SLEEPER) else { return };
+    for way in ["sleep", "ticker", "two"] {
+        five_minutes(&[program.to_str().unwrap(), way]);
+    }
+}
+
+#[test]
+fn monotonic_time_never_goes_back_and_follows_each_jump() {
+    let Some(python) = python() else { return };
+    let code = "\
+import time
+last = time.monotonic()
+for n in range(20):
+    before = time.time()
+    time.sleep(100)
+    now = time.monotonic()
+    assert now >= last + 100, (last, now)
+    assert now < last + 110, (last, now)
+    assert 100 <= time.time() - before < 110
+    last = now
+print('end', flush=True)
+";
+    on_one_thread(async {
+        let mut launch = launch(&[python.to_str().unwrap(), "-c", code]);
+        launch.offset = Some(-1000 * DAY);
+        let Started { mut process, listener, output } = subject::start(&launch).unwrap();
+        let server = Server::serve(listener);
+        for _ in 0..20 {
+            let found = quiet(&mut process, &server).await;
+            process.advance(found.deadline.unwrap()).unwrap();
+        }
+        assert_eq!(Lines::new(output).next().await, "end");
+    });
+}
+
+#[test]
+fn without_an_offset_time_is_real() {
+    let mut launch = launch(&["sleep", "300"]);
+    launch.offset = None;
+    let Started { mut process, .. } = subject::start(&launch).unwrap();
+    assert!(matches!(process.clock(), ClockAbility::Real(_)));
+    assert!(process.advance(Duration::from_secs(1)).is_err());
+}
