@@ -56,19 +56,33 @@ impl Lines {
         Lines { pipe: pipe::Receiver::from_owned_fd(output).unwrap(), text: String::new(), at: 0 }
     }
 
-    async fn more(&mut self) -> bool {
+    /// Reads what is there, without waiting; `None` if nothing is, else whether there may be more.
+    fn read_now(&mut self) -> Option<bool> {
         let mut buffer = [0; 4096];
+        match self.pipe.try_read(&mut buffer) {
+            Ok(count) => {
+                self.text.push_str(&String::from_utf8_lossy(&buffer[..count]));
+                Some(count > 0)
+            }
+            Err(error) if error.kind() == std::io::ErrorKind::WouldBlock => None,
+            Err(error) => panic!("{error}"),
+        }
+    }
+
+    /// Waits for more; false at the end of the stream.
+    async fn more(&mut self) -> bool {
         loop {
             self.pipe.readable().await.unwrap();
-            match self.pipe.try_read(&mut buffer) {
-                Ok(count) => {
-                    self.text.push_str(&String::from_utf8_lossy(&buffer[..count]));
-                    return count > 0;
-                }
-                Err(error) if error.kind() == std::io::ErrorKind::WouldBlock => {}
-                Err(error) => panic!("{error}"),
+            if let Some(more) = self.read_now() {
+                return more;
             }
         }
+    }
+
+    /// How many lines have been written so far, read now.
+    pub fn take(&mut self) -> usize {
+        while self.read_now() == Some(true) {}
+        self.text.matches('\n').count()
     }
 
     /// The next line; panics at the end of the stream.

@@ -1,1 +1,236 @@
-//! x
+//! Quiet is reported when, and only when, nothing can happen any more without input.
+
+use subject::{Isolation, Look, NotQuiet, Started, Why};
+
+use crate::{
+    programs::{Lines, go, launch, python, quiet},
+    server::{Server, on_one_thread},
+};
+
+const GO_WATCHER: &str = r#"package main
+import ("bufio"; "crypto/sha256"; "fmt"; "net/http")
+func main() {
+	answer, err := http.Get("http://127.0.0.1:18080/watch")
+	if err != nil { panic(err) }
+	lines := bufio.NewScanner(answer.Body)
+	work := make(chan string, 10)
+	go func() {
+		for line := range work {
+			sum := []byte(line)
+			for range 200 { next := sha256.Sum256(sum); sum = next[:] }
+			answer, err := http.Get("http://127.0.0.1:18080/echo/" + line)
+			if err != nil { panic(err) }
+			answer.Body.Close()
+			fmt.Println(line)
+		}
+	}()
+	for lines.Scan() { work <- lines.Text() }
+}
+"#;
+
+const PYTHON_WATCHER: &str = "\
+import http.client, threading, queue
+work = queue.Queue()
+def run():
+    while True:
+        line = work.get()
+        c = http.client.HTTPConnection('127.0.0.1', 18080)
+        c.request('GET', '/echo/' + line); c.getresponse().read(); c.close()
+        print(line, flush=True)
+threading.Thread(target=run, daemon=True).start()
+c = http.client.HTTPConnection('127.0.0.1', 18080)
+c.request('GET', '/watch')
+r = c.getresponse()
+while True: work.put(r.readline().decode().strip())
+";
+
+/// Pushes events one by one: whenever quiet is reported, the event must have been handled to the end: the
+/// controller has written its line, and its request was served.
+fn never_too_early(command: &[&str], events: usize) {
+    on_one_thread(async {
+        let mut started = subject::start(&launch(command)).unwrap();
+        let server = Server::serve(started.listener);
+        let mut lines = Lines::new(started.output);
+        server.requested("/watch").await;
+        for event in 0..events {
+            let found = quiet(&mut started.process, &server).await;
+            assert_eq!(found.deadline, None, "{found:?}");
+            assert_eq!(lines.take(), event, "lines before event {event}");
+            assert_eq!(server.paths().len(), 1 + event);
+            server.push(&format!("event-{event}"));
+        }
+        quiet(&mut started.process, &server).await;
+        assert_eq!(lines.take(), events);
+    });
+}
+
+#[test]
+fn quiet_is_never_reported_too_early_in_go() {
+    let Some(program) = go("watcher", GO_WATCHER) else { return };
+    never_too_early(&[program.to_str().unwrap()], 300);
+}
+
+#[test]
+fn quiet_is_never_reported_too_early_in_python() {
+    let Some(python) = python() else { return };
+    never_too_early(&[python.to_str().unwrap(), "-c", PYTHON_WATCHER], 300);
+}
+
+#[test]
+fn a_busy_loop_is_never_quiet() {
+    on_one_thread(async {
+        for code in ["echo on; while :; do :; done", "(while :; do :; done) & echo on; sleep 1000"] {
+            let mut started = subject::start(&launch(&["sh", "-c", code])).unwrap();
+            let server = Server::serve(started.listener);
+            assert_eq!(Lines::new(started.output).next().await, "on");
+            for _ in 0..2000 {
+                let look = started.process.look(&server.flight());
+                assert!(matches!(look, Look::Busy(_)), "{code}: {look:?}");
+            }
+        }
+    });
+}
+
+#[test]
+fn unanswered_and_undelivered_is_not_quiet() {
+    let Some(python) = python() else { return };
+    let code = "\
+import http.client
+c = http.client.HTTPConnection('127.0.0.1', 18080)
+c.request('GET', '/hold'); print(c.getresponse().read(), flush=True)
+c.sock.recv(1)
+";
+    on_one_thread(async {
+        let mut started = subject::start(&launch(&[python.to_str().unwrap(), "-c", code])).unwrap();
+        let server = Server::serve(started.listener);
+        server.requested("/hold").await;
+        let look = started.process.look(&server.flight());
+        assert_eq!(look, Look::Busy(Why::Call("GET /hold".into())));
+        let Look::Busy(why) = look else { unreachable!() };
+        assert_eq!(why.to_string(), "request GET /hold has no complete answer");
+        server.release();
+        let found = quiet(&mut started.process, &server).await;
+        assert_eq!((found.deadline, found.timers), (None, Vec::new()));
+        let mut flight = server.flight();
+        flight.undelivered = 2;
+        assert_eq!(started.process.look(&flight), Look::Busy(Why::Undelivered(2)));
+        // Bytes that we claim to have sent, and bytes that we have not read.
+        let mut flight = server.flight();
+        flight.connections[0].sent_bytes += 5;
+        let client = flight.connections[0].peer;
+        assert_eq!(started.process.look(&flight), Look::Busy(Why::Sent { client, bytes: 5 }));
+        let mut flight = server.flight();
+        flight.connections[0].received_bytes -= 3;
+        assert_eq!(started.process.look(&flight), Look::Busy(Why::Written { client, bytes: 3 }));
+    });
+}
+
+#[test]
+fn a_connection_that_nobody_accepted_is_not_quiet() {
+    let Some(python) = python() else { return };
+    let code = "import socket; s = socket.create_connection(('127.0.0.1', 18080)); print('on', flush=True); s.recv(1)";
+    on_one_thread(async {
+        let mut started = subject::start(&launch(&[python.to_str().unwrap(), "-c", code])).unwrap();
+        assert_eq!(Lines::new(started.output).next().await, "on");
+        for _ in 0..200 {
+            let look = started.process.look(&trace::Flight::default());
+            assert!(matches!(look, Look::Busy(_)), "{look:?}");
+        }
+        let server = Server::serve(started.listener);
+        quiet(&mut started.process, &server).await;
+        assert_eq!(server.flight().connections.len(), 1);
+    });
+}
+
+#[test]
+fn a_subject_that_somebody_else_stopped_is_not_quiet() {
+    on_one_thread(async {
+        let code = "echo on; kill -STOP $$; echo never";
+        // As first process of its namespace a shell can't stop itself, so it stops a child.
+        let code = format!("sh -c '{code}'; sleep 1000");
+        let mut started = subject::start(&launch(&["sh", "-c", &code])).unwrap();
+        let server = Server::serve(started.listener);
+        assert_eq!(Lines::new(started.output).next().await, "on");
+        for _ in 0..2000 {
+            let look = started.process.look(&server.flight());
+            assert!(matches!(look, Look::Busy(_)), "{look:?}");
+        }
+    });
+}
+
+#[test]
+fn bytes_that_nobody_wants_do_not_hide_the_timer() {
+    let Some(python) = python() else { return };
+    let code = "\
+import http.client, time
+c = http.client.HTTPConnection('127.0.0.1', 18080)
+c.request('GET', '/watch'); r = c.getresponse()
+print('on', flush=True)
+time.sleep(300)
+print(r.readline().decode().strip(), flush=True)
+";
+    on_one_thread(async {
+        let mut started = subject::start(&launch(&[python.to_str().unwrap(), "-c", code])).unwrap();
+        let server = Server::serve(started.listener);
+        let mut lines = Lines::new(started.output);
+        assert_eq!(lines.next().await, "on");
+        server.push("event");
+        let found = quiet(&mut started.process, &server).await;
+        started.process.advance(found.deadline.unwrap()).unwrap();
+        assert_eq!(lines.next().await, "event");
+    });
+}
+
+#[test]
+fn the_end_of_a_subject_ends_the_wait() {
+    on_one_thread(async {
+        let mut started = subject::start(&launch(&["sh", "-c", "exit 3"])).unwrap();
+        let server = Server::serve(started.listener);
+        let ended = subject::quiet(&mut [&mut started.process], &|| server.flight()).await;
+        match ended {
+            Err(NotQuiet::Ended { process: 0, exit }) => assert_eq!(exit.to_string(), "exit code 3"),
+            other => panic!("{other:?}"),
+        }
+    });
+}
+
+#[test]
+fn two_subjects_are_quiet_together() {
+    on_one_thread(async {
+        let mut launch = launch(&["sh", "-c", "echo on; sleep 400; sleep 5000"]);
+        let mut first = subject::start(&launch).unwrap();
+        launch.command = ["sh", "-c", "sleep 300; sleep 1000"].map(String::from).to_vec();
+        let mut second = subject::start(&launch).unwrap();
+        let server = Server::serve(first.listener);
+        assert_eq!(Lines::new(first.output).next().await, "on");
+        let mut fired = Vec::new();
+        for _ in 0..3 {
+            let both = &mut [&mut first.process, &mut second.process];
+            let found = subject::quiet(both, &|| server.flight()).await.unwrap();
+            let jump = found.deadline.unwrap();
+            fired.push(jump.as_secs_f64().round() as u64);
+            first.process.advance(jump).unwrap();
+            second.process.advance(jump).unwrap();
+        }
+        assert_eq!(fired, [300, 100, 900]);
+    });
+}
+
+#[test]
+fn without_namespaces_all_but_the_network_is_as_good() {
+    let Some(python) = python() else { return };
+    let code = "\
+import http.client, os, time
+c = http.client.HTTPConnection('127.0.0.1', int(os.environ['PORT']))
+";
+    let _ = (python, code);
+    on_one_thread(async {
+        let mut launch = launch(&["sh", "-c", "sleep 300; echo end"]);
+        launch.isolation = Isolation::None;
+        let Started { mut process, listener, output } = subject::start(&launch).unwrap();
+        let server = Server::serve(listener);
+        let found = quiet(&mut process, &server).await;
+        process.advance(found.deadline.unwrap()).unwrap();
+        assert_eq!(Lines::new(output).next().await, "end");
+    });
+}
