@@ -1,4 +1,46 @@
-//! The campaign: config, references, plans, trials, findings, report.
+//! `trommel`: tests Kubernetes controllers by showing them every awkward moment that a cluster could.
+//!
+//! Reading order: [`campaign`] is the whole flow on one screen; its stages are [`lab`] (prepare),
+//! [`reference`], [`explore`] (with [`frontier`] and [`trial`]), [`judge`], [`confirm`], [`publish`].
+#![allow(clippy::print_stdout, clippy::print_stderr)] // the rim: this crate talks to people
+
+mod cli;
+mod config;
+mod exit;
+
+mod campaign;
+mod lab;
+mod reference;
+
+mod explore;
+mod frontier;
+mod trial;
+
+mod confirm;
+mod judge;
+mod publish;
+mod replay;
+
+mod codec;
+mod down;
+mod history_file;
+mod interrupt;
+mod kubeconfig;
+mod pool;
 mod progress;
+mod providers;
 mod report;
-fn main() {}
+mod run_folder;
+
+use std::process::ExitCode;
+
+fn main() -> ExitCode {
+    let exit = match cli::main() {
+        Ok(exit) => exit,
+        Err(error) => {
+            eprintln!("trommel: {error:#}");
+            exit::exit_of(&error)
+        }
+    };
+    ExitCode::from(exit.code())
+}

@@ -1,0 +1,71 @@
+//! The whole flow on one screen: config → reference → baseline → explore (trial ⟲ frontier) → judge →
+//! confirm → publish. Each stage is the file of its name.
+
+use std::time::Instant;
+
+use crate::{
+    cli::{Output, RunArgs},
+    config::Campaign,
+    confirm,
+    exit::Exit,
+    explore::{self, Bounds},
+    interrupt,
+    lab::{self, ClockMode, Lab},
+    progress::{Event, Progress, Show},
+    publish, reference,
+    run_folder::RunFolder,
+};
+
+/// Runs a campaign from its file to its report.
+pub fn run(args: &RunArgs) -> anyhow::Result<Exit> {
+    let campaign = Campaign::load(&args.campaign, args.profile.as_deref())?;
+    let folder = RunFolder::create(args.out.as_deref(), campaign.name())?;
+    lab::build(&campaign)?;
+    interrupt::listen()?;
+    let workers = args.workers.unwrap_or_else(processors);
+    let mut lab = Lab::prepare(campaign, folder.path.join("trials"), workers)?;
+    lab.keep_files = args.keep;
+    if args.real_time {
+        lab.clock = ClockMode::Real;
+    }
+    folder.write("config.yaml", &std::fs::read(&lab.campaign.path)?)?;
+
+    let began = Instant::now();
+    let progress = Progress::start(Show::detect(args.quiet));
+    progress.tell(phase("references"));
+    let references = reference::learn(&lab, &folder, &progress)?;
+    progress.tell(phase("exploring"));
+    let bounds = bounds(args, &lab, began);
+    let mut explored =
+        explore::to_closure(&lab, &references.baseline, &references.runs, &bounds, &progress);
+    progress.tell(phase("confirming"));
+    let suspects = std::mem::take(&mut explored.suspects);
+    let findings = confirm::findings(&lab, &references.baseline, suspects, &progress);
+    let report = publish::report(&lab, &references, &explored, &findings, began.elapsed(), args);
+    progress.finish();
+    publish::write(&folder, &report, &explored, &findings)?;
+    match args.output {
+        Output::Text => publish::print(&folder, &report),
+        Output::Json => print!("{}", crate::report::summary_json(&report)?),
+    }
+    lab.clean_up();
+    Ok(publish::exit_of(&report))
+}
+
+fn phase(name: &str) -> Event {
+    Event::Phase { name: name.to_owned(), total: None }
+}
+
+fn bounds(args: &RunArgs, lab: &Lab, began: Instant) -> Bounds {
+    let budget = &lab.campaign.file.spec.budget;
+    Bounds {
+        until: budget.time.map(|time| began + time),
+        trials: budget.trials,
+        through_findings: args.through_findings,
+        brute_force: args.brute_force,
+    }
+}
+
+fn processors() -> usize {
+    std::thread::available_parallelism().map_or(1, usize::from)
+}

@@ -1,0 +1,124 @@
+//! The command line.
+
+use std::path::PathBuf;
+
+use clap::{Args, Parser, Subcommand, ValueEnum};
+
+use crate::{
+    campaign,
+    exit::{Exit, Expected},
+    replay,
+};
+
+const EXAMPLES: &str = "\
+Examples:
+  trommel run examples/bar-foo/campaign.yaml     find what a crash can do to a controller
+  trommel replay regressions/foo.yaml            see a finding again
+  trommel doctor                                 what works on this machine
+Exit codes: 0 clean, 100 finding, 105 references disagree, 2 unknown, 5 incomplete, 64 usage, 75 environment.";
+
+/// Tests unmodified Kubernetes controllers: crashes at every point, explored to closure.
+#[derive(Debug, Parser)]
+#[command(name = "trommel", version, after_help = EXAMPLES)]
+struct Cli {
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(Debug, Subcommand)]
+enum Command {
+    /// Run a campaign: reference runs, every plan, findings with replay files, a report.
+    Run(RunArgs),
+    /// Reproduce a finding from its replay file: 100 reproduced, 0 gone, 2 its moment never came.
+    Replay(ReplayArgs),
+}
+
+/// `trommel run`.
+#[derive(Debug, Clone, Args)]
+pub struct RunArgs {
+    /// The campaign file.
+    pub campaign: PathBuf,
+    /// Profile of the campaign file to put over its settings.
+    #[arg(short = 'P', long, env = "TROMMEL_PROFILE")]
+    pub profile: Option<String>,
+    /// Run folder; default: trommel-out/CAMPAIGN/NUMBER.
+    #[arg(long, env = "TROMMEL_OUT")]
+    pub out: Option<PathBuf>,
+    /// What to print on stdout at the end.
+    #[arg(short, long, value_enum, default_value_t = Output::Text, env = "TROMMEL_OUTPUT")]
+    pub output: Output,
+    /// Trials side by side; default: one per processor.
+    #[arg(long, env = "TROMMEL_WORKERS")]
+    pub workers: Option<usize>,
+    /// Explore behind this many violated trials as well.
+    #[arg(long, default_value_t = 0, env = "TROMMEL_THROUGH_FINDINGS")]
+    pub through_findings: u64,
+    /// Allow this many trials without a verdict before the exit code says so.
+    #[arg(long, default_value_t = 0, env = "TROMMEL_MAX_UNKNOWN")]
+    pub max_unknown: u64,
+    /// Run every crash schedule of at most this depth, without de-duplication: checks closure itself.
+    #[arg(long, env = "TROMMEL_BRUTE_FORCE")]
+    pub brute_force: Option<u32>,
+    /// Leave the subject's clock alone.
+    #[arg(long, env = "TROMMEL_REAL_TIME")]
+    pub real_time: bool,
+    /// Keep the files of every trial, not only of those with findings.
+    #[arg(long, env = "TROMMEL_KEEP")]
+    pub keep: bool,
+    /// No progress.
+    #[arg(short, long, env = "TROMMEL_QUIET")]
+    pub quiet: bool,
+}
+
+/// `trommel replay`.
+#[derive(Debug, Clone, Args)]
+pub struct ReplayArgs {
+    /// The replay file.
+    pub file: PathBuf,
+    /// Take subject and manifests from this campaign instead, for example that of a fixed controller.
+    #[arg(long, env = "TROMMEL_CAMPAIGN")]
+    pub campaign: Option<PathBuf>,
+    /// Run this program (and arguments) instead.
+    #[arg(long, num_args = 1.., conflicts_with = "campaign")]
+    pub command: Vec<String>,
+    /// How often.
+    #[arg(short = 'k', long, default_value_t = 5, env = "TROMMEL_REPEATS")]
+    pub repeats: u32,
+    /// Run folder; default: trommel-out/replay-FINDING/NUMBER.
+    #[arg(long, env = "TROMMEL_OUT")]
+    pub out: Option<PathBuf>,
+    /// No progress.
+    #[arg(short, long, env = "TROMMEL_QUIET")]
+    pub quiet: bool,
+}
+
+/// What goes to stdout.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum Output {
+    /// For people.
+    Text,
+    /// summary.json.
+    Json,
+}
+
+/// Parses the command line and does what it says.
+pub fn main() -> anyhow::Result<Exit> {
+    let cli = match Cli::try_parse() {
+        Ok(cli) => cli,
+        // clap's own code for wrong usage is 2, which means `unknown` here.
+        Err(error) if error.use_stderr() => {
+            return Err(Expected::new(Exit::Usage, error.render().ansi().to_string()));
+        }
+        Err(help) => {
+            print!("{help}");
+            return Ok(Exit::Clean);
+        }
+    };
+    let log = tracing_subscriber::EnvFilter::try_from_env("TROMMEL_LOG")
+        .unwrap_or_else(|_| tracing_subscriber::EnvFilter::new("warn"));
+    tracing_subscriber::fmt().with_env_filter(log).with_writer(std::io::stderr).init();
+    match cli.command {
+        Command::Run(args) => campaign::run(&args),
+        Command::Replay(args) => replay::run(&args),
+    }
+}

@@ -1,0 +1,402 @@
+//! The campaign file: what is tested, on what, doing what, and how far.
+
+use std::{
+    collections::BTreeMap,
+    path::{Path, PathBuf},
+    time::Duration,
+};
+
+use plans::Family;
+use serde::{Deserialize, Serialize};
+
+use crate::exit::{Exit, Expected};
+
+/// A campaign file (`apiVersion: trommel.dev/v1alpha1`, `kind: Campaign`).
+#[derive(Debug, Clone, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct CampaignFile {
+    /// `trommel.dev/v1alpha1`.
+    pub api_version: String,
+    /// `Campaign`.
+    pub kind: String,
+    /// Its name.
+    pub metadata: Metadata,
+    /// All the rest.
+    pub spec: Spec,
+}
+
+/// Names the campaign.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Metadata {
+    /// Used in reports and file names.
+    pub name: String,
+}
+
+/// What the campaign does.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct Spec {
+    /// The controller under test.
+    pub subject: SubjectSpec,
+    /// Files and folders applied before the subject starts: CRDs, RBAC, rendered charts.
+    #[serde(default)]
+    pub manifests: Vec<PathBuf>,
+    /// What serves the API.
+    #[serde(default)]
+    pub cluster: ClusterSpec,
+    /// The user's side.
+    pub workload: WorkloadSpec,
+    /// Which perturbations; default: all that exist.
+    #[serde(default = "all_families")]
+    pub families: Vec<Family>,
+    /// At most this many perturbations in one plan; default: no bound (until the frontier is empty).
+    #[serde(default)]
+    pub depth: Option<u32>,
+    /// When the world counts as settled.
+    #[serde(default)]
+    pub settle: SettleSpec,
+    /// When to stop before all is explored.
+    #[serde(default)]
+    pub budget: BudgetSpec,
+    /// Paths at which reference runs may differ in more than a value, for example
+    /// `pods/default/*:status.conditions`.
+    #[serde(default)]
+    pub accept: Vec<String>,
+    /// Settings that `-P NAME` puts over the ones above.
+    #[serde(default)]
+    pub profiles: BTreeMap<String, Profile>,
+}
+
+fn all_families() -> Vec<Family> {
+    Family::ALL.to_vec()
+}
+
+/// The controller under test.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct SubjectSpec {
+    /// A shell command that builds it, run first in the campaign's folder; not counted as campaign time.
+    #[serde(default)]
+    pub build: Option<String>,
+    /// Program and arguments. `{kubeconfig}` and `{port}` are replaced. A program with a slash is relative
+    /// to the campaign's folder, one without is looked up in PATH.
+    pub command: Vec<String>,
+    /// Environment on top of a small fixed one (PATH, HOME, KUBECONFIG).
+    #[serde(default)]
+    pub env: BTreeMap<String, String>,
+    /// How many replicas run side by side. Only 1 so far.
+    #[serde(default = "one")]
+    pub replicas: u32,
+    /// The Pod, Deployment or ServiceAccount that the subject expects to find of itself.
+    #[serde(default)]
+    pub pod: Option<PodSpec>,
+    /// How it finds the API: a kubeconfig over TLS (default), or over plain HTTP.
+    #[serde(default)]
+    pub transport: Transport,
+    /// How its clock runs; `auto` is virtual where this machine can do it.
+    #[serde(default)]
+    pub clock: ClockSpec,
+}
+
+fn one() -> u32 {
+    1
+}
+
+/// How the subject talks to the proxy.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Transport {
+    /// HTTPS with a minted certificate, as every real cluster.
+    #[default]
+    Tls,
+    /// Plain HTTP: for looking at the traffic with other tools.
+    Http,
+}
+
+/// How the subject's clock runs.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum ClockSpec {
+    /// Virtual on the embedded cluster where this machine allows it, else real.
+    #[default]
+    Auto,
+    /// Never touched.
+    Real,
+}
+
+/// Objects that the subject expects to find of itself.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct PodSpec {
+    /// File with these objects.
+    pub manifest: PathBuf,
+}
+
+/// What serves the API.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub enum ClusterSpec {
+    /// The embedded API server.
+    Embedded(EmbeddedSpec),
+    /// Whatever a kubeconfig points to.
+    Kubeconfig(KubeconfigSpec),
+}
+
+impl Default for ClusterSpec {
+    fn default() -> Self {
+        ClusterSpec::Embedded(EmbeddedSpec::default())
+    }
+}
+
+/// The embedded cluster.
+#[derive(Debug, Clone, Default, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct EmbeddedSpec {
+    /// Which built-in controllers run.
+    #[serde(default)]
+    pub environment: Environment,
+}
+
+/// Which built-in controllers run in the embedded cluster. None exist yet.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Environment {
+    /// None: as envtest.
+    #[default]
+    None,
+}
+
+/// A cluster behind a kubeconfig.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct KubeconfigSpec {
+    /// The kubeconfig file, relative to the campaign's folder.
+    pub path: PathBuf,
+    /// Its context; default: the current one.
+    #[serde(default)]
+    pub context: Option<String>,
+}
+
+/// The user's side.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct WorkloadSpec {
+    /// A `Test` file, relative to the campaign's folder.
+    pub file: PathBuf,
+}
+
+/// When the world counts as settled.
+#[derive(Debug, Clone, Default, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct SettleSpec {
+    /// How long the store must stay unchanged by the subject's time: `auto`, or a duration like `90s`.
+    #[serde(default)]
+    pub horizon: Horizon,
+}
+
+/// How long the store must stay unchanged.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Horizon {
+    /// 60 virtual seconds, or 2 real ones.
+    #[default]
+    Auto,
+    /// As given.
+    For(Duration),
+}
+
+/// When to stop early.
+#[derive(Debug, Clone, Default, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct BudgetSpec {
+    /// Real time, like `10m`.
+    #[serde(default, with = "duration_text")]
+    pub time: Option<Duration>,
+    /// Number of trials.
+    #[serde(default)]
+    pub trials: Option<u64>,
+}
+
+/// What a profile may change.
+#[derive(Debug, Clone, Default, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Profile {
+    /// See [`Spec::families`].
+    #[serde(default)]
+    pub families: Option<Vec<Family>>,
+    /// See [`Spec::depth`].
+    #[serde(default)]
+    pub depth: Option<u32>,
+    /// See [`Spec::budget`].
+    #[serde(default)]
+    pub budget: Option<BudgetSpec>,
+}
+
+/// A campaign file that was read, and where it stands.
+#[derive(Debug, Clone)]
+pub struct Campaign {
+    /// Its content, profile applied.
+    pub file: CampaignFile,
+    /// The file.
+    pub path: PathBuf,
+    /// The folder that its paths are relative to.
+    pub folder: PathBuf,
+}
+
+impl Campaign {
+    /// Reads a campaign file.
+    ///
+    /// # Errors
+    /// Unreadable or wrong files, with file, line, column and what to do (exit 64).
+    pub fn load(path: &Path, profile: Option<&str>) -> anyhow::Result<Campaign> {
+        let usage = |message: String| Expected::new(Exit::Usage, message);
+        let text = std::fs::read_to_string(path).map_err(|error| {
+            usage(format!("cannot read the campaign {}: {error}", path.display()))
+        })?;
+        let mut file: CampaignFile = serde_saphyr::from_str(&text).map_err(|error| {
+            let at = error
+                .location()
+                .map_or(String::new(), |at| format!(":{}:{}", at.line(), at.column()));
+            let first = error.to_string();
+            usage(format!("{}{at}: {first}", path.display()))
+        })?;
+        if file.api_version != plans::replay::API_VERSION || file.kind != "Campaign" {
+            return Err(usage(format!(
+                "{}: apiVersion {} and kind {} are not a campaign: write apiVersion: {} and kind: Campaign",
+                path.display(),
+                file.api_version,
+                file.kind,
+                plans::replay::API_VERSION,
+            )));
+        }
+        if let Some(name) = profile {
+            apply_profile(&mut file.spec, name, path)?;
+        }
+        check(&file.spec, path)?;
+        let absolute = std::path::absolute(path)?;
+        let folder = absolute.parent().unwrap_or(Path::new("/")).to_owned();
+        Ok(Campaign { file, path: absolute, folder })
+    }
+
+    /// Its name.
+    pub fn name(&self) -> &str {
+        &self.file.metadata.name
+    }
+
+    /// A path of the campaign file, made absolute.
+    pub fn resolve(&self, path: &Path) -> PathBuf {
+        self.folder.join(path)
+    }
+}
+
+fn apply_profile(spec: &mut Spec, name: &str, path: &Path) -> anyhow::Result<()> {
+    let Some(profile) = spec.profiles.get(name).cloned() else {
+        let known: Vec<&str> = spec.profiles.keys().map(String::as_str).collect();
+        return Err(Expected::new(
+            Exit::Usage,
+            format!("{}: no profile {name:?}; it has {known:?}", path.display()),
+        ));
+    };
+    spec.families = profile.families.unwrap_or(std::mem::take(&mut spec.families));
+    spec.depth = profile.depth.or(spec.depth);
+    spec.budget = profile.budget.unwrap_or(spec.budget.clone());
+    Ok(())
+}
+
+fn check(spec: &Spec, path: &Path) -> anyhow::Result<()> {
+    let wrong = |what: &str| Err(Expected::new(Exit::Usage, format!("{}: {what}", path.display())));
+    if spec.subject.command.is_empty() {
+        return wrong("spec.subject.command is empty: give the program and its arguments");
+    }
+    if spec.subject.replicas != 1 {
+        return wrong("spec.subject.replicas: only 1 is supported so far");
+    }
+    if spec.families.is_empty() {
+        return wrong("spec.families is empty: leave it out for all families");
+    }
+    Ok(())
+}
+
+impl Serialize for Horizon {
+    fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        match self {
+            Horizon::Auto => serializer.serialize_str("auto"),
+            Horizon::For(duration) => {
+                serializer.collect_str(&format_args!("{}ms", duration.as_millis()))
+            }
+        }
+    }
+}
+
+impl<'de> Deserialize<'de> for Horizon {
+    fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let text = String::deserialize(deserializer)?;
+        if text == "auto" {
+            return Ok(Horizon::Auto);
+        }
+        parse_duration(&text).map(Horizon::For).map_err(serde::de::Error::custom)
+    }
+}
+
+/// Reads `1h2m3.5s`, `250ms`, `10m`: the form of Go's durations, which Kubernetes' users know.
+pub fn parse_duration(text: &str) -> Result<Duration, String> {
+    let wrong = || format!("{text:?} is not a duration: write it like 10m, 90s or 1h30m");
+    let mut rest = text;
+    let mut total = 0f64;
+    while !rest.is_empty() {
+        let digits = rest.find(|c: char| c.is_ascii_alphabetic()).ok_or_else(wrong)?;
+        let number: f64 = rest[..digits].parse().map_err(|_| wrong())?;
+        rest = &rest[digits..];
+        let unit = rest.find(|c: char| !c.is_ascii_alphabetic()).unwrap_or(rest.len());
+        let seconds = match &rest[..unit] {
+            "h" => 3600.0,
+            "m" => 60.0,
+            "s" => 1.0,
+            "ms" => 1e-3,
+            _ => return Err(wrong()),
+        };
+        total += number * seconds;
+        rest = &rest[unit..];
+    }
+    if text.is_empty() || !(0.0..1e9).contains(&total) {
+        return Err(wrong());
+    }
+    Ok(Duration::from_secs_f64(total))
+}
+
+mod duration_text {
+    use super::*;
+
+    pub fn serialize<S: serde::Serializer>(
+        value: &Option<Duration>,
+        s: S,
+    ) -> Result<S::Ok, S::Error> {
+        match value {
+            Some(duration) => s.collect_str(&format_args!("{}ms", duration.as_millis())),
+            None => s.serialize_none(),
+        }
+    }
+
+    pub fn deserialize<'de, D: serde::Deserializer<'de>>(
+        d: D,
+    ) -> Result<Option<Duration>, D::Error> {
+        let text = Option::<String>::deserialize(d)?;
+        text.map(|text| parse_duration(&text).map_err(serde::de::Error::custom)).transpose()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn durations_are_gos() {
+        for (text, ms) in [("10m", 600_000), ("1h30m", 5_400_000), ("2.5s", 2_500), ("250ms", 250)]
+        {
+            assert_eq!(parse_duration(text), Ok(Duration::from_millis(ms)), "{text}");
+        }
+        for text in ["", "10", "s", "10x", "-5s"] {
+            assert!(parse_duration(text).is_err(), "{text}");
+        }
+    }
+}

@@ -1,0 +1,143 @@
+//! `trommel doctor`: what works on this machine, what is lost without it, and how to get it.
+
+use std::{env, ffi::OsStr, fmt::Write as _, os::unix::fs::PermissionsExt, path::Path};
+
+use subject::Capability;
+
+use crate::exit::Exit;
+
+/// A program that some feature needs.
+struct Tool {
+    name: &'static str,
+    /// What is lost without it.
+    without: &'static str,
+    fix: &'static str,
+}
+
+const TOOLS: &[Tool] = &[
+    Tool {
+        name: "kubectl",
+        without: "workload steps that call kubectl fail",
+        fix: "https://kubernetes.io/docs/tasks/tools/",
+    },
+    Tool {
+        name: "go",
+        without: "subjects and tests written in Go can't be built, nor the real API server to compare with",
+        fix: "https://go.dev/dl/ (1.26 or later)",
+    },
+    Tool {
+        name: "python3",
+        without: "subjects and tests written in Python can't run",
+        fix: "apt-get install python3 python3-venv",
+    },
+];
+
+/// Prints the table. Nothing that it looks for is a must, so it always succeeds.
+pub fn run() -> anyhow::Result<Exit> {
+    let path = env::var_os("PATH").unwrap_or_default();
+    let mut rows: Vec<Row> = subject::probe().all.iter().map(Row::of_capability).collect();
+    rows.extend(TOOLS.iter().map(|tool| Row::of_tool(tool, &path)));
+    print!("{}", table(&rows));
+    Ok(Exit::Clean)
+}
+
+/// One thing, and whether it is there.
+#[derive(Debug, Clone, PartialEq, Eq)]
+struct Row {
+    name: String,
+    works: bool,
+    /// What was seen.
+    seen: String,
+    without: String,
+    fix: String,
+}
+
+impl Row {
+    fn of_capability(capability: &Capability) -> Row {
+        let (works, seen) = match &capability.result {
+            Ok(seen) => (true, seen),
+            Err(reason) => (false, reason),
+        };
+        Row {
+            name: capability.name.to_owned(),
+            works,
+            seen: seen.clone(),
+            without: capability.without.to_owned(),
+            fix: capability.fix.to_owned(),
+        }
+    }
+
+    fn of_tool(tool: &Tool, path: &OsStr) -> Row {
+        let found = env::split_paths(path).map(|folder| folder.join(tool.name)).find(|p| is_program(p));
+        Row {
+            name: tool.name.to_owned(),
+            works: found.is_some(),
+            seen: found.map_or_else(|| "not in PATH".to_owned(), |path| path.display().to_string()),
+            without: tool.without.to_owned(),
+            fix: tool.fix.to_owned(),
+        }
+    }
+}
+
+fn is_program(path: &Path) -> bool {
+    path.metadata().is_ok_and(|meta| meta.is_file() && meta.permissions().mode() & 0o111 != 0)
+}
+
+/// A table, with two more lines below each row that does not work.
+fn table(rows: &[Row]) -> String {
+    let width = rows.iter().map(|row| row.name.chars().count()).max().unwrap_or(0);
+    let mut out = String::new();
+    for row in rows {
+        let mark = if row.works { "ok" } else { "no" };
+        let _ = writeln!(out, "{mark}  {:width$}  {}", row.name, row.seen);
+        if !row.works {
+            let indent = " ".repeat(width + 6);
+            let _ = writeln!(out, "{indent}without it: {}\n{indent}fix: {}", row.without, row.fix);
+        }
+    }
+    let missing = rows.iter().filter(|row| !row.works).count();
+    let _ = match missing {
+        0 => writeln!(out, "\nEverything works here."),
+        _ => writeln!(out, "\n{missing} of {} can be improved; Trommel runs without them.", rows.len()),
+    };
+    out
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_missing_comes_with_a_fix() {
+        let good = Capability { name: "ptrace", result: Ok("allowed".into()), fix: "f", without: "w" };
+        let bad = Capability {
+            name: "namespaces",
+            result: Err("operation not permitted".into()),
+            fix: "sysctl kernel.unprivileged_userns_clone=1",
+            without: "trials run one after the other",
+        };
+        insta::assert_snapshot!(table(&[Row::of_capability(&good), Row::of_capability(&bad)]), @r"
+        ok  ptrace      allowed
+        no  namespaces  operation not permitted
+                        without it: trials run one after the other
+                        fix: sysctl kernel.unprivileged_userns_clone=1
+
+        1 of 2 can be improved; Trommel runs without them.
+        ");
+        assert!(table(&[Row::of_capability(&good)]).ends_with("Everything works here.\n"));
+    }
+
+    #[test]
+    fn programs_are_looked_up_in_path() {
+        let tool = Tool { name: "kubectl", without: "", fix: "" };
+        let folder = tempfile::tempdir().unwrap();
+        let file = folder.path().join("kubectl");
+        let mut works = || Row::of_tool(&tool, folder.path().as_os_str()).works;
+        assert!(!works());
+        std::fs::write(&file, "").unwrap();
+        std::fs::set_permissions(&file, std::fs::Permissions::from_mode(0o644)).unwrap();
+        assert!(!works(), "not executable");
+        std::fs::set_permissions(&file, std::fs::Permissions::from_mode(0o755)).unwrap();
+        assert!(works());
+    }
+}

@@ -1,0 +1,220 @@
+//! Trials to closure: every world in which the controller can be down is started again, until no new one
+//! appears or the budget is used up.
+
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    time::Instant,
+};
+
+use oracles::{Baseline, Verdict, VerdictValue};
+
+use crate::{
+    frontier::{Frontier, Node},
+    interrupt, judge,
+    lab::Lab,
+    pool,
+    progress::{Event, Progress},
+    trial::{self, Start, TrialRun, TrialSpec},
+};
+
+/// Each world is started again this often at least, with other name suffixes in another order.
+const REPEATS: u64 = 2;
+/// A world whose repeats write differently is run until this many in a row add no world …
+const CALM_REPEATS: u64 = 2;
+/// … but no more often than this.
+const REPEATS_AT_MOST: u64 = 10;
+
+/// How far to go.
+#[derive(Debug, Clone, Default)]
+pub struct Bounds {
+    /// Stop at this time.
+    pub until: Option<Instant>,
+    /// Stop after this many trials.
+    pub trials: Option<u64>,
+    /// Expand behind this many violated trials.
+    pub through_findings: u64,
+    /// Explore every schedule of at most this depth without de-duplication.
+    pub brute_force: Option<u32>,
+}
+
+/// A violated trial.
+pub struct Suspect {
+    /// The trial.
+    pub run: TrialRun,
+    /// What the oracles said.
+    pub verdicts: Vec<Verdict>,
+}
+
+/// What was explored.
+#[derive(Default)]
+pub struct Explored {
+    /// All worlds.
+    pub frontier: Frontier,
+    /// Trials run.
+    pub run: u64,
+    /// By their verdict.
+    pub held: u64,
+    /// See [`VerdictValue::Violated`].
+    pub violated: u64,
+    /// See [`VerdictValue::Unknown`].
+    pub unknown: u64,
+    /// Why trials proved nothing, with how often.
+    pub unknown_reasons: BTreeMap<String, u64>,
+    /// Worlds whose repeats wrote differently.
+    pub nondeterministic: u64,
+    /// Violated trials, in the order in which they were found: shallowest first.
+    pub suspects: Vec<Suspect>,
+    /// Every end state met, in comparison form, by hash.
+    pub end_states: BTreeSet<String>,
+    /// Why it ended before the frontier was empty.
+    pub stopped: Option<String>,
+    /// Real and processor time of the trials, for figures.
+    pub trial_seconds: Vec<(f64, f64)>,
+}
+
+impl Explored {
+    /// Every crash schedule was covered, except behind findings.
+    pub fn closed(&self) -> bool {
+        self.frontier.waiting() == 0 && self.stopped.is_none() && self.frontier.left_out.is_empty()
+    }
+}
+
+/// Explores from the reference runs on.
+pub fn to_closure(
+    lab: &Lab,
+    baseline: &Baseline,
+    references: &[TrialRun],
+    bounds: &Bounds,
+    progress: &Progress,
+) -> Explored {
+    let mut explored = Explored::default();
+    explored.frontier.depth = bounds.brute_force.or(lab.campaign.file.spec.depth);
+    explored.frontier.brute_force = bounds.brute_force.is_some();
+    for reference in references {
+        explored.end_states.extend(judge::end_state(reference, baseline));
+        explored.frontier.absorb(lab, reference, false);
+    }
+    while explored.frontier.waiting() > 0 {
+        if let Some(why) = bounds.reached(&explored) {
+            explored.stopped = Some(why);
+            break;
+        }
+        progress.tell(Event::Total(explored.run + REPEATS * explored.frontier.waiting() as u64));
+        let nodes = explored.frontier.take(4 * lab.workers);
+        explore(lab, baseline, nodes, bounds, &mut explored, progress);
+    }
+    explored
+}
+
+impl Bounds {
+    fn reached(&self, explored: &Explored) -> Option<String> {
+        if interrupt::asked() {
+            return Some("interrupted".to_owned());
+        }
+        if self.until.is_some_and(|until| Instant::now() >= until) {
+            return Some("the time budget was used up".to_owned());
+        }
+        if self.trials.is_some_and(|trials| explored.run >= trials) {
+            return Some("the budget of trials was used up".to_owned());
+        }
+        None
+    }
+}
+
+fn explore(
+    lab: &Lab,
+    baseline: &Baseline,
+    nodes: Vec<Node>,
+    bounds: &Bounds,
+    explored: &mut Explored,
+    progress: &Progress,
+) {
+    let repeats = if bounds.brute_force.is_some() { 1 } else { REPEATS };
+    let jobs: Vec<TrialSpec> =
+        nodes.iter().flat_map(|node| (0..repeats).map(|repeat| fork(node, repeat))).collect();
+    let work = |spec: &TrialSpec| {
+        let run = trial::run(lab, spec.clone());
+        let verdicts = judge::verdicts(&run, baseline);
+        progress.tell(Event::Done {
+            unknown: judge::summary(&run, &verdicts) == VerdictValue::Unknown,
+        });
+        (run, verdicts)
+    };
+    let mut results = pool::map(lab.workers, &jobs, work).into_iter();
+    for node in nodes {
+        let mut signatures = BTreeSet::new();
+        for _ in 0..repeats {
+            let Some((run, verdicts)) = results.next() else { break };
+            signatures.insert(judge::writes_signature(&run));
+            integrate(lab, baseline, bounds, explored, run, verdicts);
+        }
+        if signatures.len() > 1 {
+            explored.nondeterministic += 1;
+            repeat_until_calm(lab, baseline, bounds, explored, &node, &work);
+        }
+    }
+}
+
+/// Runs a world again until some repeats in a row bring nothing new.
+fn repeat_until_calm(
+    lab: &Lab,
+    baseline: &Baseline,
+    bounds: &Bounds,
+    explored: &mut Explored,
+    node: &Node,
+    work: &dyn Fn(&TrialSpec) -> (TrialRun, Vec<Verdict>),
+) {
+    let mut calm = 0;
+    for repeat in REPEATS..REPEATS_AT_MOST {
+        let (run, verdicts) = work(&fork(node, repeat));
+        let new = integrate(lab, baseline, bounds, explored, run, verdicts);
+        calm = if new == 0 { calm + 1 } else { 0 };
+        if calm >= CALM_REPEATS {
+            return;
+        }
+    }
+}
+
+fn fork(node: &Node, repeat: u64) -> TrialSpec {
+    TrialSpec {
+        plan: node.plan.clone(),
+        start: Start::Fork(Box::new(node.world.clone()), node.cursor),
+        armed: vec![],
+        repeat,
+        folder: None,
+    }
+}
+
+/// Counts a trial and takes in the worlds that it reached. Says how many were new.
+fn integrate(
+    lab: &Lab,
+    baseline: &Baseline,
+    bounds: &Bounds,
+    explored: &mut Explored,
+    mut run: TrialRun,
+    verdicts: Vec<Verdict>,
+) -> usize {
+    explored.run += 1;
+    explored.trial_seconds.push((run.real.as_secs_f64(), run.subject_cpu.as_secs_f64()));
+    let value = judge::summary(&run, &verdicts);
+    match value {
+        VerdictValue::Held => explored.held += 1,
+        VerdictValue::Violated => explored.violated += 1,
+        VerdictValue::Unknown => {
+            explored.unknown += 1;
+            let why = judge::why_unknown(&run, &verdicts);
+            *explored.unknown_reasons.entry(why).or_default() += 1;
+        }
+    }
+    explored.end_states.extend(judge::end_state(&run, baseline));
+    let leaf = value == VerdictValue::Violated && explored.violated > bounds.through_findings;
+    let new = explored.frontier.absorb(lab, &run, leaf);
+    run.server = None; // its worlds are in the frontier now
+    if value == VerdictValue::Held && !lab.keep_files {
+        drop(std::fs::remove_dir_all(&run.folder));
+    }
+    if value == VerdictValue::Violated {
+        explored.suspects.push(Suspect { run, verdicts });
+    }
+    new
+}

@@ -1,0 +1,164 @@
+//! Worlds in which the controller is down: seen, waiting to be explored, and how they are told apart.
+
+use std::collections::{BTreeMap, HashMap, HashSet, VecDeque};
+
+use cluster::{Server, World};
+use plans::{Crash, CrashPoint, Perturbation, Plan, Pruned, Restart, Rule};
+use trace::{Cursor, identity::Identity};
+
+use crate::{down, lab::Lab, trial::TrialRun};
+
+/// A world with the controller down: a place to start it again.
+#[derive(Clone)]
+pub struct Node {
+    /// The world.
+    pub world: World,
+    /// How far the workload is.
+    pub cursor: Cursor,
+    /// How it is reached from the beginning.
+    pub plan: Plan,
+    /// What it is, up to relabelling.
+    pub identity: Identity,
+}
+
+/// All worlds met so far, and those still to explore.
+#[derive(Default)]
+pub struct Frontier {
+    seen: HashSet<Identity>,
+    waiting: VecDeque<Node>,
+    /// Worlds behind a violated trial that are known from nowhere else, by identity.
+    behind: HashMap<Identity, ()>,
+    /// No de-duplication: every point of every trial is its own node (a test of the tool on itself).
+    pub brute_force: bool,
+    /// At most this many perturbations in a plan.
+    pub depth: Option<u32>,
+    /// Thought of.
+    pub enumerated: u64,
+    /// Left out, by rule.
+    pub pruned: Pruned,
+    /// Commits to Leases and Events.
+    pub bookkeeping: u64,
+    /// Why something reachable was not covered, with how often.
+    pub left_out: BTreeMap<String, u64>,
+}
+
+impl Frontier {
+    /// Worlds met.
+    pub fn worlds(&self) -> usize {
+        self.seen.len()
+    }
+
+    /// Worlds still to explore.
+    pub fn waiting(&self) -> usize {
+        self.waiting.len()
+    }
+
+    /// Worlds met only behind a finding.
+    pub fn behind_findings(&self) -> usize {
+        self.behind.keys().filter(|identity| !self.seen.contains(*identity)).count()
+    }
+
+    /// Takes up to `count` worlds, shallowest first.
+    pub fn take(&mut self, count: usize) -> Vec<Node> {
+        let count = count.min(self.waiting.len());
+        self.waiting.drain(..count).collect()
+    }
+
+    /// Puts worlds back that were taken and not explored.
+    pub fn put_back(&mut self, nodes: Vec<Node>) {
+        nodes.into_iter().rev().for_each(|node| self.waiting.push_front(node));
+    }
+
+    /// Adds every place at which the subject could have been killed in this trial. Worlds behind a
+    /// violated trial are only counted. Says how many worlds were new.
+    pub fn absorb(&mut self, lab: &Lab, run: &TrialRun, violated: bool) -> usize {
+        let Some(server) = &run.server else { return 0 };
+        let world = server.world();
+        let generated = |name: &str| lab.generated_prefix(&world, name);
+        let found = plans::crash_points(&run.history, run.started_at, &generated);
+        self.bookkeeping += found.bookkeeping;
+        if violated {
+            for point in &found.points {
+                if let Some(node) = node_at(lab, run, server, point) {
+                    self.behind.insert(node.identity, ());
+                }
+            }
+            return 0;
+        }
+        self.enumerated += found.pruned.total();
+        for (rule, count) in &found.pruned.0 {
+            self.pruned.count(*rule, *count);
+        }
+        self.leave_out("subsets of writes under way beyond the limit", found.left_out);
+        let before = self.seen.len();
+        for point in &found.points {
+            self.enumerated += 1;
+            match node_at(lab, run, server, point) {
+                Some(node) => self.add(lab, node),
+                None => self.leave_out("worlds that could not be rebuilt", 1),
+            }
+        }
+        self.seen.len() - before
+    }
+
+    /// Adds a world, and the worlds that the user makes of it while the controller is down.
+    fn add(&mut self, lab: &Lab, node: Node) {
+        if self.depth.is_some_and(|depth| node.plan.depth() > depth as usize) {
+            self.leave_out("crash points deeper than `depth`", 1);
+            return;
+        }
+        if !self.seen.insert(node.identity) && !self.brute_force {
+            self.pruned.count(Rule::SameWorld, 1);
+            return;
+        }
+        // No environment runs yet: *when the environment is quiet* is the same plan as *at once*.
+        self.enumerated += 1;
+        self.pruned.count(Rule::EnvironmentIdle, 1);
+        let user_goes_on = down::user_step(lab, &node.world, node.cursor);
+        self.waiting.push_back(node.clone());
+        self.enumerated += 1;
+        match user_goes_on {
+            down::UserStep::Done(world, cursor) => {
+                let plan = later_restart(&node.plan);
+                let identity = lab.identity(&world, cursor);
+                self.add(lab, Node { world: *world, cursor, plan, identity });
+            }
+            down::UserStep::Waits | down::UserStep::End => self.pruned.count(Rule::UserWaits, 1),
+            down::UserStep::Foreign => {
+                self.leave_out("restarts after a script or command step (its effects outside the cluster can't be forked)", 1)
+            }
+            down::UserStep::Failed(why) => self.leave_out(&format!("restarts after a user step that fails while the controller is down ({why})"), 1),
+        }
+    }
+
+    fn leave_out(&mut self, why: &str, count: u64) {
+        if count > 0 {
+            *self.left_out.entry(why.to_owned()).or_default() += count;
+        }
+    }
+}
+
+/// The same plan, its last restart one user step later.
+fn later_restart(plan: &Plan) -> Plan {
+    let mut plan = plan.clone();
+    if let Some(Perturbation::Crash(crash)) = plan.perturbations.last_mut() {
+        crash.restart = match crash.restart {
+            Restart::AfterUserStep(steps) => Restart::AfterUserStep(steps + 1),
+            _ => Restart::AfterUserStep(1),
+        };
+    }
+    plan
+}
+
+fn node_at(lab: &Lab, run: &TrialRun, server: &Server, point: &CrashPoint) -> Option<Node> {
+    let world = server.world_at(point.revision)?;
+    let world = down::rebuild(world, point.time, &point.kept)?;
+    let crash = Crash {
+        at: point.at.clone(),
+        dropped: point.dropped.clone(),
+        restart: Restart::Immediately,
+    };
+    let plan = run.spec.plan.and(Perturbation::Crash(crash));
+    let identity = lab.identity(&world, point.cursor);
+    Some(Node { world, cursor: point.cursor, plan, identity })
+}

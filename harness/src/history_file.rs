@@ -1,0 +1,43 @@
+//! History files of trials: written while the trial runs, readable to the last record after any end.
+
+use std::{fs::File, path::Path};
+
+use trace::{Record, file, history::Sink};
+
+/// Records handed to the operating system together. A kill of this process loses fewer than this.
+const BATCH: usize = 1;
+
+/// Says in the header what wrote it.
+pub const MADE_BY: &str = concat!("trommel ", env!("CARGO_PKG_VERSION"));
+
+/// A sink that writes a history file; dropping it finishes the file.
+///
+/// # Errors
+/// The file can't be created. Later write errors (a full disk) end the file where they happened; the trial
+/// goes on in memory and [`Written::failed`] is noted on stderr by the caller's log.
+pub fn sink(path: &Path, about: serde_json::Value) -> anyhow::Result<Box<Sink>> {
+    let header = file::Header::new(MADE_BY, about);
+    let writer = file::Writer::new(File::create(path)?, &header, BATCH)?;
+    let mut open = Open(Some(writer));
+    Ok(Box::new(move |record: &Record| open.write(record)))
+}
+
+struct Open(Option<file::Writer<File>>);
+
+impl Open {
+    fn write(&mut self, record: &Record) {
+        let Some(writer) = &mut self.0 else { return };
+        if let Err(error) = writer.write(record) {
+            tracing::warn!("a history file ends early: {error}");
+            self.0 = None;
+        }
+    }
+}
+
+impl Drop for Open {
+    fn drop(&mut self) {
+        if let Some(Err(error)) = self.0.take().map(file::Writer::finish) {
+            tracing::warn!("a history file ends early: {error}");
+        }
+    }
+}

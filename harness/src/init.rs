@@ -1,0 +1,251 @@
+//! `trommel init`: writes a commented campaign and a workload for a given command and CRD folder.
+//!
+//! The workload applies one sample of each custom resource, made from its schema ([`sample`]). It is a start: the
+//! author replaces the samples by what users really do. Existing files are never touched.
+
+mod sample;
+
+use std::{
+    ffi::OsStr,
+    fmt::Write as _,
+    fs,
+    io::Write as _,
+    path::{Component, Path, PathBuf},
+};
+
+use clap::Args;
+use serde_json::Value;
+
+use crate::exit::{Exit, Expected};
+use sample::Sample;
+
+/// `trommel init`.
+#[derive(Debug, Clone, Args)]
+pub struct Options {
+    /// The controller's program and arguments, as you would type them here.
+    #[arg(long, num_args = 1.., required = true, allow_hyphen_values = true)]
+    pub command: Vec<String>,
+    /// File or folder with the CustomResourceDefinitions.
+    #[arg(long)]
+    pub crds: PathBuf,
+    /// Folder to write campaign.yaml and workload.yaml to.
+    #[arg(long, default_value = ".")]
+    pub dir: PathBuf,
+}
+
+/// Writes both files and says what to do next.
+///
+/// # Errors
+/// A file that exists already, CRDs that can't be read, or none among them (exit 64); what the file system says
+/// (exit 75).
+pub fn run(options: &Options) -> anyhow::Result<Exit> {
+    let [campaign, workload] = ["campaign.yaml", "workload.yaml"].map(|name| options.dir.join(name));
+    for path in [&campaign, &workload] {
+        if path.exists() {
+            let message = format!("{} exists: move it away, or give another --dir", path.display());
+            return Err(Expected::new(Exit::Usage, message));
+        }
+    }
+    let samples = samples(&options.crds)?;
+    let texts = [campaign_text(options)?, workload_text(&samples)?];
+    fs::create_dir_all(&options.dir)?;
+    for (path, text) in [&campaign, &workload].into_iter().zip(&texts) {
+        // `create_new`: also safe against a file that appeared just now.
+        fs::File::create_new(path)?.write_all(text.as_bytes())?;
+        println!("wrote {}", path.display());
+    }
+    let doubts = samples.iter().flat_map(|sample| &sample.doubts);
+    for doubt in doubts {
+        println!("check {doubt}");
+    }
+    println!("next: trommel run {}", campaign.display());
+    Ok(Exit::Clean)
+}
+
+/// A sample of each custom resource that the CRDs define, in their order.
+fn samples(crds: &Path) -> anyhow::Result<Vec<Sample>> {
+    let usage = |message| Expected::new(Exit::Usage, message);
+    let manifests = workloads::manifest::load(crds).map_err(|error| usage(error.to_string()))?;
+    let samples: Vec<Sample> =
+        manifests.iter().filter_map(|manifest| sample::of_crd(&manifest.object)).collect();
+    if samples.is_empty() {
+        return Err(usage(format!("{}: no CustomResourceDefinition there", crds.display())));
+    }
+    Ok(samples)
+}
+
+fn campaign_text(options: &Options) -> anyhow::Result<String> {
+    let dir = std::path::absolute(&options.dir)?;
+    let crds = relative(&dir, &std::path::absolute(&options.crds)?);
+    let mut command = options.command.clone();
+    // With a slash the program is a path of this folder; in the campaign it is relative to the campaign's.
+    if let Some(program) = command.first_mut().filter(|program| program.contains('/')) {
+        let path = relative(&dir, &std::path::absolute(&*program)?);
+        *program = if path.components().count() > 1 { text(&path) } else { format!("./{}", text(&path)) };
+    }
+    let name = dir.file_name().map_or_else(|| "campaign".to_owned(), object_name);
+    Ok(CAMPAIGN
+        .replace("{name}", &name)
+        .replace("{command}", &flow(&Value::from(command)))
+        .replace("{crds}", &flow(&Value::from(text(&crds)))))
+}
+
+const CAMPAIGN: &str = "\
+# What is tested, on what, doing what. All fields: docs/campaign.md.
+apiVersion: trommel.dev/v1alpha1
+kind: Campaign
+metadata: {name: {name}}
+spec:
+  subject:
+    # Runs first, in this folder. Not counted as campaign time.
+    # build: make build
+    # Program and arguments; it finds the cluster by KUBECONFIG. Paths are relative to this file.
+    command: {command}
+    # env: {LOG_LEVEL: debug}
+  # Applied before the controller starts: CRDs, RBAC, configuration.
+  manifests: [{crds}]
+  # The embedded API server, without built-in controllers.
+  cluster: {embedded: {environment: none}}
+  # The user's side.
+  workload: {file: workload.yaml}
+  # Stop after this time, even if not everything is explored.
+  budget: {time: 10m}
+";
+
+fn workload_text(samples: &[Sample]) -> anyhow::Result<String> {
+    let mut out = String::from(
+        "# What the user does, step by step. After each step that changes something, `settle` waits until all\n\
+         # is quiet: end states are compared there.\n\
+         apiVersion: trommel.dev/v1alpha1\nkind: Test\nmetadata: {name: samples}\nspec:\n  steps:\n",
+    );
+    for sample in samples {
+        let _ = writeln!(out, "    - name: create a {}\n      try:", sample.kind);
+        for doubt in &sample.doubts {
+            let _ = writeln!(out, "        # check {doubt}");
+        }
+        out.push_str("        - apply:\n            resource:\n");
+        for line in serde_saphyr::to_string(&sample.object)?.lines() {
+            let _ = writeln!(out, "              {line}");
+        }
+        out.push_str("        - settle: {}\n");
+    }
+    out.push_str(
+        "    # Then change it, and delete it: that is where controllers go wrong.\n\
+         \x20   # - name: change it\n    #   try:\n    #     - patch: {resource: {…}}\n    #     - settle: {}\n",
+    );
+    Ok(out)
+}
+
+/// JSON is YAML, on one line.
+fn flow(value: &Value) -> String {
+    value.to_string()
+}
+
+fn text(path: &Path) -> String {
+    path.to_string_lossy().into_owned()
+}
+
+/// A folder's name as the name of an object: lowercase letters, digits and dashes.
+fn object_name(folder: &OsStr) -> String {
+    let plain = |c: char| if c.is_ascii_alphanumeric() { c.to_ascii_lowercase() } else { '-' };
+    let name: String = folder.to_string_lossy().chars().map(plain).collect();
+    let name = name.trim_matches('-');
+    if name.is_empty() { "campaign".to_owned() } else { name.to_owned() }
+}
+
+/// The way from one absolute folder to another path, by names only.
+fn relative(from: &Path, to: &Path) -> PathBuf {
+    let clean = |path: &Path| {
+        let mut parts: Vec<PathBuf> = Vec::new();
+        for part in path.components() {
+            match part {
+                Component::CurDir => {}
+                Component::ParentDir if parts.len() > 1 => drop(parts.pop()),
+                other => parts.push(PathBuf::from(other.as_os_str())),
+            }
+        }
+        parts
+    };
+    let (from, to) = (clean(from), clean(to));
+    let shared = from.iter().zip(&to).take_while(|(a, b)| a == b).count();
+    let up = std::iter::repeat_n(PathBuf::from(".."), from.len() - shared);
+    let path: PathBuf = up.chain(to[shared..].iter().cloned()).collect();
+    if path.as_os_str().is_empty() { PathBuf::from(".") } else { path }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const CRD: &str = "apiVersion: apiextensions.k8s.io/v1\nkind: CustomResourceDefinition\n\
+        metadata: {name: bars.example.com}\nspec:\n  group: example.com\n  scope: Namespaced\n\
+        \x20 names: {kind: Bar, plural: bars, singular: bar}\n  versions:\n  - name: v1\n    storage: true\n\
+        \x20   schema: {openAPIV3Schema: {type: object, properties: {spec: {type: object, required: [host],\n\
+        \x20     properties: {host: {type: string, pattern: '^[a-z.]+$'}, size: {type: integer}}}}}}\n";
+
+    fn options(dir: &Path, command: &str) -> Options {
+        fs::create_dir_all(dir.join("crds")).unwrap();
+        fs::write(dir.join("crds/bar.yaml"), CRD).unwrap();
+        Options { command: vec![command.to_owned(), "--v=2".to_owned()], crds: dir.join("crds"), dir: dir.into() }
+    }
+
+    #[test]
+    fn what_it_writes_is_a_campaign() {
+        let dir = tempfile::tempdir().unwrap();
+        let program = dir.path().join("bin/manager").display().to_string();
+        assert_eq!(run(&options(dir.path(), &program)).unwrap(), Exit::Clean);
+        let campaign = crate::config::Campaign::load(&dir.path().join("campaign.yaml"), None).unwrap();
+        assert_eq!(campaign.file.spec.subject.command, ["bin/manager", "--v=2"]);
+        assert_eq!(campaign.file.spec.manifests, [Path::new("crds")]);
+        let workload = fs::read_to_string(dir.path().join("workload.yaml")).unwrap();
+        let workload: Value =
+            serde_saphyr::from_str(&workload).unwrap_or_else(|error| panic!("{error}\n{workload}"));
+        let step = &workload["spec"]["steps"][0];
+        let resource = &step["try"][0]["apply"]["resource"];
+        assert_eq!(resource["kind"], "Bar");
+        assert_eq!(resource["metadata"]["namespace"], "default");
+        assert!(resource["spec"]["host"].is_string() && resource["spec"]["size"].is_null());
+    }
+
+    #[test]
+    fn it_overwrites_nothing() {
+        for name in ["campaign.yaml", "workload.yaml"] {
+            let dir = tempfile::tempdir().unwrap();
+            fs::write(dir.path().join(name), "mine").unwrap();
+            let error = run(&options(dir.path(), "x")).unwrap_err();
+            assert_eq!(crate::exit::exit_of(&error), Exit::Usage);
+            assert!(error.to_string().contains(name), "{error}");
+            let files = ["campaign.yaml", "workload.yaml"].map(|name| dir.path().join(name));
+            assert_eq!(files.iter().filter(|file| file.exists()).count(), 1, "{name}");
+        }
+    }
+
+    #[test]
+    fn a_folder_without_crds_is_told() {
+        let dir = tempfile::tempdir().unwrap();
+        let mut options = options(dir.path(), "x");
+        fs::write(dir.path().join("crds/bar.yaml"), "apiVersion: v1\nkind: Namespace\nmetadata: {name: a}\n").unwrap();
+        let error = run(&options).unwrap_err();
+        assert!(error.to_string().contains("no CustomResourceDefinition"), "{error}");
+        options.crds = dir.path().join("missing");
+        assert_eq!(crate::exit::exit_of(&run(&options).unwrap_err()), Exit::Usage);
+    }
+
+    #[test]
+    fn ways_between_folders() {
+        let check = |from: &str, to: &str, expect: &str| {
+            assert_eq!(relative(Path::new(from), Path::new(to)), Path::new(expect), "{from} {to}");
+        };
+        check("/a/b", "/a/b/crds", "crds");
+        check("/a/b", "/a/config/./crds", "../config/crds");
+        check("/a/b/../c", "/a/c/x", "x");
+        check("/a", "/a", ".");
+    }
+
+    #[test]
+    fn names_of_folders_as_names_of_objects() {
+        let check = |folder: &str, expect: &str| assert_eq!(object_name(OsStr::new(folder)), expect);
+        check("My_Operator", "my-operator");
+        check("...", "campaign");
+    }
+}

@@ -1,0 +1,82 @@
+//! What a trial means: hands it to the oracles, and keeps what the explorer needs to know of it.
+
+use std::collections::BTreeSet;
+
+use oracles::{Baseline, Run, Trial, Verdict, VerdictValue};
+use trace::{Event, ObjectKey};
+
+use crate::trial::{RunEnd, TrialRun};
+
+/// The run as the oracles see it.
+pub fn run_view(run: &TrialRun) -> Run {
+    let generated = run.server.as_ref().map(|server| {
+        let world = server.world();
+        world.generated_names().map(str::to_owned).collect()
+    });
+    Run {
+        start: run.before.clone(),
+        start_cursor: run.started_at.1,
+        generated_names: generated.unwrap_or_default(),
+        history: run.history.clone(),
+    }
+}
+
+/// The trial as the oracles see it.
+pub fn trial_view(run: &TrialRun) -> Trial {
+    let planned = run.spec.plan.perturbations.iter().map(|perturbation| oracles::Planned {
+        family: perturbation.family().to_string(),
+        text: perturbation.to_string(),
+    });
+    Trial { run: run_view(run), perturbations: planned.collect() }
+}
+
+/// All verdicts of a trial.
+pub fn verdicts(run: &TrialRun, baseline: &Baseline) -> Vec<Verdict> {
+    oracles::judge(&trial_view(run), baseline)
+}
+
+/// What the verdicts come to. A trial that broke on our side proves nothing, whatever they say.
+pub fn summary(run: &TrialRun, verdicts: &[Verdict]) -> VerdictValue {
+    match run.end {
+        RunEnd::Broken(_) | RunEnd::NeverFired(_) => VerdictValue::Unknown,
+        _ => oracles::summary(verdicts),
+    }
+}
+
+/// Why a trial proved nothing.
+pub fn why_unknown(run: &TrialRun, verdicts: &[Verdict]) -> String {
+    match &run.end {
+        RunEnd::Completed | RunEnd::StepFailed(_) => {
+            let unknown = verdicts.iter().find(|verdict| verdict.value == VerdictValue::Unknown);
+            unknown.map_or_else(|| "no verdict".to_owned(), |verdict| verdict.title.clone())
+        }
+        RunEnd::SubjectGone(why)
+        | RunEnd::NeverSettled(why)
+        | RunEnd::NeverFired(why)
+        | RunEnd::Broken(why) => why.clone(),
+    }
+}
+
+/// The end state in comparison form, by hash; none if the trial did not get there.
+pub fn end_state(run: &TrialRun, baseline: &Baseline) -> Option<String> {
+    let view = run_view(run);
+    let settled = run.history.settles().filter(|settled| settled.end).last()?;
+    let world = view.world_at(settled, &baseline.masks);
+    Some(blake3::hash(world.to_string().as_bytes()).to_hex()[..16].to_owned())
+}
+
+/// What the subject wrote, as a set: repeats of one world that differ here are told apart. Sets, because
+/// writes of independent workers come in any order.
+pub fn writes_signature(run: &TrialRun) -> BTreeSet<String> {
+    let folder = run_view(run).folder();
+    let mut counts = std::collections::BTreeMap::<String, u32>::new();
+    for record in &run.history.records {
+        let Event::Commit(commit) = &record.event else { continue };
+        if commit.is_bookkeeping() || !commit.actor.is_subject() {
+            continue;
+        }
+        let key: &ObjectKey = &commit.key;
+        *counts.entry(format!("{:?} {}", commit.change, folder.key(key))).or_default() += 1;
+    }
+    counts.into_iter().map(|(write, count)| format!("{count} {write}")).collect()
+}

@@ -1,0 +1,116 @@
+//! What every trial of a campaign shares: the workload, the world before the subject starts, certificates,
+//! and how the subject is run.
+
+mod prepare;
+
+use std::{path::PathBuf, sync::Arc, time::Duration};
+
+use cluster::World;
+use workloads::Workload;
+
+use trace::{
+    Cursor,
+    identity::{self, Identity},
+};
+
+use crate::config::{Campaign, Horizon, Transport};
+
+pub use prepare::build;
+
+/// Prepared once, read by all trials.
+pub struct Lab {
+    /// The campaign.
+    pub campaign: Campaign,
+    /// The user's side.
+    pub workload: Workload,
+    /// The text of its file.
+    pub workload_text: String,
+    /// Objects applied before the subject starts.
+    pub manifests: Vec<serde_json::Value>,
+    /// Where trials run.
+    pub ground: Ground,
+    /// The subject's command line, paths resolved.
+    pub command: Vec<String>,
+    /// The PATH that subjects get.
+    pub path_variable: String,
+    /// Certificates for the proxy's listener.
+    pub certificates: Certificates,
+    /// Whether processes get their own namespaces, and if not, why.
+    pub isolation: subject::Isolation,
+    /// Whether subjects run on virtual time.
+    pub clock: ClockMode,
+    /// Where trials keep their files.
+    pub scratch: PathBuf,
+    /// How many trials run side by side.
+    pub workers: usize,
+    /// Keep the files of every trial.
+    pub keep_files: bool,
+}
+
+/// Where trials run.
+pub enum Ground {
+    /// Each on its own fork of this world: manifests applied, nothing else.
+    Embedded(World),
+    /// All on one cluster, one after the other, each from the beginning.
+    Remote(crate::providers::kubeconfig::Remote),
+}
+
+/// How time passes for the subject.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum ClockMode {
+    /// Jumps to the next timer when all is quiet.
+    Virtual,
+    /// As everywhere.
+    Real,
+}
+
+/// The proxy's identity towards subjects.
+pub struct Certificates {
+    /// PEM of the authority that subjects trust.
+    pub authority_pem: String,
+    /// The listener's TLS configuration; none for plain HTTP.
+    pub server: Option<Arc<rustls::ServerConfig>>,
+}
+
+impl Lab {
+    /// How long the store must stay unchanged until it counts as settled, by the subject's time.
+    pub fn horizon(&self) -> Duration {
+        match (self.campaign.file.spec.settle.horizon, self.clock) {
+            (Horizon::For(duration), _) => duration,
+            (Horizon::Auto, ClockMode::Virtual) => Duration::from_secs(60),
+            (Horizon::Auto, ClockMode::Real) => Duration::from_secs(2),
+        }
+    }
+
+    /// What a world is, up to relabelling.
+    pub fn identity(&self, world: &World, cursor: Cursor) -> Identity {
+        let context = identity::Context {
+            now: world.now(),
+            cursor,
+            generated_names: world.generated_names().collect(),
+            extra: serde_json::Value::Null,
+        };
+        identity::identity(world.objects(), &context)
+    }
+
+    /// The `generateName` prefix of a name that was generated in this world.
+    pub fn generated_prefix(&self, world: &World, name: &str) -> Option<String> {
+        let generated = world.generated_names().any(|known| known == name);
+        // Suffixes have five characters (apiserver, storage/names).
+        let prefix = name.get(..name.len().saturating_sub(5));
+        prefix.filter(|_| generated).map(str::to_owned)
+    }
+
+    /// Removes what trials left that nobody needs.
+    pub fn clean_up(&self) {
+        if !self.keep_files {
+            // Trials without a finding removed their own folders; an empty one is left.
+            drop(std::fs::remove_dir(&self.scratch));
+        }
+    }
+
+    /// Whether the subject talks TLS.
+    pub fn tls(&self) -> bool {
+        self.campaign.file.spec.subject.transport == Transport::Tls
+    }
+}

@@ -1,0 +1,138 @@
+//! Makes a [`Lab`] of a campaign: everything that can be wrong with it is said before the first run.
+
+use std::{
+    path::{Path, PathBuf},
+    process::Command,
+};
+
+use cluster::{Server, SuffixOrder, World, WorldOptions};
+use trace::{Actor, Time};
+use workloads::Workload;
+
+use super::{Certificates, ClockMode, Ground, Lab};
+use crate::{
+    config::{Campaign, ClockSpec, ClusterSpec},
+    exit::{Exit, Expected},
+    kubeconfig::real_now,
+    providers::kubeconfig::Remote,
+};
+
+/// Runs the campaign's build command, if it has one. Its output goes to stderr.
+///
+/// # Errors
+/// A build that can't be started or fails: exit 64.
+pub fn build(campaign: &Campaign) -> anyhow::Result<()> {
+    let Some(build) = &campaign.file.spec.subject.build else { return Ok(()) };
+    let status = Command::new("/bin/sh")
+        .args(["-c", build])
+        .current_dir(&campaign.folder)
+        .stdin(std::process::Stdio::null())
+        .stdout(std::io::stderr())
+        .status();
+    match status {
+        Ok(status) if status.success() => Ok(()),
+        Ok(status) => Err(usage(format!("the subject's build failed ({status}): {build}"))),
+        Err(error) => Err(usage(format!("the subject's build could not be started: {error}"))),
+    }
+}
+
+fn usage(message: String) -> anyhow::Error {
+    Expected::new(Exit::Usage, message)
+}
+
+impl Lab {
+    /// Reads and checks everything that the campaign names.
+    ///
+    /// # Errors
+    /// Anything wrong with it, located, as [`Expected`].
+    pub fn prepare(campaign: Campaign, scratch: PathBuf, workers: usize) -> anyhow::Result<Lab> {
+        let spec = &campaign.file.spec;
+        let path_variable = std::env::var("PATH").unwrap_or_else(|_| "/usr/bin:/bin".to_owned());
+        let command = resolve(&campaign, &path_variable)?;
+        let workload_file = campaign.resolve(&spec.workload.file);
+        let workload = Workload::load(&workload_file).map_err(|error| usage(error.to_string()))?;
+        let workload_text = std::fs::read_to_string(&workload_file)?;
+        let mut manifests = Vec::new();
+        let pod = spec.subject.pod.iter().map(|pod| &pod.manifest);
+        for path in spec.manifests.iter().chain(pod) {
+            let read = workloads::manifest::load(&campaign.resolve(path));
+            let read = read.map_err(|error| usage(error.to_string()))?;
+            manifests.extend(read.into_iter().map(|manifest| manifest.object));
+        }
+        let isolation = subject::Isolation::Namespaces;
+        let embedded = matches!(spec.cluster, ClusterSpec::Embedded(_));
+        let clock = match spec.subject.clock {
+            ClockSpec::Auto if embedded => ClockMode::Virtual,
+            _ => ClockMode::Real,
+        };
+        let certificates = certificates(spec.subject.transport == crate::config::Transport::Tls)?;
+        let ground = match &spec.cluster {
+            ClusterSpec::Embedded(_) => Ground::Embedded(first_world(&manifests)?),
+            ClusterSpec::Kubeconfig(kubeconfig) => {
+                Ground::Remote(Remote::connect(&campaign, kubeconfig, &manifests)?)
+            }
+        };
+        let workers = if embedded && isolation != subject::Isolation::None { workers } else { 1 };
+        Ok(Lab {
+            campaign,
+            workload,
+            workload_text,
+            manifests,
+            ground,
+            command,
+            path_variable,
+            certificates,
+            isolation,
+            clock,
+            scratch,
+            workers,
+            keep_files: false,
+        })
+    }
+}
+
+/// Program and arguments with the program's path made absolute.
+fn resolve(campaign: &Campaign, path_variable: &str) -> anyhow::Result<Vec<String>> {
+    let mut command = campaign.file.spec.subject.command.clone();
+    let program = command[0].clone();
+    let found = if program.contains('/') {
+        Some(campaign.resolve(Path::new(&program))).filter(|path| path.is_file())
+    } else {
+        let folders = std::env::split_paths(path_variable);
+        folders.map(|folder| folder.join(&program)).find(|path| path.is_file())
+    };
+    let Some(found) = found else {
+        let hint = match &campaign.file.spec.subject.build {
+            Some(build) => format!("the build ({build}) did not make it"),
+            None => "build it first, or give spec.subject.build".to_owned(),
+        };
+        return Err(usage(format!(
+            "{}: spec.subject.command: there is no program {program}: {hint}",
+            campaign.path.display()
+        )));
+    };
+    command[0] = found.display().to_string();
+    Ok(command)
+}
+
+/// The embedded world before the subject starts: a new cluster with the manifests applied.
+fn first_world(manifests: &[serde_json::Value]) -> anyhow::Result<World> {
+    // A whole second, so that the subject's clock, which runs while the world's stands still, stays within it.
+    let start = Time(real_now().seconds() * 1_000_000_000);
+    let world = World::new(WorldOptions { start, seed: 0, suffixes: SuffixOrder::Ascending });
+    let server = Server::new(world, None);
+    let client = workloads::Client::as_actor(server.service(), Actor::Trommel);
+    let runtime = tokio::runtime::Builder::new_current_thread().build()?;
+    let applied = runtime.block_on(workloads::apply_manifests(&client, manifests));
+    applied.map_err(|error| usage(format!("the cluster refused a manifest: {error}")))?;
+    Ok(server.world())
+}
+
+fn certificates(tls: bool) -> anyhow::Result<Certificates> {
+    let authority = proxy::tls::Authority::mint(real_now())?;
+    let server = match tls {
+        true => Some(proxy::tls::server_config(&authority.server(real_now(), &[])?)?),
+        false => None,
+    };
+    Ok(Certificates { authority_pem: authority.pair().certificate.clone(), server })
+}

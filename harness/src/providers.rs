@@ -1,0 +1,151 @@
+//! What serves the API during one trial: a fork of the embedded world, or a cluster behind a kubeconfig.
+
+pub mod embedded;
+pub mod kubeconfig;
+
+use std::{path::Path, sync::Arc};
+
+use trace::{Answer, Call, ObjectKey, Recorder, Revision, Time};
+
+use crate::{
+    lab::{Ground, Lab},
+    trial::TrialSpec,
+};
+
+/// A cluster while a trial runs on it.
+pub enum LiveCluster {
+    /// A fork of the embedded world, in this process.
+    Embedded(embedded::Live),
+    /// A cluster elsewhere, observed.
+    Remote(kubeconfig::Live),
+}
+
+/// Says of an answered write whether it changed the store.
+pub type ChangeDetector = Box<dyn Fn(&Call, &Answer) -> bool + Send>;
+
+impl LiveCluster {
+    /// Opens the cluster that the campaign asks for, at the start that the trial asks for.
+    pub async fn open(
+        lab: &Lab,
+        spec: &TrialSpec,
+        folder: &Path,
+    ) -> anyhow::Result<(LiveCluster, Recorder)> {
+        match &lab.ground {
+            Ground::Embedded(world) => {
+                let (live, recorder) = embedded::Live::open(lab, world, spec, folder)?;
+                Ok((LiveCluster::Embedded(live), recorder))
+            }
+            Ground::Remote(remote) => {
+                let (live, recorder) = kubeconfig::Live::open(remote, lab, folder).await?;
+                Ok((LiveCluster::Remote(live), recorder))
+            }
+        }
+    }
+
+    /// What the subject's proxy forwards to.
+    pub fn upstream_for_subject(&self) -> proxy::Upstream {
+        match self {
+            LiveCluster::Embedded(live) => live.server.service(),
+            LiveCluster::Remote(live) => live.upstream(),
+        }
+    }
+
+    /// What the workload talks to.
+    pub fn upstream_for_user(&self) -> workloads::Upstream {
+        self.upstream_for_subject()
+    }
+
+    /// The world's clock.
+    pub fn now(&self) -> Time {
+        match self {
+            LiveCluster::Embedded(live) => live.server.now(),
+            LiveCluster::Remote(live) => live.now(),
+        }
+    }
+
+    /// Moves the world's clock; a remote cluster's follows real time and can't be moved.
+    pub fn advance_to(&self, time: Time) {
+        if let LiveCluster::Embedded(live) = self {
+            live.server.advance_to(time);
+        }
+    }
+
+    /// The newest revision known here.
+    pub fn revision(&self) -> Revision {
+        match self {
+            LiveCluster::Embedded(live) => live.server.revision(),
+            LiveCluster::Remote(live) => live.revision(),
+        }
+    }
+
+    /// Every object, in key order.
+    pub fn state(&self) -> Vec<(ObjectKey, Arc<serde_json::Value>)> {
+        match self {
+            LiveCluster::Embedded(live) => {
+                let world = live.server.world();
+                world.objects().map(|(key, object)| (key.clone(), object.clone())).collect()
+            }
+            LiveCluster::Remote(live) => live.objects(),
+        }
+    }
+
+    /// Every object without bookkeeping, in key order.
+    pub fn settled_state(&self) -> Vec<Arc<serde_json::Value>> {
+        match self {
+            LiveCluster::Embedded(live) => embedded::without_bookkeeping(&live.server.world()),
+            LiveCluster::Remote(live) => {
+                live.objects().into_iter().map(|(_, object)| object).collect()
+            }
+        }
+    }
+
+    /// Watch events that are decided but not yet on their way to the proxy.
+    pub fn undelivered(&self) -> usize {
+        match self {
+            LiveCluster::Embedded(live) => live.server.undelivered(),
+            LiveCluster::Remote(live) => live.undelivered(),
+        }
+    }
+
+    /// Waits until everything committed has been seen here. At once in the embedded world.
+    pub async fn caught_up(&self) {
+        if let LiveCluster::Remote(live) = self {
+            live.caught_up().await;
+        }
+    }
+
+    /// Tells writes that changed the store from those that did not.
+    pub fn change_detector(&self) -> ChangeDetector {
+        match self {
+            LiveCluster::Embedded(live) => live.change_detector(),
+            LiveCluster::Remote(live) => live.change_detector(),
+        }
+    }
+
+    /// The kubeconfig of script and command steps.
+    pub fn user_kubeconfig(
+        &mut self,
+        lab: &Lab,
+        folder: &Path,
+    ) -> anyhow::Result<std::path::PathBuf> {
+        match self {
+            LiveCluster::Embedded(live) => live.user_kubeconfig(lab, folder),
+            LiveCluster::Remote(live) => Ok(live.user_kubeconfig()),
+        }
+    }
+
+    /// The embedded server, if it is one.
+    pub fn server(&self) -> Option<cluster::Server> {
+        match self {
+            LiveCluster::Embedded(live) => Some(live.server.clone()),
+            LiveCluster::Remote(_) => None,
+        }
+    }
+
+    /// Gives the cluster back.
+    pub async fn close(self) {
+        if let LiveCluster::Remote(live) = self {
+            live.close().await;
+        }
+    }
+}

@@ -1,0 +1,109 @@
+//! A trial's fork of the embedded world, live in this process.
+
+use std::{
+    path::{Path, PathBuf},
+    sync::Arc,
+    time::Instant,
+};
+
+use cluster::{Server, SuffixOrder, World};
+use trace::{Answer, Call, Event, Recorder};
+
+use crate::{
+    history_file,
+    lab::Lab,
+    trial::{Start, TrialSpec},
+};
+
+/// A live fork.
+pub struct Live {
+    /// It.
+    pub server: Server,
+    recorder: Recorder,
+    user_listener: Option<(proxy::Serving, PathBuf)>,
+}
+
+impl Live {
+    /// Forks the start of the trial, with name suffixes of its repeat, and puts it to work.
+    pub fn open(
+        lab: &Lab,
+        first: &World,
+        spec: &TrialSpec,
+        folder: &Path,
+    ) -> anyhow::Result<(Live, Recorder)> {
+        let mut world = match &spec.start {
+            Start::Beginning => first.clone(),
+            Start::Fork(world, _) => (**world).clone(),
+        };
+        let order =
+            if spec.repeat % 2 == 0 { SuffixOrder::Ascending } else { SuffixOrder::Descending };
+        world.reseed(spec.repeat, order);
+        // The recorder stamps with the server's clock, and the server records: the knot is tied by a cell.
+        let clock: Arc<std::sync::OnceLock<Server>> = Arc::default();
+        let (start, began, reader) = (world.now(), Instant::now(), clock.clone());
+        let clocks = move || {
+            let now = reader.get().map_or(start, Server::now);
+            (now, began.elapsed().as_micros() as u64)
+        };
+        let about = serde_json::json!({
+            "campaign": lab.campaign.name(),
+            "plan": spec.plan,
+            "repeat": spec.repeat,
+        });
+        let sink = history_file::sink(&folder.join("history.jsonl.zst"), about)?;
+        let recorder = Recorder::new(Arc::new(clocks), Some(sink));
+        let server = Server::new(world, Some(recorder.clone()));
+        drop(clock.set(server.clone()));
+        Ok((Live { server, recorder: recorder.clone(), user_listener: None }, recorder))
+    }
+
+    /// A write changed the store if the store recorded a commit for it.
+    pub fn change_detector(&self) -> super::ChangeDetector {
+        let recorder = self.recorder.clone();
+        Box::new(move |call: &Call, _: &Answer| {
+            recorder.with(|history| {
+                // The commit was recorded between the call and now: look from the end.
+                let recent = history.records.iter().rev();
+                let since_call = recent.take_while(|record| {
+                    !matches!(&record.event, Event::Call(other) if other.id == call.id)
+                });
+                since_call.into_iter().any(
+                    |record| matches!(&record.event, Event::Commit(commit) if commit.call == Some(call.id)),
+                )
+            })
+        })
+    }
+
+    /// Opens a listener for script and command steps, once.
+    pub fn user_kubeconfig(&mut self, lab: &Lab, folder: &Path) -> anyhow::Result<PathBuf> {
+        match &self.user_listener {
+            Some((_, path)) => Ok(path.clone()),
+            None => {
+                let listener = std::net::TcpListener::bind("127.0.0.1:0")?;
+                let port = listener.local_addr()?.port();
+                let quiet = Recorder::new(Arc::new(|| Default::default()), None);
+                let front = proxy::Proxy::new(
+                    self.server.service(),
+                    quiet,
+                    Arc::new(crate::codec::ClusterCodec),
+                );
+                let client = proxy::Client {
+                    actor: trace::Actor::User,
+                    incarnation: 0,
+                    tls: lab.certificates.server.clone(),
+                };
+                let serving = front.serve(listener, client)?;
+                let path = folder.join("user.kubeconfig");
+                crate::kubeconfig::write(&path, port, lab)?;
+                self.user_listener = Some((serving, path.clone()));
+                Ok(path)
+            }
+        }
+    }
+}
+
+/// The world's objects in key order, without Leases and Events.
+pub fn without_bookkeeping(world: &World) -> Vec<Arc<serde_json::Value>> {
+    let objects = world.objects().filter(|(key, _)| !key.resource.is_bookkeeping());
+    objects.map(|(_, object)| object.clone()).collect()
+}

@@ -1,0 +1,178 @@
+//! A cluster behind a kubeconfig: trials run on it one after the other, each from the beginning.
+//!
+//! What the embedded world knows by itself is observed here: one watch per resource type tells of commits,
+//! and lists give the states. Between trials everything is deleted that was not there when Trommel came.
+//! Time is real: the cluster's own components can't be moved, so nobody is.
+
+mod access;
+mod observer;
+mod reset;
+
+use std::{
+    path::Path,
+    sync::{Arc, Mutex},
+    time::Instant,
+};
+
+use serde_json::Value;
+use trace::{Answer, Call, ObjectKey, Recorder, Revision, Time};
+
+use crate::{
+    config::{Campaign, KubeconfigSpec},
+    history_file,
+    kubeconfig::real_now,
+    lab::Lab,
+};
+use access::Access;
+use observer::Observer;
+
+/// A cluster that was there before us.
+pub struct Remote {
+    access: Access,
+    kubeconfig: std::path::PathBuf,
+    /// Listable and watchable types, without bookkeeping.
+    types: Vec<access::Type>,
+    /// Uids of all objects that were there, manifests included: they stay.
+    keep: std::collections::BTreeSet<String>,
+}
+
+impl Remote {
+    /// Connects, applies the manifests, and notes what is there.
+    ///
+    /// # Errors
+    /// A kubeconfig that can't be read or names a server outside this machine (exit 64), a cluster that does
+    /// not answer (exit 75).
+    pub fn connect(
+        campaign: &Campaign,
+        spec: &KubeconfigSpec,
+        manifests: &[Value],
+    ) -> anyhow::Result<Remote> {
+        let path = campaign.resolve(&spec.path);
+        let access = Access::read(&path, spec.context.as_deref())?;
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
+        runtime.block_on(async {
+            let upstream = access.upstream()?;
+            let client = workloads::Client::as_actor(upstream.clone(), trace::Actor::Trommel);
+            workloads::apply_manifests(&client, manifests).await.map_err(|error| {
+                access::unavailable(&format!("a manifest was refused: {error}"))
+            })?;
+            let types = access::types(&upstream).await?;
+            let objects = access::list_all(&upstream, &types).await?;
+            let keep = objects.iter().filter_map(|(_, object)| uid(object)).collect();
+            Ok(Remote { access, kubeconfig: path, types, keep })
+        })
+    }
+}
+
+fn uid(object: &Value) -> Option<String> {
+    object["metadata"]["uid"].as_str().map(str::to_owned)
+}
+
+/// The cluster during one trial.
+pub struct Live {
+    upstream: proxy::Upstream,
+    types: Vec<access::Type>,
+    kubeconfig: std::path::PathBuf,
+    observer: Observer,
+    /// Refreshed whenever all is quiet; in key order.
+    objects: Arc<Mutex<Vec<(ObjectKey, Arc<Value>)>>>,
+    recorder: Recorder,
+}
+
+impl Live {
+    /// Brings the cluster back to how it was, and starts to observe it.
+    pub async fn open(
+        remote: &Remote,
+        lab: &Lab,
+        folder: &Path,
+    ) -> anyhow::Result<(Live, Recorder)> {
+        let upstream = remote.access.upstream()?;
+        reset::to(&upstream, &remote.types, &remote.keep).await?;
+        let began = Instant::now();
+        let clocks = move || (real_now(), began.elapsed().as_micros() as u64);
+        let about = serde_json::json!({ "campaign": lab.campaign.name() });
+        let sink = history_file::sink(&folder.join("history.jsonl.zst"), about)?;
+        let recorder = Recorder::new(Arc::new(clocks), Some(sink));
+        let observer = Observer::start(&upstream, &remote.types, &recorder).await?;
+        let live = Live {
+            upstream,
+            types: remote.types.clone(),
+            kubeconfig: remote.kubeconfig.clone(),
+            observer,
+            objects: Arc::default(),
+            recorder: recorder.clone(),
+        };
+        live.refresh().await?;
+        Ok((live, recorder))
+    }
+
+    /// The cluster's API.
+    pub fn upstream(&self) -> proxy::Upstream {
+        self.upstream.clone()
+    }
+
+    /// Real time.
+    pub fn now(&self) -> Time {
+        real_now()
+    }
+
+    /// The newest revision observed.
+    pub fn revision(&self) -> Revision {
+        self.observer.revision()
+    }
+
+    /// Every object as of the last quiet moment, in key order. Bookkeeping types are not among them.
+    pub fn objects(&self) -> Vec<(ObjectKey, Arc<Value>)> {
+        self.objects.lock().unwrap_or_else(std::sync::PoisonError::into_inner).clone()
+    }
+
+    /// A cause for more to come that only the cluster knows: none that can be counted.
+    pub fn undelivered(&self) -> usize {
+        0
+    }
+
+    /// Lists everything afresh. A consistent list is answered from the watch cache only after the cache holds
+    /// every revision that was committed before the request (KEP-2340): after it, each watch of the same type
+    /// has its events on the way.
+    pub async fn refresh(&self) -> anyhow::Result<()> {
+        let mut objects = access::list_all(&self.upstream, &self.types).await?;
+        objects.sort_by(|(left, _), (right, _)| left.cmp(right));
+        *self.objects.lock().unwrap_or_else(std::sync::PoisonError::into_inner) = objects;
+        Ok(())
+    }
+
+    /// Waits until the observer has seen what is committed.
+    pub async fn caught_up(&self) {
+        if let Err(error) = self.refresh().await {
+            tracing::warn!("listing the cluster failed: {error:#}");
+        }
+    }
+
+    /// A write changed the store if its answer carries a revision that was not seen before.
+    pub fn change_detector(&self) -> super::ChangeDetector {
+        let recorder = self.recorder.clone();
+        Box::new(move |call: &Call, answer: &Answer| {
+            let Some(revision) = answer.revision else {
+                return answer.succeeded() && call.is_write();
+            };
+            recorder.with(|history| {
+                let mut earlier = history.records.iter().filter_map(|record| match &record.event {
+                    trace::Event::Answer(other) if other.call != call.id => other.revision,
+                    trace::Event::Delivery(delivery) => delivery.revision,
+                    _ => None,
+                });
+                !earlier.any(|seen| seen == revision)
+            })
+        })
+    }
+
+    /// Script and command steps use the same kubeconfig as we do.
+    pub fn user_kubeconfig(&self) -> std::path::PathBuf {
+        self.kubeconfig.clone()
+    }
+
+    /// Ends the observation.
+    pub async fn close(self) {
+        self.observer.stop();
+    }
+}

@@ -1,0 +1,244 @@
+//! Reading a kubeconfig, and the few requests that observing needs.
+
+use std::{path::Path, sync::Arc};
+
+use http_body_util::{BodyExt, Empty};
+use serde::Deserialize;
+use serde_json::Value;
+use trace::{GroupResource, ObjectKey};
+
+use crate::exit::{Exit, Expected};
+
+/// How to reach a cluster.
+pub struct Access {
+    server: http::Uri,
+    tls: Option<Arc<rustls::ClientConfig>>,
+    headers: http::HeaderMap,
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "kebab-case")]
+struct Kubeconfig {
+    #[serde(default)]
+    current_context: String,
+    contexts: Vec<Named<ContextRef>>,
+    clusters: Vec<Named<ClusterEntry>>,
+    users: Vec<Named<UserEntry>>,
+}
+
+/// kubeconfigs name each entry and keep it under a key of its kind.
+#[derive(Deserialize)]
+struct Named<T> {
+    name: String,
+    #[serde(alias = "context", alias = "cluster", alias = "user")]
+    entry: T,
+}
+
+#[derive(Deserialize)]
+struct ContextRef {
+    cluster: String,
+    user: String,
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "kebab-case")]
+struct ClusterEntry {
+    server: String,
+    certificate_authority_data: Option<String>,
+    certificate_authority: Option<String>,
+}
+
+#[derive(Deserialize, Default)]
+#[serde(rename_all = "kebab-case")]
+struct UserEntry {
+    token: Option<String>,
+    client_certificate_data: Option<String>,
+    client_certificate: Option<String>,
+    client_key_data: Option<String>,
+    client_key: Option<String>,
+}
+
+/// The cluster does not answer as it should: a retry may help.
+pub fn unavailable(message: &str) -> anyhow::Error {
+    Expected::new(Exit::Environment, format!("the cluster: {message}"))
+}
+
+impl Access {
+    /// Reads `path`. Only servers on this machine are accepted: a campaign creates, deletes and resets.
+    pub fn read(path: &Path, context: Option<&str>) -> anyhow::Result<Access> {
+        let usage =
+            |message: String| Expected::new(Exit::Usage, format!("{}: {message}", path.display()));
+        let text = std::fs::read_to_string(path).map_err(|error| usage(error.to_string()))?;
+        let config: Kubeconfig =
+            serde_saphyr::from_str(&text).map_err(|error| usage(error.to_string()))?;
+        let wanted = context.unwrap_or(&config.current_context);
+        let context = find(&config.contexts, wanted)
+            .ok_or_else(|| usage(format!("it has no context {wanted:?}")))?;
+        let cluster = find(&config.clusters, &context.cluster)
+            .ok_or_else(|| usage(format!("it has no cluster {:?}", context.cluster)))?;
+        let user = find(&config.users, &context.user)
+            .ok_or_else(|| usage(format!("it has no user {:?}", context.user)))?;
+        let server: http::Uri = cluster
+            .server
+            .parse()
+            .map_err(|_| usage(format!("server {:?} is not a URL", cluster.server)))?;
+        let host = server.host().unwrap_or_default();
+        if !(host == "localhost" || host == "[::1]" || host.starts_with("127.")) {
+            return Err(usage(format!(
+                "its server {host} is not on this machine; a campaign deletes objects, so only local test \
+                 clusters are accepted"
+            )));
+        }
+        let folder = path.parent().unwrap_or(Path::new("."));
+        let authority =
+            pem(folder, &cluster.certificate_authority_data, &cluster.certificate_authority)?;
+        let certificate = pem(folder, &user.client_certificate_data, &user.client_certificate)?;
+        let key = pem(folder, &user.client_key_data, &user.client_key)?;
+        let pair =
+            certificate.zip(key).map(|(certificate, key)| proxy::tls::Pair { certificate, key });
+        let tls = match &authority {
+            Some(authority) => Some(proxy::tls::client_config(authority, pair.as_ref())?),
+            None => None,
+        };
+        let mut headers = http::HeaderMap::new();
+        // The subject's own token means nothing to this cluster: we speak for everyone.
+        let authorization = match &user.token {
+            Some(token) => Some(format!("Bearer {token}").parse()?),
+            None => None,
+        };
+        headers.extend(authorization.map(|value| (http::header::AUTHORIZATION, value)));
+        Ok(Access { server, tls, headers })
+    }
+
+    /// A client of its own connections.
+    pub fn upstream(&self) -> anyhow::Result<proxy::Upstream> {
+        Ok(proxy::remote(&self.server, self.tls.clone(), self.headers.clone())?)
+    }
+}
+
+fn find<'a, T>(entries: &'a [Named<T>], name: &str) -> Option<&'a T> {
+    entries.iter().find(|entry| entry.name == name).map(|entry| &entry.entry)
+}
+
+fn pem(
+    folder: &Path,
+    data: &Option<String>,
+    file: &Option<String>,
+) -> anyhow::Result<Option<String>> {
+    use base64::Engine;
+    if let Some(data) = data {
+        let bytes = base64::engine::general_purpose::STANDARD.decode(data.trim())?;
+        return Ok(Some(String::from_utf8(bytes)?));
+    }
+    file.as_ref().map(|file| Ok(std::fs::read_to_string(folder.join(file))?)).transpose()
+}
+
+/// A resource type that can be listed and watched.
+#[derive(Debug, Clone)]
+pub struct Type {
+    /// Its name.
+    pub resource: GroupResource,
+    /// Path of its collection over all namespaces.
+    pub path: String,
+    /// For reading: list items carry neither.
+    pub api_version: String,
+    /// The same.
+    pub kind: String,
+    /// Whether its objects can be deleted.
+    pub deletable: bool,
+}
+
+/// Sends one request without a body and reads a JSON answer.
+pub async fn request(
+    upstream: &proxy::Upstream,
+    method: &str,
+    path: &str,
+) -> anyhow::Result<(http::StatusCode, Value)> {
+    let body = Empty::new().map_err(|never| match never {}).boxed_unsync();
+    let request = http::Request::builder()
+        .method(method)
+        .uri(path)
+        .header(http::header::ACCEPT, "application/json")
+        .header(http::header::USER_AGENT, "trommel")
+        .body(body)?;
+    let answer = tower::ServiceExt::oneshot(upstream.clone(), request)
+        .await
+        .map_err(|error| unavailable(&format!("{method} {path}: {error}")))?;
+    let status = answer.status();
+    let bytes = answer.into_body().collect().await;
+    let bytes =
+        bytes.map_err(|error| unavailable(&format!("{method} {path}: {error}")))?.to_bytes();
+    Ok((status, serde_json::from_slice(&bytes).unwrap_or(Value::Null)))
+}
+
+/// Every type that can be listed and watched, without bookkeeping, by legacy discovery.
+pub async fn types(upstream: &proxy::Upstream) -> anyhow::Result<Vec<Type>> {
+    let mut versions = vec!["/api/v1".to_owned()];
+    let (_, groups) = request(upstream, "GET", "/apis").await?;
+    for group in groups["groups"].as_array().into_iter().flatten() {
+        let preferred = group["preferredVersion"]["groupVersion"].as_str();
+        versions.extend(preferred.map(|version| format!("/apis/{version}")));
+    }
+    let mut types = Vec::new();
+    for version in versions {
+        let (_, found) = request(upstream, "GET", &version).await?;
+        let api_version = found["groupVersion"].as_str().unwrap_or_default().to_owned();
+        let group = api_version.split_once('/').map_or("", |(group, _)| group);
+        for resource in found["resources"].as_array().into_iter().flatten() {
+            let has = |verb: &str| {
+                resource["verbs"].as_array().is_some_and(|verbs| verbs.iter().any(|v| v == verb))
+            };
+            let name = resource["name"].as_str().unwrap_or_default();
+            let named = GroupResource::new(group, name);
+            if name.contains('/') || !has("list") || !has("watch") || named.is_bookkeeping() {
+                continue;
+            }
+            types.push(Type {
+                path: format!("{version}/{name}"),
+                resource: named,
+                api_version: api_version.clone(),
+                kind: resource["kind"].as_str().unwrap_or_default().to_owned(),
+                deletable: has("delete"),
+            });
+        }
+    }
+    Ok(types)
+}
+
+/// Every object of these types, each with its apiVersion and kind.
+pub async fn list_all(
+    upstream: &proxy::Upstream,
+    types: &[Type],
+) -> anyhow::Result<Vec<(ObjectKey, Arc<Value>)>> {
+    let lists = types.iter().map(|of| async move {
+        let (status, mut list) = request(upstream, "GET", &of.path).await?;
+        if !status.is_success() {
+            return Err(unavailable(&format!("GET {}: {status}", of.path)));
+        }
+        let items = list["items"].as_array_mut().map(std::mem::take).unwrap_or_default();
+        let complete = items.into_iter().map(|mut item| {
+            item["apiVersion"] = of.api_version.clone().into();
+            item["kind"] = of.kind.clone().into();
+            (key(of, &item), Arc::new(item))
+        });
+        Ok(complete.collect::<Vec<_>>())
+    });
+    let lists = futures::future::try_join_all(lists).await?;
+    Ok(lists.into_iter().flatten().collect())
+}
+
+/// Where an object of a type stands in the API.
+pub fn object_path(of: &Type, object: &Value) -> Option<String> {
+    let name = object["metadata"]["name"].as_str()?;
+    let (version, resource) = of.path.rsplit_once('/')?;
+    Some(match object["metadata"]["namespace"].as_str() {
+        Some(namespace) => format!("{version}/namespaces/{namespace}/{resource}/{name}"),
+        None => format!("{}/{name}", of.path),
+    })
+}
+
+/// The key of an object of a type.
+pub fn key(of: &Type, object: &Value) -> ObjectKey {
+    let text = |field: &str| object["metadata"][field].as_str().unwrap_or_default().to_owned();
+    ObjectKey::new(of.resource.clone(), &text("namespace"), &text("name"))
+}

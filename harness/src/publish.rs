@@ -1,0 +1,363 @@
+//! The end of a campaign: replay files, the report in all its forms, and the exit code.
+
+use std::{collections::BTreeMap, time::Duration};
+
+use plans::{Expectation, Moment, Perturbation, Replay, replay::ReplaySubject};
+use serde_json::Value;
+
+use crate::{
+    cli::RunArgs,
+    confirm::{self, Findings},
+    exit::Exit,
+    explore::Explored,
+    history_file, judge,
+    lab::Lab,
+    reference::References,
+    report::{self, Report, difference, model, steps, text, timeline},
+    run_folder::RunFolder,
+};
+
+/// Everything that the campaign has to say, as one value.
+pub fn report(
+    lab: &Lab,
+    references: &References,
+    explored: &Explored,
+    findings: &Findings,
+    took: Duration,
+    args: &RunArgs,
+) -> Report {
+    let mut report = Report {
+        campaign: lab.campaign.name().to_owned(),
+        seconds: (took.as_secs_f64() * 1000.0).round() / 1000.0,
+        references: model::References {
+            runs: references.runs.len() as u32,
+            agree: references.baseline.references as u32,
+            masks: masks(references),
+        },
+        plans: model::Plans {
+            enumerated: explored.frontier.enumerated,
+            pruned: pruned(explored),
+            run: explored.run,
+            held: explored.held,
+            violated: explored.violated,
+            unknown: explored.unknown,
+        },
+        coverage: model::Coverage {
+            worlds: explored.frontier.worlds() as u64,
+            frontier: explored.frontier.waiting() as u64,
+            closed: explored.closed(),
+            behind_findings: explored.frontier.behind_findings() as u64,
+            nondeterministic: explored.nondeterministic,
+            bookkeeping: explored.frontier.bookkeeping,
+        },
+        findings: findings.confirmed.iter().map(|found| finding(lab, references, found)).collect(),
+        not_explored: not_explored(explored),
+        notes: notes(lab, references, explored, findings),
+        ..Report::default()
+    };
+    report.exit = exit_code(&report, findings, args.max_unknown).code();
+    report.result = sentence(&report);
+    report
+}
+
+fn masks(references: &References) -> Vec<model::Mask> {
+    let evidence = references.baseline.evidence.iter();
+    evidence
+        .map(|learnt| model::Mask {
+            path: learnt.mask.to_string(),
+            values: learnt.values.iter().map(|(run, value)| format!("{run}: {value}")).collect(),
+        })
+        .collect()
+}
+
+fn pruned(explored: &Explored) -> BTreeMap<String, u64> {
+    explored.frontier.pruned.0.iter().map(|(rule, count)| (rule.to_string(), *count)).collect()
+}
+
+fn exit_code(report: &Report, findings: &Findings, max_unknown: u64) -> Exit {
+    let mut exits = vec![Exit::Clean];
+    if !findings.confirmed.is_empty() {
+        exits.push(Exit::Finding);
+    }
+    if report.plans.unknown + findings.unconfirmed.len() as u64 > max_unknown {
+        exits.push(Exit::Unknown);
+    }
+    if report.coverage.frontier > 0 {
+        exits.push(Exit::Incomplete);
+    }
+    if report.plans.run == 0 {
+        exits.push(Exit::Nothing);
+    }
+    exits.into_iter().min().unwrap_or(Exit::Clean)
+}
+
+/// The exit code that the report carries.
+pub fn exit_of(report: &Report) -> Exit {
+    let all = [Exit::Finding, Exit::Unknown, Exit::Incomplete, Exit::Nothing, Exit::Clean];
+    all.into_iter().find(|exit| exit.code() == report.exit).unwrap_or(Exit::Clean)
+}
+
+fn sentence(report: &Report) -> String {
+    let plans = &report.plans;
+    let reach = if report.coverage.closed {
+        let behind = match report.coverage.behind_findings {
+            0 => String::new(),
+            1 => ", except behind the findings (1 world)".to_owned(),
+            n => format!(", except behind the findings ({n} worlds)"),
+        };
+        format!(
+            "every crash schedule of every length was covered{behind}: {} worlds, {} trials",
+            report.coverage.worlds, plans.run
+        )
+    } else {
+        format!(
+            "not everything was covered: {} worlds met, {} left, {} trials",
+            report.coverage.worlds, report.coverage.frontier, plans.run
+        )
+    };
+    let unknown = match plans.unknown {
+        0 => String::new(),
+        1 => "; 1 trial proved nothing".to_owned(),
+        n => format!("; {n} trials proved nothing"),
+    };
+    match &report.findings[..] {
+        [] => format!("No finding: {reach}{unknown}."),
+        [one] => format!("1 finding: {}. {}{unknown}.", one.title, capital(&reach)),
+        [first, ..] => format!(
+            "{} findings, the first: {}. {}{unknown}.",
+            report.findings.len(),
+            first.title,
+            capital(&reach)
+        ),
+    }
+}
+
+fn capital(text: &str) -> String {
+    let mut chars = text.chars();
+    chars.next().map_or(String::new(), |first| first.to_uppercase().chain(chars).collect())
+}
+
+fn not_explored(explored: &Explored) -> Vec<String> {
+    let mut sentences = Vec::new();
+    if let Some(why) = &explored.stopped {
+        let left = explored.frontier.waiting();
+        sentences.push(format!("{why}: {left} worlds were met and not explored"));
+    }
+    for (why, count) in &explored.frontier.left_out {
+        sentences.push(format!("{count} × {why}"));
+    }
+    sentences.push(
+        "what needs a built-in controller, the scheduler or a kubelet: none runs in the embedded cluster yet"
+            .to_owned(),
+    );
+    sentences
+}
+
+fn notes(
+    lab: &Lab,
+    references: &References,
+    explored: &Explored,
+    findings: &Findings,
+) -> Vec<String> {
+    let mut notes = Vec::new();
+    if references.never_stable {
+        notes.push(
+            "the last two reference runs still added masks: more may vary by itself".to_owned(),
+        );
+    }
+    if !lab.virtual_time() {
+        notes.push("time was real: timers beyond the horizon were not waited for".to_owned());
+    }
+    if lab.isolation == subject::Isolation::None {
+        notes.push("processes ran without namespaces, one trial at a time".to_owned());
+    }
+    for (why, count) in &explored.unknown_reasons {
+        notes.push(format!("{count} × unknown: {why}"));
+    }
+    for suspect in &findings.unconfirmed {
+        let (k, n) = suspect.confirmed;
+        let control = if suspect.control_failed { ", and the undisturbed run failed" } else { "" };
+        notes.push(format!(
+            "suspected, not confirmed ({k} of {n}{control}): {}; plan: {}",
+            suspect.title, suspect.plan
+        ));
+    }
+    notes
+}
+
+fn finding(lab: &Lab, references: &References, found: &confirm::Finding) -> model::Finding {
+    let trial = judge::trial_view(&found.shown);
+    let explanation = oracles::explain(&trial, &references.baseline, &found.verdict);
+    let mut sentences = explanation.sentences;
+    let because = sentences.pop().unwrap_or_default();
+    let then = sentences.pop().unwrap_or_default();
+    let legality: Vec<String> = found
+        .plan
+        .perturbations
+        .iter()
+        .map(|perturbation| {
+            let citation = perturbation.citation();
+            format!("a real cluster may do this: {} ({})", citation.rule, citation.source)
+        })
+        .collect();
+    let diff = end_state_diff(references, found);
+    let replay_path = format!("findings/{}/replay.yaml", found.id);
+    model::Finding {
+        id: found.id.clone(),
+        title: found.verdict.title.clone(),
+        family: found.plan.family().map_or(String::new(), |family| family.to_string()),
+        oracle: found.verdict.oracle.to_string(),
+        confirmed: model::Confirmed { k: found.confirmed.0, n: found.confirmed.1 },
+        replay_command: format!("trommel replay {replay_path}"),
+        replay: replay_path,
+        explanation: model::Explanation {
+            given: sentences,
+            then,
+            because: format!("{because} {}", legality.join("; ")),
+        },
+        timeline: timeline::around_crash(&found.shown.history),
+        kubectl_steps: by_hand(lab, found, &diff),
+        diff,
+        replay_text: replay_text(lab, found),
+    }
+}
+
+/// The settle that shows the difference best: the last one that both have.
+fn end_state_diff(references: &References, found: &confirm::Finding) -> Vec<model::ObjectDiff> {
+    let view = judge::run_view(&found.shown);
+    let masks = &references.baseline.masks;
+    let differing = found.shown.history.settles().filter_map(|settled| {
+        let expected = references
+            .baseline
+            .settles
+            .iter()
+            .find(|known| known.cursor == settled.cursor && known.end == settled.end)?;
+        let shown = difference::end_states(
+            &objects(&expected.world),
+            &objects(&view.world_at(settled, masks)),
+        );
+        (!shown.is_empty()).then_some(shown)
+    });
+    differing.last().unwrap_or_default()
+}
+
+fn objects(world: &Value) -> BTreeMap<String, Value> {
+    let objects = world.as_object().into_iter().flatten();
+    objects.map(|(key, object)| (key.clone(), object.clone())).collect()
+}
+
+fn by_hand(lab: &Lab, found: &confirm::Finding, diff: &[model::ObjectDiff]) -> Vec<String> {
+    let spec = &lab.campaign.file.spec;
+    let manifests: Vec<String> =
+        spec.manifests.iter().map(|path| path.display().to_string()).collect();
+    let mut titles = Vec::new();
+    let mut split = None;
+    for record in &found.shown.history.records {
+        match &record.event {
+            trace::Event::Step(step) if step.state == trace::StepState::Done => {
+                titles.push(step.title.clone());
+            }
+            trace::Event::Perturbed { .. } => split = Some(titles.len()),
+            _ => {}
+        }
+    }
+    let (before, after) = titles.split_at(split.unwrap_or(titles.len()));
+    let Some(Perturbation::Crash(crash)) = found.plan.perturbations.last() else { return vec![] };
+    let watched = match &crash.at {
+        Moment::Committed { call, .. } => Some(call.resource.to_string()),
+        Moment::Step { .. } => None,
+    };
+    steps::by_hand(&steps::ByHand {
+        manifests: &manifests,
+        command: &spec.subject.command.join(" "),
+        before,
+        moment: &crash.at.to_string(),
+        watched: watched.as_deref(),
+        restart: crash.restart.to_string().trim_start_matches("started again "),
+        after,
+        diff,
+    })
+}
+
+fn replay_text(lab: &Lab, found: &confirm::Finding) -> String {
+    let spec = &lab.campaign.file.spec;
+    let replay = Replay {
+        api_version: plans::replay::API_VERSION.to_owned(),
+        kind: "Replay".to_owned(),
+        finding: found.id.clone(),
+        title: found.verdict.title.clone(),
+        expect: Expectation::Finding,
+        oracle: found.verdict.oracle.to_string(),
+        fingerprint: found.verdict.fingerprint.id(),
+        plan: found.plan.clone(),
+        legality: found.plan.perturbations.iter().map(Perturbation::citation).collect(),
+        campaign: lab.campaign.name().to_owned(),
+        folder: lab.campaign.folder.display().to_string(),
+        subject: ReplaySubject {
+            build: spec.subject.build.clone(),
+            command: spec.subject.command.clone(),
+            env: spec.subject.env.clone(),
+        },
+        manifests: lab.manifests.clone(),
+        workload: lab.workload_text.clone(),
+        workload_hash: lab.workload.hash().to_owned(),
+        made_by: history_file::MADE_BY.to_owned(),
+    };
+    serde_saphyr::to_string(&replay).expect("a replay is plain data")
+}
+
+/// Writes the run folder's final files.
+pub fn write(
+    folder: &RunFolder,
+    report: &Report,
+    explored: &Explored,
+    findings: &Findings,
+) -> anyhow::Result<()> {
+    for (found, shown) in findings.confirmed.iter().zip(&report.findings) {
+        folder.write(&shown.replay, shown.replay_text.as_bytes())?;
+        let below = format!("findings/{}", found.id);
+        folder.write_json(&format!("{below}/verdicts.json"), &found.verdicts)?;
+        let header = trace::file::Header::new(
+            history_file::MADE_BY,
+            serde_json::json!({ "campaign": report.campaign, "plan": found.plan }),
+        );
+        let mut bytes = Vec::new();
+        trace::file::write(&mut bytes, &header, &found.shown.history)?;
+        folder.write(&format!("{below}/history.jsonl.zst"), &bytes)?;
+    }
+    folder.write_json("end-states.json", &explored.end_states)?;
+    folder.write_json("figures.json", &figures(explored))?;
+    report::write(report, &folder.path)?;
+    Ok(())
+}
+
+/// Real and processor time per trial, for `cargo ci bench`.
+fn figures(explored: &Explored) -> Value {
+    let median = |mut values: Vec<f64>| {
+        values.sort_by(f64::total_cmp);
+        values.get(values.len() / 2).copied().unwrap_or(0.0)
+    };
+    let (real, cpu): (Vec<f64>, Vec<f64>) = explored.trial_seconds.iter().copied().unzip();
+    serde_json::json!({
+        "trials": real.len(),
+        "medianTrialSeconds": median(real),
+        "medianSubjectCpuSeconds": median(cpu),
+    })
+}
+
+/// Prints the result for people.
+pub fn print(folder: &RunFolder, report: &Report) {
+    let page = folder.path.join("report/index.html");
+    let shown = std::env::current_dir()
+        .ok()
+        .and_then(|here| page.strip_prefix(here).ok().map(ToOwned::to_owned))
+        .unwrap_or(page);
+    let style = text::Style { color: colour() };
+    print!("{}", text::terminal(report, &shown.display().to_string(), style));
+}
+
+fn colour() -> bool {
+    use std::io::IsTerminal;
+    let no_color = std::env::var_os("NO_COLOR").is_some_and(|value| !value.is_empty());
+    std::io::stdout().is_terminal() && !no_color
+}

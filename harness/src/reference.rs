@@ -1,0 +1,137 @@
+//! Reference runs: what happens undisturbed, as often as it takes to know what varies by itself.
+
+use oracles::{Baseline, Enough, Learnt};
+use plans::Plan;
+use trace::Accepted;
+
+use crate::{
+    exit::{Exit, Expected},
+    interrupt, judge,
+    lab::Lab,
+    pool,
+    progress::{Event, Progress},
+    run_folder::RunFolder,
+    trial::{self, RunEnd, Start, TrialRun, TrialSpec},
+};
+
+/// The reference runs and what they agree on.
+pub struct References {
+    /// In order.
+    pub runs: Vec<TrialRun>,
+    /// What they agree on.
+    pub baseline: Baseline,
+    /// The last two still taught something.
+    pub never_stable: bool,
+}
+
+/// Runs references until two in a row teach nothing new.
+///
+/// # Errors
+/// A reference that fails, or references that disagree: exit 105, with what to look at.
+pub fn learn(lab: &Lab, folder: &RunFolder, progress: &Progress) -> anyhow::Result<References> {
+    let accepted = accepted(lab)?;
+    let mut runs: Vec<TrialRun> = Vec::new();
+    let mut views = Vec::new();
+    loop {
+        // The first three are needed in any case.
+        let wanted = oracles::baseline::REFERENCES_MIN.saturating_sub(runs.len()).max(1) as u64;
+        let first = runs.len() as u64;
+        let specs: Vec<TrialSpec> =
+            (first..first + wanted).map(|repeat| spec(folder, repeat)).collect();
+        for run in pool::map(lab.workers, &specs, |spec| trial::run(lab, spec.clone())) {
+            progress.tell(Event::Done { unknown: false });
+            check(&run, folder)?;
+            views.push(judge::run_view(&run));
+            runs.push(run);
+        }
+        if interrupt::asked() {
+            return Err(Expected::new(Exit::Incomplete, "interrupted during the reference runs"));
+        }
+        let Learnt { baseline, disagreements, added } = oracles::learn(&views, &accepted);
+        if !disagreements.is_empty() {
+            return Err(disagree(&disagreements, folder));
+        }
+        match oracles::enough(&added) {
+            Enough::More => {}
+            end => {
+                folder.write_json("baseline.json", &baseline)?;
+                return Ok(References { runs, baseline, never_stable: end == Enough::NeverStable });
+            }
+        }
+    }
+}
+
+/// One undisturbed run from the beginning.
+pub fn spec(folder: &RunFolder, repeat: u64) -> TrialSpec {
+    TrialSpec {
+        plan: Plan::undisturbed(),
+        start: Start::Beginning,
+        armed: vec![],
+        repeat,
+        folder: Some(folder.path.join("references").join(repeat.to_string())),
+    }
+}
+
+fn accepted(lab: &Lab) -> anyhow::Result<Vec<Accepted>> {
+    let parse = |text: &String| {
+        text.parse::<Accepted>().map_err(|error| {
+            let file = lab.campaign.path.display();
+            Expected::new(Exit::Usage, format!("{file}: spec.accept: {error}"))
+        })
+    };
+    lab.campaign.file.spec.accept.iter().map(parse).collect()
+}
+
+/// A reference must complete, and the controller must have done something in it.
+fn check(run: &TrialRun, folder: &RunFolder) -> anyhow::Result<()> {
+    let place = run.spec.folder.as_ref().unwrap_or(&folder.path).display().to_string();
+    let failed = |what: String| {
+        Err(Expected::new(
+            Exit::References,
+            format!("undisturbed run {}: {what}\nits files are in {place}", run.spec.repeat),
+        ))
+    };
+    let refused = run.history.records.iter().find_map(|record| match &record.event {
+        trace::Event::Answer(answer) if answer.status == 403 => Some(answer.call),
+        _ => None,
+    });
+    let refused = refused.and_then(|id| run.history.calls().find(|call| call.id == id));
+    let hint = match refused {
+        Some(call) => format!("\nthe API refused it (403): {} {}", call.method, call.uri),
+        None => String::new(),
+    };
+    match &run.end {
+        RunEnd::Completed => {}
+        RunEnd::Broken(why) => return Err(Expected::new(Exit::Environment, why.clone())),
+        RunEnd::StepFailed(why) => return failed(format!("the workload failed: {why}{hint}")),
+        RunEnd::SubjectGone(why) => return failed(format!("{why}{hint}")),
+        RunEnd::NeverSettled(why) => {
+            return failed(format!("the controller never became quiet: {why}{hint}"));
+        }
+        RunEnd::NeverFired(why) => return failed(why.clone()),
+    }
+    if run.history.calls().next().is_none() {
+        return failed(format!(
+            "the controller never connected to the API: does it read KUBECONFIG, or take {{kubeconfig}} as \
+             an argument?{hint}"
+        ));
+    }
+    Ok(())
+}
+
+fn disagree(disagreements: &[oracles::Disagreement], folder: &RunFolder) -> anyhow::Error {
+    let mut text =
+        String::from("the undisturbed runs disagree, so nothing can be compared with them:\n");
+    for disagreement in disagreements.iter().take(10) {
+        text.push_str(&format!("  {disagreement}\n"));
+        if let Some(accept) = disagreement.acceptable() {
+            text.push_str(&format!("    to accept it: spec.accept: [{:?}]\n", accept.to_string()));
+        }
+    }
+    let left = disagreements.len().saturating_sub(10);
+    if left > 0 {
+        text.push_str(&format!("  and {left} more\n"));
+    }
+    text.push_str(&format!("their histories are in {}", folder.path.join("references").display()));
+    Expected::new(Exit::References, text)
+}

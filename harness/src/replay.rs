@@ -1,0 +1,180 @@
+//! `trommel replay`: carries a replay file's plan out again, against the controller that it names or another.
+
+use std::path::Path;
+
+use oracles::VerdictValue;
+use plans::{Expectation, Replay};
+
+use crate::{
+    cli::ReplayArgs,
+    config::Campaign,
+    confirm,
+    exit::{Exit, Expected},
+    judge, lab,
+    lab::Lab,
+    pool,
+    progress::{Event, Progress, Show},
+    reference,
+    run_folder::RunFolder,
+    trial::{self, RunEnd, TrialRun},
+};
+
+/// Runs references, then the plan `repeats` times: 100 reproduced, 0 gone, 2 its moment never came.
+/// A file with `expect: clean` turns nothing around: reproduced is still 100.
+pub fn run(args: &ReplayArgs) -> anyhow::Result<Exit> {
+    let replay = load(&args.file)?;
+    let folder = RunFolder::create(args.out.as_deref(), &format!("replay-{}", replay.finding))?;
+    let campaign = campaign(args, &replay, &folder)?;
+    lab::build(&campaign)?;
+    crate::interrupt::listen()?;
+    let workers = std::thread::available_parallelism().map_or(1, usize::from);
+    let lab = Lab::prepare(campaign, folder.path.join("trials"), workers)?;
+    let progress = Progress::start(Show::detect(args.quiet));
+    progress.tell(Event::Phase { name: "references".to_owned(), total: None });
+    let references = reference::learn(&lab, &folder, &progress)?;
+    let total = Some(u64::from(args.repeats));
+    progress.tell(Event::Phase { name: "replaying".to_owned(), total });
+    let specs: Vec<_> = (0..u64::from(args.repeats))
+        .map(|repeat| confirm::from_beginning(&replay.plan, repeat))
+        .collect();
+    let runs = pool::map(lab.workers, &specs, |spec| {
+        let run = trial::run(&lab, spec.clone());
+        progress.tell(Event::Done { unknown: false });
+        run
+    });
+    progress.finish();
+    let outcome = Outcome::of(&replay, &runs, &references.baseline);
+    println!("{}", outcome.sentence(&replay));
+    for other in &outcome.others {
+        println!("  {other}");
+    }
+    lab.clean_up();
+    Ok(outcome.exit())
+}
+
+fn load(path: &Path) -> anyhow::Result<Replay> {
+    let usage =
+        |message: String| Expected::new(Exit::Usage, format!("{}: {message}", path.display()));
+    let text = std::fs::read_to_string(path).map_err(|error| usage(error.to_string()))?;
+    let replay: Replay = serde_saphyr::from_str(&text)
+        .map_err(|error| usage(format!("not a replay file: {error}")))?;
+    if replay.api_version != plans::replay::API_VERSION || replay.kind != "Replay" {
+        return Err(usage(format!("{} {} is not a replay file", replay.api_version, replay.kind)));
+    }
+    Ok(replay)
+}
+
+/// The campaign that the replay stands for: the file's own, with subject or everything swapped.
+fn campaign(args: &ReplayArgs, replay: &Replay, folder: &RunFolder) -> anyhow::Result<Campaign> {
+    // The file's own manifests and workload are written out, so that it needs nothing but the controller.
+    folder.write("workload.yaml", replay.workload.as_bytes())?;
+    let mut manifests = String::new();
+    for manifest in &replay.manifests {
+        manifests.push_str("---\n");
+        manifests.push_str(&serde_json::to_string(manifest)?);
+        manifests.push('\n');
+    }
+    folder.write("manifests/all.yaml", manifests.as_bytes())?;
+    let workload = folder.path.join("workload.yaml");
+    if let Some(path) = &args.campaign {
+        let mut campaign = Campaign::load(path, None)?;
+        campaign.file.spec.workload.file = workload;
+        return Ok(campaign);
+    }
+    let command =
+        if args.command.is_empty() { replay.subject.command.clone() } else { args.command.clone() };
+    let mut spec = serde_json::json!({
+        "subject": { "command": command, "env": replay.subject.env },
+        "workload": { "file": workload },
+    });
+    if !replay.manifests.is_empty() {
+        spec["manifests"] = serde_json::json!([folder.path.join("manifests/all.yaml")]);
+    }
+    if let (Some(build), true) = (&replay.subject.build, args.command.is_empty()) {
+        spec["subject"]["build"] = build.clone().into();
+    }
+    let file = serde_json::json!({
+        "apiVersion": plans::replay::API_VERSION,
+        "kind": "Campaign",
+        "metadata": { "name": replay.campaign },
+        "spec": spec,
+    });
+    let near = args.file.parent().unwrap_or(Path::new("."));
+    // A program given on the command line is relative to where the user stands.
+    let base = if args.command.is_empty() { near.join(&replay.folder) } else { ".".into() };
+    Ok(Campaign {
+        file: serde_json::from_value(file)?,
+        path: std::path::absolute(&args.file)?,
+        folder: std::path::absolute(base)?,
+    })
+}
+
+struct Outcome {
+    reproduced: usize,
+    never_fired: usize,
+    runs: usize,
+    /// Other things that were violated, once each.
+    others: Vec<String>,
+}
+
+impl Outcome {
+    fn of(replay: &Replay, runs: &[TrialRun], baseline: &oracles::Baseline) -> Outcome {
+        let mut outcome =
+            Outcome { reproduced: 0, never_fired: 0, runs: runs.len(), others: vec![] };
+        for run in runs {
+            let verdicts = judge::verdicts(run, baseline);
+            let violated =
+                verdicts.iter().filter(|verdict| verdict.value == VerdictValue::Violated);
+            let (same, others): (Vec<_>, Vec<_>) =
+                violated.partition(|verdict| verdict.fingerprint.id() == replay.fingerprint);
+            outcome.reproduced += usize::from(!same.is_empty());
+            let unknown = judge::summary(run, &verdicts) == VerdictValue::Unknown;
+            outcome.never_fired += usize::from(unknown || matches!(run.end, RunEnd::NeverFired(_)));
+            let mut tell = |text: String| {
+                if !outcome.others.contains(&text) {
+                    outcome.others.push(text);
+                }
+            };
+            if unknown {
+                tell(judge::why_unknown(run, &verdicts));
+            }
+            if same.is_empty() {
+                others.iter().for_each(|verdict| tell(format!("but violated: {}", verdict.title)));
+            }
+        }
+        outcome
+    }
+
+    fn exit(&self) -> Exit {
+        match (self.reproduced, self.never_fired) {
+            (0, 0) if self.others.is_empty() => Exit::Clean,
+            (0, 0) => Exit::Finding,
+            (0, _) => Exit::Unknown,
+            _ => Exit::Finding,
+        }
+    }
+
+    fn sentence(&self, replay: &Replay) -> String {
+        let expected = match (replay.expect, self.exit()) {
+            (Expectation::Clean, Exit::Finding) => " (the file expects it to be gone)",
+            (Expectation::Finding, Exit::Clean) => {
+                " (set `expect: clean` in the file, and it guards the fix)"
+            }
+            _ => "",
+        };
+        let title = &replay.title;
+        match self.exit() {
+            Exit::Finding if self.reproduced > 0 => {
+                format!("reproduced {} of {}: {title}{expected}", self.reproduced, self.runs)
+            }
+            Exit::Finding => format!("gone: {title}; but the plan shows something else"),
+            Exit::Clean => {
+                format!("gone: {title}, in {} of {} runs{expected}", self.runs, self.runs)
+            }
+            _ => format!(
+                "unknown: in {} of {} runs the plan proved nothing: {title}",
+                self.never_fired, self.runs
+            ),
+        }
+    }
+}

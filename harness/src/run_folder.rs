@@ -1,0 +1,91 @@
+//! The folder of one run: everything that it leaves behind (docs/campaign.md, "The run folder").
+
+use std::{
+    fs,
+    path::{Path, PathBuf},
+};
+
+use serde::Serialize;
+
+use crate::exit::{Exit, Expected};
+
+/// The folder of one run.
+#[derive(Debug, Clone)]
+pub struct RunFolder {
+    /// Where it is.
+    pub path: PathBuf,
+}
+
+impl RunFolder {
+    /// Makes a new folder: `out` itself if given, else `trommel-out/CAMPAIGN/NUMBER` below the current folder,
+    /// with `latest` pointing to it.
+    ///
+    /// # Errors
+    /// A folder that holds another run (exit 64) or can't be written (exit 75).
+    pub fn create(out: Option<&Path>, campaign: &str) -> anyhow::Result<RunFolder> {
+        let path = match out {
+            Some(out) => {
+                if out.join("summary.json").exists() {
+                    return Err(Expected::new(
+                        Exit::Usage,
+                        format!("{} holds another run: give another --out", out.display()),
+                    ));
+                }
+                fs::create_dir_all(out).map_err(|error| cannot_write(out, &error))?;
+                out.to_owned()
+            }
+            None => numbered(&Path::new("trommel-out").join(campaign))?,
+        };
+        let path = std::path::absolute(path)?;
+        for below in ["references", "trials", "findings"] {
+            let below = path.join(below);
+            fs::create_dir_all(&below).map_err(|error| cannot_write(&below, &error))?;
+        }
+        Ok(RunFolder { path })
+    }
+
+    /// Writes a file of this folder; a full disk is told as such.
+    pub fn write(&self, name: &str, content: &[u8]) -> anyhow::Result<()> {
+        let path = self.path.join(name);
+        if let Some(parent) = path.parent() {
+            fs::create_dir_all(parent).map_err(|error| cannot_write(parent, &error))?;
+        }
+        // Readers of live files never see half of one.
+        let new = path.with_extension("new");
+        fs::write(&new, content).map_err(|error| cannot_write(&path, &error))?;
+        fs::rename(&new, &path).map_err(|error| cannot_write(&path, &error))
+    }
+
+    /// Writes a value as indented JSON.
+    pub fn write_json(&self, name: &str, value: &impl Serialize) -> anyhow::Result<()> {
+        let mut text = serde_json::to_vec_pretty(value)?;
+        text.push(b'\n');
+        self.write(name, &text)
+    }
+}
+
+fn numbered(below: &Path) -> anyhow::Result<PathBuf> {
+    fs::create_dir_all(below).map_err(|error| cannot_write(below, &error))?;
+    for number in 1u32.. {
+        let path = below.join(number.to_string());
+        match fs::create_dir(&path) {
+            Ok(()) => {
+                let latest = below.join("latest");
+                // A link that can't be made is no reason to stop.
+                drop(fs::remove_file(&latest));
+                drop(std::os::unix::fs::symlink(number.to_string(), &latest));
+                return Ok(path);
+            }
+            Err(error) if error.kind() == std::io::ErrorKind::AlreadyExists => {}
+            Err(error) => return Err(cannot_write(&path, &error)),
+        }
+    }
+    unreachable!("u32 folders")
+}
+
+fn cannot_write(path: &Path, error: &std::io::Error) -> anyhow::Error {
+    Expected::new(
+        Exit::Environment,
+        format!("cannot write {}: {error}; free space or give another --out", path.display()),
+    )
+}

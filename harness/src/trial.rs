@@ -1,0 +1,322 @@
+//! One trial: the only place where cluster, proxy, subject and workload meet.
+//!
+//! A trial runs on one thread with one current-thread runtime. It starts on a world (a fork, or the
+//! campaign's first world), with the controller down; starts the controller; plays the workload from its
+//! cursor; carries out the plan's remaining perturbations when their moments come; and ends when the
+//! workload has been played and all has settled.
+
+mod incarnation;
+mod quiet;
+mod steps;
+
+use std::{collections::VecDeque, path::PathBuf, sync::Arc};
+
+use cluster::World;
+use plans::{Crash, Moment, Perturbation, Plan, Restart};
+use trace::{Cursor, Event, History, Recorder, Time};
+
+use crate::{
+    lab::{ClockMode, Ground, Lab},
+    providers::LiveCluster,
+};
+use incarnation::Incarnation;
+use quiet::Armed;
+
+/// What a trial is to do.
+#[derive(Clone)]
+pub struct TrialSpec {
+    /// What it means: where its start came from, and what it carries out.
+    pub plan: Plan,
+    /// Where it starts.
+    pub start: Start,
+    /// Perturbations still to be carried out in this trial (all of the plan's from the beginning, none on
+    /// a fork that already lies behind them).
+    pub armed: Vec<Perturbation>,
+    /// Which repeat this is: chooses name suffixes and their order.
+    pub repeat: u64,
+    /// Where to keep its files; none: nowhere.
+    pub folder: Option<PathBuf>,
+}
+
+/// Where a trial starts.
+#[derive(Clone)]
+pub enum Start {
+    /// From the beginning.
+    Beginning,
+    /// On this world, the workload at this cursor.
+    Fork(Box<World>, Cursor),
+}
+
+/// What a trial left behind.
+pub struct TrialRun {
+    /// What it did.
+    pub spec: TrialSpec,
+    /// Every object at its start.
+    pub before: Vec<(trace::ObjectKey, Arc<serde_json::Value>)>,
+    /// The world's revision and the workload's position at its start.
+    pub started_at: (trace::Revision, Cursor),
+    /// Everything that happened.
+    pub history: History,
+    /// How it ended.
+    pub end: RunEnd,
+    /// The embedded server: any world of the run can be forked from it.
+    pub server: Option<cluster::Server>,
+    /// Real time from the start of the first process to the end.
+    pub real: std::time::Duration,
+    /// CPU time of the subject's processes.
+    pub subject_cpu: std::time::Duration,
+    /// Its files.
+    pub folder: PathBuf,
+}
+
+/// How a trial ended.
+#[derive(Debug, Clone, PartialEq)]
+pub enum RunEnd {
+    /// The workload was played and all settled.
+    Completed,
+    /// A step could not be done.
+    StepFailed(String),
+    /// The controller ended by itself, again and again.
+    SubjectGone(String),
+    /// It never became quiet, or the store never stopped changing.
+    NeverSettled(String),
+    /// A perturbation's moment never came.
+    NeverFired(String),
+    /// The trial itself failed: nothing about the controller.
+    Broken(String),
+}
+
+/// Why a trial can't go on.
+pub(crate) struct Stop(RunEnd);
+
+type Going<T> = Result<T, Stop>;
+
+impl Stop {
+    fn broken(error: impl std::fmt::Display) -> Stop {
+        Stop(RunEnd::Broken(error.to_string()))
+    }
+}
+
+/// A trial while it runs.
+pub(crate) struct Trial<'lab> {
+    lab: &'lab Lab,
+    cluster: LiveCluster,
+    user: workloads::Client,
+    recorder: Recorder,
+    proxy: proxy::Proxy,
+    subject: Option<Incarnation>,
+    folder: PathBuf,
+    /// Incarnations started so far.
+    started: u32,
+    /// Times in a row that the subject ended by itself.
+    exits: u32,
+    cursor: Cursor,
+    /// Perturbations not yet carried out, with the position of the first in the plan.
+    todo: VecDeque<Perturbation>,
+    carried_out: u32,
+    armed: Option<Armed>,
+    /// Documents that the user still sends before the subject is started again.
+    down_for: u32,
+    /// When something last disturbed the world: a start, a step.
+    disturbed_at: Time,
+    subject_cpu: std::time::Duration,
+}
+
+/// Runs one trial to its end.
+pub fn run(lab: &Lab, spec: TrialSpec) -> TrialRun {
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
+    match runtime {
+        Ok(runtime) => runtime.block_on(run_here(lab, spec)),
+        Err(error) => broken(spec, error.to_string()),
+    }
+}
+
+fn broken(spec: TrialSpec, why: String) -> TrialRun {
+    TrialRun {
+        spec,
+        before: vec![],
+        started_at: Default::default(),
+        history: History::default(),
+        end: RunEnd::Broken(why),
+        server: None,
+        real: Default::default(),
+        subject_cpu: Default::default(),
+        folder: PathBuf::new(),
+    }
+}
+
+async fn run_here(lab: &Lab, spec: TrialSpec) -> TrialRun {
+    let began = std::time::Instant::now();
+    let mut trial = match Trial::set_up(lab, &spec).await {
+        Ok(trial) => trial,
+        Err(error) => return broken(spec, format!("{error:#}")),
+    };
+    let before = trial.cluster.state();
+    let started_at = (trial.cluster.revision(), trial.cursor);
+    let end = match trial.play().await {
+        Ok(()) => RunEnd::Completed,
+        Err(Stop(end)) => end,
+    };
+    if end != RunEnd::Completed {
+        trial.recorder.record(Event::Note { text: format!("the trial ended early: {end:?}") });
+    }
+    let server = trial.cluster.server();
+    let recorder = trial.recorder.clone();
+    let folder = trial.folder.clone();
+    let subject_cpu = trial.shut_down().await;
+    TrialRun {
+        spec,
+        before,
+        started_at,
+        history: recorder.take(),
+        end,
+        server,
+        real: began.elapsed(),
+        subject_cpu,
+        folder,
+    }
+}
+
+impl<'lab> Trial<'lab> {
+    async fn set_up(lab: &'lab Lab, spec: &TrialSpec) -> anyhow::Result<Trial<'lab>> {
+        let cursor = match &spec.start {
+            Start::Beginning => Cursor::default(),
+            Start::Fork(_, cursor) => *cursor,
+        };
+        let folder = match &spec.folder {
+            Some(folder) => folder.clone(),
+            None => lab.scratch_folder(&spec.plan, spec.repeat),
+        };
+        std::fs::create_dir_all(&folder)?;
+        let (cluster, recorder) = LiveCluster::open(lab, spec, &folder).await?;
+        let proxy = proxy::Proxy::new(
+            cluster.upstream_for_subject(),
+            recorder.clone(),
+            Arc::new(crate::codec::ClusterCodec),
+        );
+        let user = workloads::Client::new(cluster.upstream_for_user());
+        let disturbed_at = cluster.now();
+        let carried_out = (spec.plan.depth() - spec.armed.len()) as u32;
+        // A fork lies behind these: they happened before everything that is recorded here.
+        for (index, done) in (0..carried_out).zip(&spec.plan.perturbations) {
+            recorder.record(Event::Perturbed { index, text: done.to_string() });
+        }
+        Ok(Trial {
+            lab,
+            cluster,
+            user,
+            recorder,
+            proxy,
+            subject: None,
+            folder,
+            started: 0,
+            exits: 0,
+            cursor,
+            todo: spec.armed.iter().cloned().collect(),
+            carried_out,
+            armed: None,
+            down_for: 0,
+            disturbed_at,
+            subject_cpu: Default::default(),
+        })
+    }
+
+    /// Plays the workload from the cursor, then waits for the end state.
+    async fn play(&mut self) -> Going<()> {
+        self.start_subject().await?;
+        self.quiet().await?;
+        self.crash_if_step_reached().await?;
+        while let Some(operation) = self.lab.workload.operation(self.cursor) {
+            self.perform(operation).await?;
+        }
+        self.bring_up().await?;
+        self.settle(true).await?;
+        match self.todo.front() {
+            Some(missed) => {
+                Err(Stop(RunEnd::NeverFired(format!("the moment never came: {missed}"))))
+            }
+            None => Ok(()),
+        }
+    }
+
+    /// Arms the next perturbation, if the plan has one left and none is armed.
+    fn arm_next(&mut self) {
+        if self.armed.is_some() || self.subject.is_none() {
+            return;
+        }
+        let Some(Perturbation::Crash(crash)) = self.todo.front() else { return };
+        if let Moment::Committed { .. } = crash.at {
+            self.armed = Some(Armed::new(&self.proxy, &self.cluster, crash.clone()));
+        }
+    }
+
+    /// The position at which the next perturbation waits, if it waits for one.
+    fn awaited_step(&self) -> Option<Cursor> {
+        match self.todo.front() {
+            Some(Perturbation::Crash(Crash { at: Moment::Step { cursor }, .. })) => Some(*cursor),
+            _ => None,
+        }
+    }
+
+    /// Kills the subject if the next perturbation waits for the position just reached.
+    async fn crash_if_step_reached(&mut self) -> Going<()> {
+        if self.awaited_step() == Some(self.cursor) && self.subject.is_some() {
+            self.crash().await?;
+        }
+        Ok(())
+    }
+
+    /// Carries out the crash at the head of the plan. The proxy's gate is closed, or all is quiet.
+    async fn crash(&mut self) -> Going<()> {
+        let Some(Perturbation::Crash(crash)) = self.todo.pop_front() else { return Ok(()) };
+        self.armed = None;
+        self.kill_subject(false).await?;
+        let index = self.carried_out;
+        self.carried_out += 1;
+        self.recorder.record(Event::Perturbed {
+            index,
+            text: Perturbation::Crash(crash.clone()).to_string(),
+        });
+        self.proxy.gate().open();
+        match crash.restart {
+            // No environment runs yet, so it is quiet at once.
+            Restart::Immediately | Restart::EnvironmentQuiet => self.start_subject().await,
+            Restart::AfterUserStep(documents) => {
+                self.down_for = documents;
+                Ok(())
+            }
+        }
+    }
+
+    /// Starts the subject if it is down: the user waits for something now, or has done enough.
+    async fn bring_up(&mut self) -> Going<()> {
+        self.down_for = 0;
+        if self.subject.is_none() { self.start_subject().await } else { Ok(()) }
+    }
+
+    async fn shut_down(mut self) -> std::time::Duration {
+        // The end of a trial is no event of its history.
+        drop(self.kill_subject(true).await);
+        self.cluster.close().await;
+        self.subject_cpu
+    }
+}
+
+impl Lab {
+    fn scratch_folder(&self, plan: &Plan, repeat: u64) -> PathBuf {
+        use std::sync::atomic::{AtomicU64, Ordering};
+        static NUMBER: AtomicU64 = AtomicU64::new(0);
+        let number = NUMBER.fetch_add(1, Ordering::Relaxed);
+        self.scratch.join(format!("{}-{repeat}-{number}", plan.id()))
+    }
+
+    /// Whether trials can start on forks.
+    pub fn can_fork(&self) -> bool {
+        matches!(self.ground, Ground::Embedded(_))
+    }
+
+    /// Whether clocks can be moved.
+    pub fn virtual_time(&self) -> bool {
+        self.clock == ClockMode::Virtual
+    }
+}

@@ -1,0 +1,194 @@
+//! One start of the subject: its process, its listener, its output.
+
+use std::{os::fd::OwnedFd, path::Path};
+
+use tokio::io::AsyncBufReadExt;
+use trace::{Actor, Event, ProcessEvent, ProcessHappening};
+
+use super::{Going, RunEnd, Stop, Trial};
+use crate::kubeconfig;
+
+/// The replica that trials run. More come with the leader perturbations.
+const REPLICA: u32 = 0;
+/// Where the proxy listens inside the subject's network namespace.
+const PORT: u16 = 6443;
+/// A controller that ends by itself this often in a row is not started again.
+const EXITS_ALLOWED: u32 = 3;
+
+/// A running start of the subject.
+pub(super) struct Incarnation {
+    pub process: subject::Process,
+    pub serving: proxy::Serving,
+    pub number: u32,
+    output: tokio::task::JoinHandle<()>,
+}
+
+impl Trial<'_> {
+    /// Starts the subject on the world as it is now.
+    pub(super) async fn start_subject(&mut self) -> Going<()> {
+        let incarnation =
+            self.launch().await.map_err(|error| Stop(RunEnd::Broken(format!("{error:#}"))))?;
+        self.subject = Some(incarnation);
+        self.disturbed_at = self.cluster.now();
+        self.arm_next();
+        Ok(())
+    }
+
+    async fn launch(&mut self) -> anyhow::Result<Incarnation> {
+        let number = self.started;
+        self.started += 1;
+        let home = self.folder.join("home");
+        std::fs::create_dir_all(&home)?;
+        let account = kubeconfig::write_service_account(&self.folder, &self.lab.certificates)?;
+        let kubeconfig_path = self.folder.join("kubeconfig");
+        let offset =
+            self.lab.virtual_time().then(|| self.cluster.now().0 - kubeconfig::real_now().0);
+        let mut launch = subject::Launch {
+            command: vec![],
+            dir: self.lab.campaign.folder.clone(),
+            env: vec![],
+            isolation: self.lab.isolation,
+            offset,
+            port: PORT,
+            service_account: Some(account),
+        };
+        let port = PORT;
+        kubeconfig::write(&kubeconfig_path, port, self.lab)?;
+        launch.command = substitute(&self.lab.command, &kubeconfig_path, port);
+        launch.env = environment(self.lab, &home, &kubeconfig_path, port);
+        let started = subject::start(&launch)?;
+        let (actor, recorder) = (Actor::Subject(REPLICA), self.recorder.clone());
+        let what = ProcessHappening::Started {
+            command: launch.command,
+            pid: started.process.pid() as i32,
+        };
+        recorder.record(process_event(number, what));
+        let client =
+            proxy::Client { actor, incarnation: number, tls: self.lab.certificates.server.clone() };
+        let serving = self.proxy.serve(started.listener, client)?;
+        let log = self.folder.join(format!("subject-{number}.log"));
+        let output = tokio::spawn(read_output(started.output, log, recorder, number)?);
+        Ok(Incarnation { process: started.process, serving, number, output })
+    }
+
+    /// Ends the subject, if it runs. `silently` at the end of a trial: no event of the history.
+    pub(super) async fn kill_subject(&mut self, silently: bool) -> Going<()> {
+        self.armed = None;
+        let Some(mut incarnation) = self.subject.take() else { return Ok(()) };
+        self.subject_cpu += cpu_time(incarnation.process.pid());
+        incarnation.process.kill();
+        if !silently {
+            self.recorder.record(process_event(incarnation.number, ProcessHappening::Killed));
+        }
+        incarnation.serving.close();
+        // All writers of the pipe are gone: the reader ends at its end.
+        drop(incarnation.output.await);
+        Ok(())
+    }
+
+    /// The subject ended by itself: as a kubelet would, start it again, but not for ever.
+    pub(super) async fn subject_exited(&mut self, exit: subject::Exit) -> Going<()> {
+        let number = self.subject.as_ref().map_or(0, |incarnation| incarnation.number);
+        self.kill_subject(true).await?;
+        let what = match exit {
+            subject::Exit::Code(code) => {
+                ProcessHappening::Exited { code: Some(code), signal: None }
+            }
+            subject::Exit::Signal(signal) => {
+                ProcessHappening::Exited { code: None, signal: Some(signal) }
+            }
+        };
+        self.recorder.record(process_event(number, what));
+        self.exits += 1;
+        if self.exits >= EXITS_ALLOWED || self.started == self.exits {
+            let tail = log_tail(&self.folder.join(format!("subject-{number}.log")));
+            return Err(Stop(RunEnd::SubjectGone(format!(
+                "the controller ended by itself ({exit}){tail}"
+            ))));
+        }
+        self.start_subject().await
+    }
+}
+
+fn process_event(incarnation: u32, what: ProcessHappening) -> Event {
+    Event::Process(ProcessEvent { actor: Actor::Subject(REPLICA), incarnation, what })
+}
+
+fn substitute(command: &[String], kubeconfig: &Path, port: u16) -> Vec<String> {
+    let fill = |word: &String| {
+        word.replace("{kubeconfig}", &kubeconfig.display().to_string())
+            .replace("{port}", &port.to_string())
+    };
+    command.iter().map(fill).collect()
+}
+
+/// A small fixed environment, so that a trial does not depend on the shell that started Trommel.
+fn environment(
+    lab: &crate::lab::Lab,
+    home: &Path,
+    kubeconfig: &Path,
+    port: u16,
+) -> Vec<(String, String)> {
+    let mut env = vec![
+        ("PATH".to_owned(), lab.path_variable.clone()),
+        ("HOME".to_owned(), home.display().to_string()),
+        ("KUBECONFIG".to_owned(), kubeconfig.display().to_string()),
+        ("KUBERNETES_SERVICE_HOST".to_owned(), "127.0.0.1".to_owned()),
+        ("KUBERNETES_SERVICE_PORT".to_owned(), port.to_string()),
+    ];
+    for (name, value) in &lab.campaign.file.spec.subject.env {
+        env.retain(|(known, _)| known != name);
+        let value = value
+            .replace("{kubeconfig}", &kubeconfig.display().to_string())
+            .replace("{port}", &port.to_string());
+        env.push((name.clone(), value));
+    }
+    env
+}
+
+/// Copies the subject's output to its log file and into the history, line by line.
+fn read_output(
+    output: OwnedFd,
+    log: std::path::PathBuf,
+    recorder: trace::Recorder,
+    number: u32,
+) -> anyhow::Result<impl Future<Output = ()>> {
+    let pipe = tokio::net::unix::pipe::Receiver::from_owned_fd(output)?;
+    let mut file = std::io::BufWriter::new(std::fs::File::create(log)?);
+    Ok(async move {
+        use std::io::Write;
+        let mut reader = tokio::io::BufReader::new(pipe);
+        let mut line = Vec::new();
+        loop {
+            line.clear();
+            match reader.read_until(b'\n', &mut line).await {
+                Ok(0) | Err(_) => return,
+                Ok(_) => {}
+            }
+            // A full disk must not stop the trial: the history keeps the line as well.
+            drop(file.write_all(&line).and_then(|()| file.flush()));
+            let text = String::from_utf8_lossy(&line).trim_end().to_owned();
+            recorder.record(process_event(number, ProcessHappening::Line { text }));
+        }
+    })
+}
+
+/// Processor time of a process's living threads, as the scheduler counts it.
+fn cpu_time(pid: u32) -> std::time::Duration {
+    let threads = std::fs::read_dir(format!("/proc/{pid}/task")).into_iter().flatten().flatten();
+    let nanoseconds = threads.filter_map(|thread| {
+        let text = std::fs::read_to_string(thread.path().join("schedstat")).ok()?;
+        text.split(' ').next()?.parse::<u64>().ok()
+    });
+    std::time::Duration::from_nanos(nanoseconds.sum())
+}
+
+fn log_tail(log: &Path) -> String {
+    let text = std::fs::read_to_string(log).unwrap_or_default();
+    let lines: Vec<&str> = text.lines().rev().take(5).collect();
+    if lines.is_empty() {
+        return ", without a word".to_owned();
+    }
+    let tail: Vec<&str> = lines.into_iter().rev().collect();
+    format!("; it last said:\n  {}", tail.join("\n  "))
+}

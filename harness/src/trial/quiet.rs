@@ -1,0 +1,258 @@
+//! Waiting: until quiet, until settled, until a condition holds. Time passes here and nowhere else.
+
+use std::time::Duration;
+
+use plans::{Crash, moment::MomentCounter};
+use trace::{Event, Settled, Time};
+
+use super::{Going, RunEnd, Stop, Trial};
+use crate::providers::LiveCluster;
+
+/// A subject that sent this many requests without a quiet moment is in a hot loop.
+const REQUESTS_WITHOUT_QUIET: usize = 20_000;
+/// A subject that was busy this long in real time without a quiet moment is in a hot loop, or waits for
+/// something outside.
+const BUSY_WITHOUT_QUIET: Duration = Duration::from_secs(60);
+/// A world that went on changing for this long by its own clock will not settle: one day.
+const NEVER_SETTLES_AFTER: Duration = Duration::from_secs(24 * 3600);
+/// Nor one with this many commits in one wait.
+const COMMITS_WITHOUT_SETTLING: usize = 5_000;
+
+/// How often to look whether something happened while real time passes. It decides nothing.
+const PACE: Duration = Duration::from_millis(1);
+
+/// The gate's alarm for the next perturbation.
+pub(super) struct Armed {
+    stopped: proxy::Armed,
+    /// Writes that are never to reach the store; let go with the connections that they came on.
+    _held: Vec<proxy::Hold>,
+}
+
+impl Armed {
+    /// Closes the gate at the crash's moment: the call is committed, its sender has not heard.
+    pub(super) fn new(proxy: &proxy::Proxy, cluster: &LiveCluster, crash: Crash) -> Armed {
+        let mut counter = MomentCounter::new(crash.at.clone());
+        let changed = cluster.change_detector();
+        let hold = |dropped: plans::DroppedCall| {
+            let mut seen = 0;
+            proxy.gate().hold(move |passing| match passing {
+                proxy::Passing::Request(call) if dropped.call.matches(call) => {
+                    seen += 1;
+                    seen == dropped.occurrence
+                }
+                _ => false,
+            })
+        };
+        let held = crash.dropped.into_iter().map(hold).collect();
+        let matches = move |passing: &proxy::Passing<'_>| match passing {
+            proxy::Passing::Response(call, answer) => {
+                let changed = changed(call, answer);
+                counter.answered(call, answer, changed)
+            }
+            _ => false,
+        };
+        let stopped = proxy.gate().arm(proxy::Stop { matches: Box::new(matches) });
+        Armed { stopped, _held: held }
+    }
+}
+
+/// What quiet found.
+pub(super) struct Quiet {
+    /// Time until the subject's next timer; none if nothing is pending.
+    pub deadline: Option<Duration>,
+    /// The timers, as sentences.
+    pub timers: Vec<String>,
+}
+
+impl Trial<'_> {
+    /// Waits until nothing can happen unless we send input or time passes. Carries out every perturbation
+    /// whose moment comes meanwhile.
+    pub(super) async fn quiet(&mut self) -> Going<Quiet> {
+        loop {
+            let Some(incarnation) = &mut self.subject else {
+                self.cluster.caught_up().await;
+                return Ok(Quiet { deadline: None, timers: vec![] });
+            };
+            let limits = Limits::new(&self.recorder);
+            let (proxy, cluster) = (&self.proxy, &self.cluster);
+            let flight = || {
+                let mut flight = proxy.flight();
+                flight.undelivered += cluster.undelivered();
+                flight
+            };
+            let mut processes = [&mut incarnation.process];
+            let waited = tokio::select! {
+                biased;
+                () = stopped(&mut self.armed) => Waited::Stopped,
+                quiet = subject::quiet(&mut processes, &flight) => Waited::Quiet(quiet),
+                why = limits.exceeded() => Waited::Exceeded(why),
+            };
+            match waited {
+                Waited::Stopped => self.crash().await?,
+                Waited::Quiet(Ok(quiet)) => {
+                    let timers = quiet.timers.iter().map(ToString::to_string).collect();
+                    return Ok(Quiet { deadline: quiet.deadline, timers });
+                }
+                Waited::Quiet(Err(subject::NotQuiet::Ended { exit, .. })) => {
+                    self.subject_exited(exit).await?
+                }
+                Waited::Quiet(Err(why)) => return Err(Stop(RunEnd::NeverSettled(why.to_string()))),
+                Waited::Exceeded(why) => {
+                    let why = format!("{why}; {}", self.why_busy());
+                    return Err(Stop(RunEnd::NeverSettled(why)));
+                }
+            }
+        }
+    }
+
+    fn why_busy(&mut self) -> String {
+        let flight = self.proxy.flight();
+        match self.subject.as_mut().map(|incarnation| incarnation.process.look(&flight)) {
+            Some(subject::Look::Busy(why) | subject::Look::Unknown(why)) => why.to_string(),
+            _ => "it was quiet when asked again".to_owned(),
+        }
+    }
+
+    /// Waits until all is quiet and the store has not changed for the horizon.
+    pub(super) async fn settle(&mut self, end: bool) -> Going<()> {
+        let horizon = self.lab.horizon();
+        let mut jumped = false;
+        let commits_before = self.commits();
+        let began = self.cluster.now();
+        let pending = loop {
+            let quiet = self.quiet().await?;
+            let since = self.undisturbed_for();
+            if self.commits() - commits_before > COMMITS_WITHOUT_SETTLING
+                || self.cluster.now().since(began) > NEVER_SETTLES_AFTER
+            {
+                return Err(Stop(RunEnd::NeverSettled(format!(
+                    "the store went on changing: {} commits in {:?} of its own time",
+                    self.commits() - commits_before,
+                    self.cluster.now().since(began),
+                ))));
+            }
+            match quiet.deadline {
+                Some(deadline) if since + deadline <= horizon => {
+                    self.pass(deadline).await?;
+                    jumped = true;
+                }
+                // A horizon of real time must really pass where a timer is near; otherwise nothing can
+                // happen before it is over.
+                _ => break quiet.timers,
+            }
+        };
+        if jumped && self.lab.virtual_time() {
+            // All trials that waited here end at the same moment, whatever their timers' exact phases.
+            self.pass(horizon.saturating_sub(self.undisturbed_for())).await?;
+        }
+        let state = self.cluster.settled_state();
+        let (cursor, revision) = (self.cursor, self.cluster.revision());
+        self.recorder.record(Event::Settled(Settled { cursor, end, revision, pending, state }));
+        Ok(())
+    }
+
+    /// Lets `duration` pass by the world's clock, stopping at each of the subject's timers.
+    pub(super) async fn sleep(&mut self, duration: Duration) -> Going<()> {
+        let until = self.cluster.now().plus(duration);
+        loop {
+            let quiet = self.quiet().await?;
+            let left = until.since(self.cluster.now());
+            if left.is_zero() {
+                return Ok(());
+            }
+            self.pass(quiet.deadline.unwrap_or(left).min(left)).await?;
+        }
+    }
+
+    /// Lets time pass. With virtual time: a jump of every clock. With real time: waits, but no longer than
+    /// until something happens.
+    pub(super) async fn pass(&mut self, duration: Duration) -> Going<()> {
+        if duration.is_zero() {
+            return Ok(());
+        }
+        let from = self.cluster.now();
+        if self.lab.virtual_time() {
+            self.cluster.advance_to(from.plus(duration));
+            if let Some(incarnation) = &mut self.subject {
+                incarnation.process.advance(duration).map_err(Stop::broken)?;
+            }
+        } else {
+            let activity = self.proxy.flight().activity;
+            let changed = async {
+                let mut pace = tokio::time::interval(PACE);
+                while self.proxy.flight().activity == activity {
+                    pace.tick().await;
+                }
+            };
+            // The only real wait of the project: a subject's timer on a machine without virtual time.
+            let began = std::time::Instant::now();
+            drop(tokio::time::timeout(duration, changed).await);
+            self.cluster.advance_to(from.plus(began.elapsed().min(duration)));
+        }
+        self.recorder.record(Event::Clock { from });
+        Ok(())
+    }
+
+    /// World time since the last step, start, or commit that is no bookkeeping.
+    fn undisturbed_for(&self) -> Duration {
+        let last = self.recorder.with(|history| {
+            history.records.iter().rev().find_map(|record| match &record.event {
+                Event::Commit(commit) if !commit.is_bookkeeping() => Some(record.at),
+                _ => None,
+            })
+        });
+        let since = last.unwrap_or(Time(i64::MIN)).max(self.disturbed_at);
+        self.cluster.now().since(since)
+    }
+
+    fn commits(&self) -> usize {
+        self.recorder
+            .with(|history| history.commits().filter(|commit| !commit.is_bookkeeping()).count())
+    }
+}
+
+enum Waited {
+    Stopped,
+    Quiet(Result<subject::Quiet, subject::NotQuiet>),
+    Exceeded(String),
+}
+
+async fn stopped(armed: &mut Option<Armed>) {
+    match armed {
+        Some(armed) => drop((&mut armed.stopped).await),
+        None => std::future::pending().await,
+    }
+}
+
+/// Bounds on one wait, so that a hot loop ends the trial and not the patience of the user.
+struct Limits {
+    recorder: trace::Recorder,
+    records_before: usize,
+}
+
+impl Limits {
+    fn new(recorder: &trace::Recorder) -> Limits {
+        let records_before = recorder.with(|history| history.records.len());
+        Limits { recorder: recorder.clone(), records_before }
+    }
+
+    /// Ends when a limit is exceeded; checked ten times a second, which decides nothing else.
+    async fn exceeded(&self) -> String {
+        let mut pace = tokio::time::interval(Duration::from_millis(100));
+        let mut busy = Duration::ZERO;
+        loop {
+            pace.tick().await;
+            let requests = self.recorder.with(|history| {
+                let new = &history.records[self.records_before.min(history.records.len())..];
+                new.iter().filter(|record| matches!(record.event, Event::Call(_))).count()
+            });
+            if requests > REQUESTS_WITHOUT_QUIET {
+                return format!("{requests} requests without a quiet moment: a hot loop");
+            }
+            busy += Duration::from_millis(100);
+            if busy > BUSY_WITHOUT_QUIET {
+                return format!("not quiet for {} s", busy.as_secs());
+            }
+        }
+    }
+}

@@ -1,0 +1,173 @@
+//! The workload's operations, one at a time, each at a quiet moment.
+
+use trace::{Cursor, Event, StepEvent, StepState};
+use workloads::{CheckOutcome, Operation, OperationKind};
+
+use super::{Going, RunEnd, Stop, Trial};
+
+impl Trial<'_> {
+    /// Performs the operation at the cursor and moves the cursor past it.
+    pub(super) async fn perform(&mut self, operation: &Operation) -> Going<()> {
+        if self.cursor.document == 0 {
+            self.step(operation, self.cursor, StepState::Started);
+        }
+        match &operation.kind {
+            OperationKind::Act(_) => self.act(operation).await,
+            OperationKind::Check(_) => {
+                if self.subject.is_none() && !self.holds(operation).await? {
+                    self.bring_up().await?; // the user waits for what only the controller can do
+                }
+                self.check(operation).await?;
+                self.reached(operation, next(self.cursor)).await
+            }
+            OperationKind::Sleep(duration) => {
+                self.sleep(*duration).await?;
+                self.disturbed_at = self.cluster.now();
+                self.count_down();
+                self.reached(operation, next(self.cursor)).await?;
+                self.start_if_due().await
+            }
+            OperationKind::Settle => {
+                self.bring_up().await?;
+                self.settle(false).await?;
+                self.reached(operation, next(self.cursor)).await
+            }
+            OperationKind::Restart => {
+                self.quiet().await?;
+                self.kill_subject(false).await?;
+                self.start_subject().await?;
+                self.reached(operation, next(self.cursor)).await
+            }
+            OperationKind::Concurrently(operations) => {
+                self.concurrently(operation, operations).await
+            }
+            OperationKind::Run(_) => self.run_command(operation).await,
+        }
+    }
+
+    /// Sends the operation's documents, one at a time, each at a quiet moment.
+    async fn act(&mut self, operation: &Operation) -> Going<()> {
+        let documents = operation.documents();
+        while self.cursor.document < documents {
+            self.quiet().await?;
+            let after = Cursor { document: self.cursor.document + 1, ..self.cursor };
+            let after = if after.document == documents { next(self.cursor) } else { after };
+            if self.awaited_step() == Some(after) && self.subject.is_some() {
+                // The subject is to die before it sees this write.
+                self.proxy.gate().close();
+            }
+            self.send(operation, self.cursor.document).await?;
+            self.count_down();
+            let done = after.operation != self.cursor.operation;
+            self.reached(operation, after).await?;
+            self.start_if_due().await?;
+            if done {
+                return Ok(());
+            }
+        }
+        self.reached(operation, next(self.cursor)).await
+    }
+
+    async fn send(&mut self, operation: &Operation, document: u32) -> Going<()> {
+        let sent = workloads::act(operation, document, &self.user).await;
+        self.disturbed_at = self.cluster.now();
+        match sent {
+            Ok(_) => Ok(()),
+            Err(error) => Err(self.failed(operation, error.to_string())),
+        }
+    }
+
+    /// Starts the subject again when the user has done the steps that the plan gives it.
+    async fn start_if_due(&mut self) -> Going<()> {
+        if self.subject.is_none() && self.down_for == 0 {
+            self.start_subject().await
+        } else {
+            Ok(())
+        }
+    }
+
+    fn count_down(&mut self) {
+        if self.subject.is_none() {
+            self.down_for = self.down_for.saturating_sub(1);
+        }
+    }
+
+    /// Evaluates until it holds, or until nothing that could make it hold is pending within its budget.
+    async fn check(&mut self, operation: &Operation) -> Going<()> {
+        let budget = operation.timeout;
+        let began = self.cluster.now();
+        loop {
+            let quiet = self.quiet().await?;
+            let message = match workloads::check(operation, &self.user).await {
+                Ok(CheckOutcome::Holds) => return Ok(()),
+                Ok(CheckOutcome::NotYet { message }) => message,
+                Err(error) => return Err(self.failed(operation, error.to_string())),
+            };
+            let left = budget.saturating_sub(self.cluster.now().since(began));
+            match quiet.deadline {
+                Some(deadline) if deadline <= left && !left.is_zero() => {
+                    self.pass(deadline).await?
+                }
+                _ => return Err(self.failed(operation, message)),
+            }
+        }
+    }
+
+    async fn holds(&mut self, operation: &Operation) -> Going<bool> {
+        match workloads::check(operation, &self.user).await {
+            Ok(checked) => Ok(checked == CheckOutcome::Holds),
+            Err(error) => Err(self.failed(operation, error.to_string())),
+        }
+    }
+
+    /// Sends all documents of all operations without waiting for quiet in between.
+    async fn concurrently(&mut self, whole: &Operation, operations: &[Operation]) -> Going<()> {
+        self.quiet().await?;
+        for operation in operations {
+            for document in 0..operation.documents() {
+                self.send(operation, document).await?;
+            }
+        }
+        self.count_down();
+        self.reached(whole, next(self.cursor)).await?;
+        self.start_if_due().await
+    }
+
+    async fn run_command(&mut self, operation: &Operation) -> Going<()> {
+        self.quiet().await?;
+        let kubeconfig = self.cluster.user_kubeconfig(self.lab, &self.folder);
+        let kubeconfig = kubeconfig.map_err(Stop::broken)?;
+        let env = vec![
+            ("PATH".to_owned(), self.lab.path_variable.clone()),
+            ("HOME".to_owned(), self.folder.display().to_string()),
+        ];
+        let client = self.user.clone();
+        let context = workloads::RunContext { kubeconfig, env, client, timeout: None };
+        if let Err(error) = workloads::run(operation, &context).await {
+            return Err(self.failed(operation, error.to_string()));
+        }
+        self.disturbed_at = self.cluster.now();
+        self.reached(operation, next(self.cursor)).await
+    }
+
+    /// The workload is at `cursor` now.
+    async fn reached(&mut self, operation: &Operation, cursor: Cursor) -> Going<()> {
+        self.cursor = cursor;
+        self.step(operation, cursor, StepState::Done);
+        self.crash_if_step_reached().await
+    }
+
+    fn failed(&self, operation: &Operation, message: String) -> Stop {
+        self.step(operation, self.cursor, StepState::Failed { message: message.clone() });
+        Stop(RunEnd::StepFailed(format!("{}: {message}", operation.title)))
+    }
+
+    fn step(&self, operation: &Operation, cursor: Cursor, state: StepState) {
+        let title = operation.title.clone();
+        self.recorder.record(Event::Step(StepEvent { cursor, title, state }));
+    }
+}
+
+fn next(cursor: Cursor) -> Cursor {
+    Cursor { operation: cursor.operation + 1, document: 0 }
+}
