@@ -68,7 +68,8 @@ impl Row {
     }
 
     fn of_tool(tool: &Tool, path: &OsStr) -> Row {
-        let found = env::split_paths(path).map(|folder| folder.join(tool.name)).find(|p| is_program(p));
+        let found =
+            env::split_paths(path).map(|folder| folder.join(tool.name)).find(|p| is_program(p));
         Row {
             name: tool.name.to_owned(),
             works: found.is_some(),
@@ -98,7 +99,11 @@ fn table(rows: &[Row]) -> String {
     let missing = rows.iter().filter(|row| !row.works).count();
     let _ = match missing {
         0 => writeln!(out, "\nEverything works here."),
-        _ => writeln!(out, "\n{missing} of {} can be improved; Trommel runs without them.", rows.len()),
+        _ => writeln!(
+            out,
+            "\n{missing} of {} can be improved; Trommel runs without them.",
+            rows.len()
+        ),
     };
     out
 }
@@ -109,7 +114,8 @@ mod tests {
 
     #[test]
     fn what_is_missing_comes_with_a_fix() {
-        let good = Capability { name: "ptrace", result: Ok("allowed".into()), fix: "f", without: "w" };
+        let good =
+            Capability { name: "ptrace", result: Ok("allowed".into()), fix: "f", without: "w" };
         let bad = Capability {
             name: "namespaces",
             result: Err("operation not permitted".into()),

@@ -39,7 +39,8 @@ pub struct Options {
 /// A file that exists already, CRDs that can't be read, or none among them (exit 64); what the file system says
 /// (exit 75).
 pub fn run(options: &Options) -> anyhow::Result<Exit> {
-    let [campaign, workload] = ["campaign.yaml", "workload.yaml"].map(|name| options.dir.join(name));
+    let [campaign, workload] =
+        ["campaign.yaml", "workload.yaml"].map(|name| options.dir.join(name));
     for path in [&campaign, &workload] {
         if path.exists() {
             let message = format!("{} exists: move it away, or give another --dir", path.display());
@@ -81,7 +82,8 @@ fn campaign_text(options: &Options) -> anyhow::Result<String> {
     // With a slash the program is a path of this folder; in the campaign it is relative to the campaign's.
     if let Some(program) = command.first_mut().filter(|program| program.contains('/')) {
         let path = relative(&dir, &std::path::absolute(&*program)?);
-        *program = if path.components().count() > 1 { text(&path) } else { format!("./{}", text(&path)) };
+        *program =
+            if path.components().count() > 1 { text(&path) } else { format!("./{}", text(&path)) };
     }
     let name = dir.file_name().map_or_else(|| "campaign".to_owned(), object_name);
     Ok(CAMPAIGN
@@ -186,7 +188,11 @@ mod tests {
     fn options(dir: &Path, command: &str) -> Options {
         fs::create_dir_all(dir.join("crds")).unwrap();
         fs::write(dir.join("crds/bar.yaml"), CRD).unwrap();
-        Options { command: vec![command.to_owned(), "--v=2".to_owned()], crds: dir.join("crds"), dir: dir.into() }
+        Options {
+            command: vec![command.to_owned(), "--v=2".to_owned()],
+            crds: dir.join("crds"),
+            dir: dir.into(),
+        }
     }
 
     #[test]
@@ -194,7 +200,8 @@ mod tests {
         let dir = tempfile::tempdir().unwrap();
         let program = dir.path().join("bin/manager").display().to_string();
         assert_eq!(run(&options(dir.path(), &program)).unwrap(), Exit::Clean);
-        let campaign = crate::config::Campaign::load(&dir.path().join("campaign.yaml"), None).unwrap();
+        let campaign =
+            crate::config::Campaign::load(&dir.path().join("campaign.yaml"), None).unwrap();
         assert_eq!(campaign.file.spec.subject.command, ["bin/manager", "--v=2"]);
         assert_eq!(campaign.file.spec.manifests, [Path::new("crds")]);
         let workload = fs::read_to_string(dir.path().join("workload.yaml")).unwrap();
@@ -224,7 +231,11 @@ mod tests {
     fn a_folder_without_crds_is_told() {
         let dir = tempfile::tempdir().unwrap();
         let mut options = options(dir.path(), "x");
-        fs::write(dir.path().join("crds/bar.yaml"), "apiVersion: v1\nkind: Namespace\nmetadata: {name: a}\n").unwrap();
+        fs::write(
+            dir.path().join("crds/bar.yaml"),
+            "apiVersion: v1\nkind: Namespace\nmetadata: {name: a}\n",
+        )
+        .unwrap();
         let error = run(&options).unwrap_err();
         assert!(error.to_string().contains("no CustomResourceDefinition"), "{error}");
         options.crds = dir.path().join("missing");
@@ -244,7 +255,8 @@ mod tests {
 
     #[test]
     fn names_of_folders_as_names_of_objects() {
-        let check = |folder: &str, expect: &str| assert_eq!(object_name(OsStr::new(folder)), expect);
+        let check =
+            |folder: &str, expect: &str| assert_eq!(object_name(OsStr::new(folder)), expect);
         check("My_Operator", "my-operator");
         check("...", "campaign");
     }
