@@ -138,7 +138,7 @@ mod tests {
         let tool = Tool { name: "kubectl", without: "", fix: "" };
         let folder = tempfile::tempdir().unwrap();
         let file = folder.path().join("kubectl");
-        let mut works = || Row::of_tool(&tool, folder.path().as_os_str()).works;
+        let works = || Row::of_tool(&tool, folder.path().as_os_str()).works;
         assert!(!works());
         std::fs::write(&file, "").unwrap();
         std::fs::set_permissions(&file, std::fs::Permissions::from_mode(0o644)).unwrap();
