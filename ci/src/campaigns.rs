@@ -226,7 +226,7 @@ fn read(
             oracle: text("oracle"),
             family: text("family"),
             title: text("title"),
-            perturbations: plan["plan"]["perturbations"].as_array().map_or(0, Vec::len),
+            perturbations: plan["plan"].as_array().map_or(0, Vec::len),
             always: k == n && k.as_u64() > Some(0),
         });
     }
@@ -280,7 +280,7 @@ mod tests {
         let summary = json!({"exit": 100, "coverage": {"closed": true}, "plans": {"unknown": 0},
             "findings": [{"id": "a", "title": "two Foos exist", "oracle": "end-state",
                 "family": "intermediate-state", "confirmed": {"k": 5, "n": 5}, "replay": "r.yaml"}]});
-        let plan = json!({"plan": {"perturbations": vec![json!({}); perturbations]}}).to_string();
+        let plan = json!({"plan": vec![json!({}); perturbations]}).to_string();
         read(&summary, 100, |path| {
             assert_eq!(path, "r.yaml");
             Ok(plan.clone())

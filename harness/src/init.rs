@@ -22,9 +22,9 @@ use sample::Sample;
 /// `trommel init`.
 #[derive(Debug, Clone, Args)]
 pub struct Options {
-    /// The controller's program and arguments, as you would type them here.
-    #[arg(long, num_args = 1.., required = true, allow_hyphen_values = true)]
-    pub command: Vec<String>,
+    /// The controller's command line as you would type it here, in quotes.
+    #[arg(long, value_name = "COMMAND LINE")]
+    pub command: String,
     /// File or folder with the CustomResourceDefinitions.
     #[arg(long)]
     pub crds: PathBuf,
@@ -78,7 +78,13 @@ fn samples(crds: &Path) -> anyhow::Result<Vec<Sample>> {
 fn campaign_text(options: &Options) -> anyhow::Result<String> {
     let dir = std::path::absolute(&options.dir)?;
     let crds = relative(&dir, &std::path::absolute(&options.crds)?);
-    let mut command = options.command.clone();
+    let mut command = words(&options.command);
+    if command.is_empty() {
+        return Err(Expected::new(
+            Exit::Usage,
+            "--command is empty: give the program and its arguments",
+        ));
+    }
     // With a slash the program is a path of this folder; in the campaign it is relative to the campaign's.
     if let Some(program) = command.first_mut().filter(|program| program.contains('/')) {
         let path = relative(&dir, &std::path::absolute(&*program)?);
@@ -138,6 +144,28 @@ fn workload_text(samples: &[Sample]) -> anyhow::Result<String> {
     Ok(out)
 }
 
+/// A command line's words, as a shell without variables splits it: quotes of both kinds, and backslashes.
+fn words(line: &str) -> Vec<String> {
+    let mut words = Vec::new();
+    let mut word: Option<String> = None;
+    let mut quote: Option<char> = None;
+    let mut chars = line.chars();
+    while let Some(c) = chars.next() {
+        match (quote, c) {
+            (Some(open), _) if c == open => quote = None,
+            (None, '\'' | '"') => {
+                quote = Some(c);
+                word.get_or_insert_default();
+            }
+            (None | Some('"'), '\\') => word.get_or_insert_default().extend(chars.next()),
+            (None, _) if c.is_whitespace() => words.extend(word.take()),
+            _ => word.get_or_insert_default().push(c),
+        }
+    }
+    words.extend(word);
+    words
+}
+
 /// JSON is YAML, on one line.
 fn flow(value: &Value) -> String {
     value.to_string()
@@ -188,11 +216,7 @@ mod tests {
     fn options(dir: &Path, command: &str) -> Options {
         fs::create_dir_all(dir.join("crds")).unwrap();
         fs::write(dir.join("crds/bar.yaml"), CRD).unwrap();
-        Options {
-            command: vec![command.to_owned(), "--v=2".to_owned()],
-            crds: dir.join("crds"),
-            dir: dir.into(),
-        }
+        Options { command: format!("{command} --v=2"), crds: dir.join("crds"), dir: dir.into() }
     }
 
     #[test]
@@ -251,6 +275,15 @@ mod tests {
         check("/a/b", "/a/config/./crds", "../config/crds");
         check("/a/b/../c", "/a/c/x", "x");
         check("/a", "/a", ".");
+    }
+
+    #[test]
+    fn command_lines_fall_into_words() {
+        let check = |line: &str, expect: &[&str]| assert_eq!(words(line), expect, "{line}");
+        check("  bin/manager  --v=2 ", &["bin/manager", "--v=2"]);
+        check(r#"a "b c" 'd "e' f\ g "" h"i"j"#, &["a", "b c", "d \"e", "f g", "", "hij"]);
+        check(r#""a\"b""#, &["a\"b"]);
+        check("", &[]);
     }
 
     #[test]
