@@ -117,7 +117,11 @@ impl Observer {
 
     /// All bytes are where they should be; returns the first socket with bytes that were received but not read.
     fn bytes(&mut self, flight: &Flight, frozen: bool) -> Found<Option<(SocketAddr, u64)>> {
-        self.sockets.read().map_err(|error| Look::Unknown(Why::Unreadable(error.to_string())))?;
+        let read = match self.closed_network {
+            true => self.sockets.read(self.listener),
+            false => self.sockets.read_some(self.listener, &flight.connections),
+        };
+        read.map_err(|error| Look::Unknown(Why::Unreadable(error.to_string())))?;
         let mut unread = None;
         for pair in &flight.connections {
             let ends = |socket: &&Socket| socket.local == pair.peer && socket.peer == pair.local;

@@ -10,6 +10,8 @@ use std::{
     os::fd::{AsFd, OwnedFd},
 };
 
+use trace::SocketPair;
+
 use crate::sys::sockets as system;
 
 /// One socket.
@@ -53,7 +55,10 @@ pub(crate) struct Sockets {
 }
 
 const SOCK_DIAG_BY_FAMILY: u16 = 20;
+const REQUEST: u16 = 1;
 const REQUEST_AND_DUMP: u16 = 0x301;
+/// All but listeners and sockets that are merely bound: those have tables of their own, long ones.
+const CONNECTED_STATES: u32 = 0xfff & !(1 << LISTENING);
 const INET_DIAG_INFO: u16 = 2;
 
 impl Sockets {
@@ -66,30 +71,71 @@ impl Sockets {
         system::open().map(Sockets::new)
     }
 
-    /// Reads all TCP sockets, of both families, into `found`.
-    pub fn read(&mut self) -> io::Result<()> {
+    /// Reads all connected TCP sockets of the namespace, of both families, and this listener.
+    pub fn read(&mut self, listener: SocketAddr) -> io::Result<()> {
         self.found.clear();
-        self.dump(libc::AF_INET as u8)?;
-        self.dump(libc::AF_INET6 as u8)
+        self.ask(libc::AF_INET as u8, Ask::All)?;
+        self.ask(libc::AF_INET6 as u8, Ask::All)?;
+        self.read_one(listener, SocketAddr::from(([0; 4], 0)))
     }
 
-    fn dump(&mut self, family: u8) -> io::Result<()> {
-        let mut request = [0; 72];
-        request[..4].copy_from_slice(&72u32.to_ne_bytes());
-        request[4..6].copy_from_slice(&SOCK_DIAG_BY_FAMILY.to_ne_bytes());
-        request[6..8].copy_from_slice(&REQUEST_AND_DUMP.to_ne_bytes());
-        request[16] = family;
-        request[17] = libc::IPPROTO_TCP as u8;
-        request[18] = 1 << (INET_DIAG_INFO - 1);
-        request[20..24].copy_from_slice(&u32::MAX.to_ne_bytes()); // all states
-        system::ask(self.socket.as_fd(), &request)?;
+    /// Reads this listener and the clients' ends of these connections only: the namespace belongs to others too.
+    pub fn read_some(&mut self, listener: SocketAddr, pairs: &[SocketPair]) -> io::Result<()> {
+        self.found.clear();
+        self.read_one(listener, SocketAddr::from(([0; 4], 0)))?;
+        pairs.iter().try_for_each(|pair| self.read_one(pair.peer, pair.local))
+    }
+
+    fn read_one(&mut self, local: SocketAddr, peer: SocketAddr) -> io::Result<()> {
+        match self.ask(libc::AF_INET as u8, Ask::One(local, peer)) {
+            Err(error) if error.raw_os_error() == Some(libc::ENOENT) => Ok(()),
+            other => other,
+        }
+    }
+
+    fn ask(&mut self, family: u8, ask: Ask) -> io::Result<()> {
+        system::ask(self.socket.as_fd(), &request(family, &ask))?;
         loop {
             let length = system::answer(self.socket.as_fd(), &mut self.buffer)?;
-            if !parse(&self.buffer[..length], &mut self.found)? {
+            let more = parse(&self.buffer[..length], &mut self.found)?;
+            if !more || matches!(ask, Ask::One(..)) {
                 return Ok(());
             }
         }
     }
+}
+
+enum Ask {
+    /// Every socket that is or was connected.
+    All,
+    /// The socket with this local and this other end.
+    One(SocketAddr, SocketAddr),
+}
+
+/// `struct inet_diag_req_v2` behind its header.
+fn request(family: u8, ask: &Ask) -> [u8; 72] {
+    let mut request = [0; 72];
+    request[..4].copy_from_slice(&72u32.to_ne_bytes());
+    request[4..6].copy_from_slice(&SOCK_DIAG_BY_FAMILY.to_ne_bytes());
+    request[16] = family;
+    request[17] = libc::IPPROTO_TCP as u8;
+    request[18] = 1 << (INET_DIAG_INFO - 1);
+    request[20..24].copy_from_slice(&CONNECTED_STATES.to_ne_bytes());
+    request[64..72].fill(0xff); // any cookie
+    match ask {
+        Ask::All => request[6..8].copy_from_slice(&REQUEST_AND_DUMP.to_ne_bytes()),
+        Ask::One(local, peer) => {
+            request[6..8].copy_from_slice(&REQUEST.to_ne_bytes());
+            request[24..26].copy_from_slice(&local.port().to_be_bytes());
+            request[26..28].copy_from_slice(&peer.port().to_be_bytes());
+            for (at, end) in [(28, local), (44, peer)] {
+                if let IpAddr::V4(address) = end.ip() {
+                    request[at..at + 4].copy_from_slice(&address.octets());
+                }
+            }
+        }
+    }
+    request
 }
 
 /// Appends the sockets of one part of an answer; whether more parts follow.

@@ -11,6 +11,7 @@
 #![allow(unsafe_code)]
 
 pub mod descriptor;
+pub mod namespace;
 pub mod seccomp;
 pub mod sockets;
 pub mod spawn;

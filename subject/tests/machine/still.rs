@@ -79,7 +79,8 @@ fn quiet_is_never_reported_too_early_in_python() {
 #[test]
 fn a_busy_loop_is_never_quiet() {
     on_one_thread(async {
-        for code in ["echo on; while :; do :; done", "(while :; do :; done) & echo on; sleep 1000"] {
+        for code in ["echo on; while :; do :; done", "(while :; do :; done) & echo on; sleep 1000"]
+        {
             let mut started = subject::start(&launch(&["sh", "-c", code])).unwrap();
             let server = Server::serve(started.listener);
             assert_eq!(Lines::new(started.output).next().await, "on");
@@ -188,7 +189,9 @@ fn the_end_of_a_subject_ends_the_wait() {
         let server = Server::serve(started.listener);
         let ended = subject::quiet(&mut [&mut started.process], &|| server.flight()).await;
         match ended {
-            Err(NotQuiet::Ended { process: 0, exit }) => assert_eq!(exit.to_string(), "exit code 3"),
+            Err(NotQuiet::Ended { process: 0, exit }) => {
+                assert_eq!(exit.to_string(), "exit code 3")
+            }
             other => panic!("{other:?}"),
         }
     });
