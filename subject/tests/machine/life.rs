@@ -153,7 +153,7 @@ fn list(folder: &str) -> BTreeSet<String> {
     entries.map(|entry| entry.unwrap().file_name().to_string_lossy().into_owned()).collect()
 }
 
-/// A tree with a grandchild that has left session and process group, each of which says its number by its output's inode.
+/// A tree with grandchildren that have left session and process group, and orphans.
 const TREE: &str = "\
 sh -c 'sleep 1000 & setsid sleep 1000 & wait' &
 sh -c '(setsid sh -c \"sleep 1000 & sleep 1000\" &)'
@@ -189,6 +189,60 @@ fn kill_leaves_nothing() {
         started.process.kill();
         assert_eq!(marked("kill"), 0);
     });
+}
+
+#[test]
+fn without_namespaces_kill_leaves_no_descendant() {
+    on_one_thread(async {
+        let mut plain = tree("plain", Isolation::None);
+        plain.command[2] = "sh -c 'sleep 1000 & setsid sleep 1000 & wait' & echo started; wait".into();
+        let mut started = subject::start(&plain).unwrap();
+        let server = Server::serve(started.listener);
+        assert_eq!(Lines::new(started.output).next().await, "started");
+        crate::programs::quiet(&mut started.process, &server).await;
+        assert_eq!(marked("plain"), 4);
+        started.process.kill();
+        assert_eq!(marked("plain"), 0);
+    });
+}
+
+const HELPER: &str = "TROMMEL_TEST_FIFO";
+
+/// Not a test of its own: run by the next one in a process that is then killed.
+#[test]
+fn helper_that_is_killed() {
+    let Some(fifo) = std::env::var_os(HELPER) else { return };
+    let code = "exec 3>\"$FIFO\"; sh -c 'sleep 1000 & setsid sleep 1000 & echo on >&3; wait' & wait";
+    let mut launch = launch(&["sh", "-c", code]);
+    launch.env.push(("FIFO".into(), fifo.into_string().unwrap()));
+    // As a trial does: on a thread that ends long before the subject.
+    let started = std::thread::spawn(move || subject::start(&launch).unwrap()).join().unwrap();
+    loop {
+        std::thread::park();
+        std::hint::black_box(&started);
+    }
+}
+
+#[test]
+fn when_we_are_killed_nothing_survives() {
+    use std::io::{BufRead, BufReader, Read};
+    let fifo = tempdir("killed").join("fifo");
+    let _ = fs::remove_file(&fifo);
+    assert!(std::process::Command::new("mkfifo").arg(&fifo).status().unwrap().success());
+    let mut helper = std::process::Command::new(std::env::current_exe().unwrap())
+        .args(["--exact", "life::helper_that_is_killed", "--nocapture"])
+        .env(HELPER, &fifo)
+        .spawn()
+        .unwrap();
+    // Opening waits for the subject to open the other end.
+    let mut reader = BufReader::new(fs::File::open(&fifo).unwrap());
+    let mut line = String::new();
+    reader.read_line(&mut line).unwrap();
+    assert_eq!(line, "on\n");
+    helper.kill().unwrap();
+    // The end of the stream comes when the last process of the tree is gone.
+    reader.read_to_string(&mut line).unwrap();
+    helper.wait().unwrap();
 }
 
 #[test]
