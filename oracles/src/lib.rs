@@ -7,6 +7,8 @@
 
 pub mod baseline;
 pub mod explain;
+#[cfg(test)]
+mod fixture;
 pub mod judge;
 pub mod run;
 pub mod verdict;

@@ -55,6 +55,8 @@ pub(crate) struct Tokens {
     /// First alphanumeric run of the token's text → tokens that begin with it, longest first.
     by_run: BTreeMap<String, Vec<usize>>,
     filter: Filter,
+    /// Bytes of the shortest token.
+    shortest: usize,
 }
 
 /// Suffix that the API server appends to `generateName` (apiserver `names.SimpleNameGenerator`).
@@ -179,6 +181,7 @@ impl Tokens {
         for found in self.by_run.values_mut() {
             found.sort_by_key(|at| std::cmp::Reverse(self.list[*at].text.len()));
         }
+        self.shortest = self.list.iter().map(|token| token.text.len()).min().unwrap_or(usize::MAX);
     }
 
     /// The token that is exactly this text.
@@ -190,6 +193,9 @@ impl Tokens {
     pub fn pieces<'t>(&self, text: &'t str, mut found: impl FnMut(Piece<'t>)) {
         let bytes = text.as_bytes();
         let (mut written, mut at) = (0, 0);
+        if bytes.len() < self.shortest {
+            at = bytes.len();
+        }
         while at < bytes.len() {
             if !is_word(bytes[at]) {
                 at += 1;
@@ -245,8 +251,18 @@ impl Tokens {
 
 /// Letters and digits; every byte of a character outside ASCII counts as a letter.
 fn is_word(byte: u8) -> bool {
-    byte.is_ascii_alphanumeric() || byte >= 0x80
+    WORD[byte as usize]
 }
+
+const WORD: [bool; 256] = {
+    let mut table = [false; 256];
+    let mut byte = 0;
+    while byte < 256 {
+        table[byte] = byte >= 0x80 || (byte as u8).is_ascii_alphanumeric();
+        byte += 1;
+    }
+    table
+};
 
 fn first_run(text: &str) -> &str {
     let end = text.bytes().position(|byte| !is_word(byte)).unwrap_or(text.len());

@@ -1,1 +1,188 @@
+//! What references teach, and when they may not be believed.
 
+use serde_json::{Value, json};
+use trace::{Actor, StepState};
+
+use super::*;
+use crate::fixture::{Builder, SUBJECT, bar_foo_baseline, undisturbed};
+
+/// A run that ends with this one object.
+fn ending(object: Value) -> Run {
+    let mut object = object;
+    object["kind"] = json!("ConfigMap");
+    object["apiVersion"] = json!("v1");
+    Builder::new().put(SUBJECT, "configmaps/default/a", object).settle(1, true).run()
+}
+
+/// Masks and disagreements, as people read them.
+#[track_caller]
+fn check(objects: &[Value], accepted: &[&str], masks: &[&str], disagreements: &[&str]) -> Learnt {
+    let runs: Vec<Run> = objects.iter().cloned().map(ending).collect();
+    let accepted: Vec<Accepted> = accepted.iter().map(|text| text.parse().unwrap()).collect();
+    let learnt = learn(&runs, &accepted);
+    let found: Vec<String> = learnt.baseline.evidence.iter().map(LearntMask::to_string).collect();
+    assert_eq!(found, masks);
+    let found: Vec<String> = learnt.disagreements.iter().map(Disagreement::to_string).collect();
+    assert_eq!(found, disagreements);
+    learnt
+}
+
+#[test]
+fn equal_references_need_no_mask() {
+    let learnt = check(&[json!({"x": 1}), json!({"x": 1})], &[], &[], &[]);
+    assert_eq!(learnt.added, [0, 0]);
+}
+
+#[test]
+fn leaves_that_differ_are_masked() {
+    let learnt = check(
+        &[json!({"x": {"y": 1}}), json!({"x": {"y": 1}}), json!({"x": {"y": 2}})],
+        &[],
+        &["configmaps/default/a .x.y: 1 in reference 0, 1 in reference 1, 2 in reference 2"],
+        &[],
+    );
+    assert_eq!(learnt.added, [0, 0, 1]);
+    check(
+        &[json!({"x": [{"y": 1}, {"y": 5}]}), json!({"x": [{"y": 1}, {"y": 6}]})],
+        &[],
+        &["configmaps/default/a .x[*].y: [1,5] in reference 0, [1,6] in reference 1"],
+        &[],
+    );
+}
+
+#[test]
+fn what_no_mask_may_hide() {
+    let at = "at operation 1.0";
+    for (left, right, expect) in [
+        (
+            json!({"x": [1]}),
+            json!({"x": [1, 2]}),
+            format!(
+                "references have lists of different length: configmaps/default/a .x {at}: \
+                 \"1 elements\" in reference 0, \"2 elements\" in reference 1"
+            ),
+        ),
+        (
+            json!({"x": 1}),
+            json!({}),
+            format!(
+                "references have different fields: configmaps/default/a .x {at}: \
+                 1 in reference 0, nothing in reference 1"
+            ),
+        ),
+        (
+            json!({"status": {"phase": "A"}}),
+            json!({"status": {"phase": "B"}}),
+            format!(
+                "references have different outcomes: configmaps/default/a .status.phase {at}: \
+                 \"A\" in reference 0, \"B\" in reference 1"
+            ),
+        ),
+        (
+            json!({"status": {"conditions": [{"type": "R", "status": "True"}]}}),
+            json!({"status": {"conditions": [{"type": "R", "status": "False"}]}}),
+            format!(
+                "references have different outcomes: configmaps/default/a .status.conditions[*].status \
+                 {at}: \"True\" in reference 0, \"False\" in reference 1"
+            ),
+        ),
+        (
+            json!({"status": {"readyReplicas": 1}}),
+            json!({"status": {"readyReplicas": 2}}),
+            format!(
+                "references have different outcomes: configmaps/default/a .status.readyReplicas {at}: \
+                 1 in reference 0, 2 in reference 1"
+            ),
+        ),
+    ] {
+        let learnt = check(&[left.clone(), right.clone()], &[], &[], &[&expect]);
+        // What it says has to be accepted is what makes it acceptable.
+        let accept = learnt.disagreements[0].acceptable().unwrap().to_string();
+        check(&[left, right], &[&accept], &[], &[]);
+    }
+}
+
+#[test]
+fn different_objects() {
+    let more = Builder::new()
+        .put(SUBJECT, "configmaps/default/a", json!({"kind": "ConfigMap", "apiVersion": "v1"}))
+        .put(SUBJECT, "configmaps/default/b", json!({"kind": "ConfigMap", "apiVersion": "v1"}))
+        .settle(1, true)
+        .run();
+    let runs = [ending(json!({})), more];
+    let learnt = learn(&runs, &[]);
+    let text = "references have different objects: configmaps/default/b at operation 1.0: \
+        0 in reference 0, 1 in reference 1";
+    assert_eq!(learnt.disagreements[0].to_string(), text);
+    let accepted = learnt.disagreements[0].acceptable().unwrap();
+    assert_eq!(learn(&runs, &[accepted]).disagreements, []);
+
+    let twice = undisturbed("aaaaa").foo("bbbbb").settle(1, true).run();
+    let learnt = learn(&[undisturbed("ccccc").run(), twice], &[]);
+    let text = "references have different objects: foos.example.com/default/foo-‹*› at operation 1.0: \
+        1 in reference 0, 2 in reference 1";
+    assert_eq!(learnt.disagreements[0].to_string(), text);
+    let accepted = learnt.disagreements[0].acceptable().unwrap();
+    assert_eq!(accepted.to_string(), "foos.example.com/default/foo-*");
+}
+
+#[test]
+fn runs_that_fail_or_do_not_settle() {
+    let failed = undisturbed("aaaaa").step(1, StepState::Failed { message: "no".into() }).run();
+    let endless = Builder::new().bar().run();
+    for (runs, kind) in [
+        (vec![failed], DisagreementKind::Workload),
+        (vec![undisturbed("aaaaa").run(), endless.clone()], DisagreementKind::Settles),
+        (vec![endless], DisagreementKind::Settles),
+    ] {
+        let found = learn(&runs, &[]).disagreements;
+        assert_eq!(found.iter().map(|found| found.kind).collect::<Vec<_>>(), [kind]);
+        assert_eq!(found[0].acceptable(), None);
+    }
+    assert_eq!(learn(&[], &[]).disagreements, []);
+}
+
+#[test]
+fn lives() {
+    let foo = bar_foo_baseline().lives["foos.example.com/default/foo-‹*›"];
+    let once = Span { min: 1, max: 1 };
+    assert_eq!((foo.created, foo.ended, foo.last_deleted), (once, once, None));
+    let gone = |more: bool| {
+        let run = undisturbed("aaaaa").delete(Actor::User, "foos.example.com/default/foo-aaaaa");
+        let run = if more { run.foo("bbbbb") } else { run };
+        run.settle(2, true).run()
+    };
+    let learnt = learn(&[gone(false), gone(true)], &["foos.*".parse().unwrap()]);
+    assert!(!learnt.baseline.lives.contains_key("foos.example.com/default/foo-‹*›"));
+    let learnt = learn(&[gone(false), gone(true)], &[]);
+    let foo = learnt.baseline.lives["foos.example.com/default/foo-‹*›"];
+    assert_eq!((foo.created, foo.ended), (Span { min: 1, max: 2 }, Span { min: 0, max: 1 }));
+    assert_eq!(foo.last_deleted, Some(1));
+}
+
+#[test]
+fn how_many_references() {
+    for (added, expect) in [
+        (&[][..], Enough::More),
+        (&[0, 0], Enough::More),
+        (&[0, 0, 0], Enough::Yes),
+        (&[0, 1, 0], Enough::More),
+        (&[0, 1, 0, 0], Enough::Yes),
+        (&[0, 1, 1, 0, 1, 0, 1, 0, 1, 0], Enough::NeverStable),
+        (&[0, 1, 1, 0, 1, 0, 1, 0, 0, 0], Enough::Yes),
+    ] {
+        assert_eq!(enough(added), expect, "{added:?}");
+    }
+}
+
+#[test]
+fn baselines_survive_json() {
+    let runs = [ending(json!({"x": 1})), ending(json!({"x": 2}))];
+    let baseline = learn(&runs, &["pods/* .a[*]".parse().unwrap()]).baseline;
+    let text = serde_json::to_string_pretty(&baseline).unwrap();
+    assert_eq!(Baseline::from_json(&text).unwrap(), baseline);
+    let later = text.replacen("\"version\": 1", "\"version\": 2", 1);
+    let error = Baseline::from_json(&later).unwrap_err().to_string();
+    assert_eq!(error, "baseline of format version 2, but this program reads version 1");
+    assert!(Baseline::from_json("{}").is_err() && Baseline::from_json("").is_err());
+}

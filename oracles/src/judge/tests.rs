@@ -1,1 +1,359 @@
+//! Small trials and what is said of them.
 
+use serde_json::json;
+use trace::{Actor, StepState};
+
+use super::*;
+use crate::{
+    explain::explain,
+    fixture::{Builder, SUBJECT, agreed, bar, bar_foo_baseline, undisturbed},
+    verdict::Evidence,
+};
+
+/// Each verdict as `oracle value: title`.
+#[track_caller]
+fn check(trial: Builder, baseline: &Baseline, expect: &[&str]) -> Vec<Verdict> {
+    let verdicts = judge(&trial.trial(), baseline);
+    let found: Vec<String> = verdicts
+        .iter()
+        .map(|verdict| format!("{} {}: {}", verdict.oracle, verdict.value, verdict.title))
+        .collect();
+    assert_eq!(found, expect);
+    verdicts
+}
+
+const ASSUMPTIONS: &str =
+    "assumptions held: the perturbations happened, the subject acted, and all settled";
+const WORKLOAD: &str = "workload held: every operation succeeded";
+const END_STATE: &str = "end-state held: the end state is that of the references";
+const LIVES: &str = "object-lives held: all that lives to the end in the references lived on";
+
+#[test]
+fn an_undisturbed_run_is_held() {
+    let verdicts = check(
+        undisturbed("zzzzz"),
+        &bar_foo_baseline(),
+        &[ASSUMPTIONS, WORKLOAD, END_STATE, LIVES],
+    );
+    assert_eq!(summary(&verdicts), VerdictValue::Held);
+    assert!(verdicts.iter().all(|verdict| verdict.fingerprint.0.is_empty()));
+}
+
+/// The prefix of a run that was killed between the two writes.
+fn killed_between_writes() -> Builder {
+    Builder::new().started().called().bar().foo("aaaaa")
+}
+
+fn double_foo_by_prefix() -> Builder {
+    killed_between_writes()
+        .crash("subject/0 be killed after its 1st create of foos.example.com")
+        .foo("bbbbb")
+        .mark("bbbbb")
+        .settle(1, true)
+}
+
+fn double_foo_by_fork(suffix: &str) -> Builder {
+    Builder::fork_of(&killed_between_writes(), 1)
+        .crash("subject/0 be started on the world after its 1st create of foos.example.com")
+        .foo(suffix)
+        .mark(suffix)
+        .settle(1, true)
+}
+
+#[test]
+fn two_foos() {
+    let baseline = bar_foo_baseline();
+    let title = "end-state violated: \
+        2 objects foos.example.com in default where the references have 1";
+    let mut fingerprints = Vec::new();
+    for trial in [double_foo_by_prefix(), double_foo_by_fork("bbbbb"), double_foo_by_fork("a1a1a")]
+    {
+        let verdicts = check(trial, &baseline, &[ASSUMPTIONS, WORKLOAD, title, LIVES]);
+        assert_eq!(summary(&verdicts), VerdictValue::Violated);
+        assert_eq!(
+            verdicts[2].evidence,
+            [Evidence::Count {
+                cursor: trace::Cursor { operation: 1, document: 0 },
+                objects: "foos.example.com/default/foo-‹*›".into(),
+                references: 1,
+                trial: 2,
+            }]
+        );
+        assert_eq!(
+            verdicts[3].evidence,
+            [Evidence::Surplus {
+                objects: "foos.example.com/default/foo-‹*›".into(),
+                references: 1,
+                trial: 2,
+            }]
+        );
+        fingerprints.push(verdicts[2].fingerprint.clone());
+    }
+    assert_eq!(
+        fingerprints[0].0,
+        ["oracle end-state", "family intermediate-state", "extra foos.example.com"]
+    );
+    assert!(fingerprints.iter().all(|other| other.id() == fingerprints[0].id()));
+}
+
+#[test]
+fn two_foos_are_explained() {
+    let baseline = bar_foo_baseline();
+    for (trial, let_sentence) in [
+        (
+            double_foo_by_prefix(),
+            "Let subject/0 be killed after its 1st create of foos.example.com.",
+        ),
+        (
+            double_foo_by_fork("bbbbb"),
+            "Let subject/0 be started on the world after its 1st create of foos.example.com.",
+        ),
+    ] {
+        let trial = trial.trial();
+        let verdicts = judge(&trial, &baseline);
+        let explanation = explain(&trial, &baseline, &verdicts[2]);
+        assert_eq!(
+            explanation.sentences,
+            [
+                let_sentence,
+                "Then 2 objects foos.example.com in default where the references have 1,",
+                "because subject/0 created foos.example.com/default/foo-bbbbb (revision 3), \
+                 number 2 of its kind where the references have 1.",
+            ]
+        );
+    }
+}
+
+#[test]
+fn a_fixed_controller_is_held() {
+    let trial = killed_between_writes().crash("a crash").mark("aaaaa").settle(1, true);
+    let expect = [ASSUMPTIONS, WORKLOAD, END_STATE, LIVES];
+    let verdicts = check(trial.clone(), &bar_foo_baseline(), &expect);
+    let trial = trial.trial();
+    let explanation = explain(&trial, &bar_foo_baseline(), &verdicts[2]);
+    assert_eq!(explanation.divergence, None);
+    // Makes a surplus one, sees it and removes it: reported, not judged.
+    let tidy = killed_between_writes()
+        .crash("a crash")
+        .foo("bbbbb")
+        .delete(SUBJECT, "foos.example.com/default/foo-bbbbb")
+        .mark("aaaaa")
+        .settle(1, true);
+    let verdicts = check(tidy, &bar_foo_baseline(), &expect);
+    assert!(matches!(verdicts[3].evidence[..], [Evidence::Surplus { trial: 2, .. }]));
+}
+
+#[test]
+fn what_stood_there_must_live() {
+    let replaced = killed_between_writes()
+        .crash("a crash")
+        .foo("bbbbb")
+        .delete(SUBJECT, "foos.example.com/default/foo-aaaaa")
+        .mark("bbbbb")
+        .settle(1, true);
+    let lives = "object-lives violated: foos.example.com/default/foo-aaaaa was deleted by subject/0; \
+        in all 3 references it lives on";
+    let verdicts = check(replaced, &bar_foo_baseline(), &[ASSUMPTIONS, WORKLOAD, END_STATE, lives]);
+    assert_eq!(verdicts[3].fingerprint.0[2], "deleted foos.example.com");
+
+    let recreated = killed_between_writes()
+        .crash("a crash")
+        .delete(SUBJECT, "bars.example.com/default/bar")
+        .mark("aaaaa")
+        .settle(1, true);
+    let lives = "object-lives violated: bars.example.com/default/bar was deleted and created again by \
+        subject/0; in all 3 references it lives on";
+    check(recreated, &bar_foo_baseline(), &[ASSUMPTIONS, WORKLOAD, END_STATE, lives]);
+}
+
+/// A workload that creates, deletes and creates again, settling between.
+fn recreate(crash: Option<u32>) -> Builder {
+    let mut run = Builder::new().started().called();
+    for (operation, delete) in [(0, false), (1, true), (2, false)] {
+        run = if delete {
+            run.delete(Actor::User, "configmaps/default/a")
+        } else {
+            run.put(Actor::User, "configmaps/default/a", json!({"kind": "ConfigMap"}))
+        };
+        if crash == Some(operation) {
+            run = run.crash("a crash");
+        }
+        run = run.settle(operation + 1, operation == 2);
+    }
+    run
+}
+
+#[test]
+fn the_users_own_deletions_are_none_of_ours() {
+    let baseline = agreed(&[recreate(None).run(), recreate(None).run()]);
+    let states = "end-state held: the states at 3 settles are those of the references";
+    check(recreate(Some(0)), &baseline, &[ASSUMPTIONS, WORKLOAD, states, LIVES]);
+    // But later than any reference deletes it, it counts.
+    let late = recreate(None)
+        .crash("a crash")
+        .delete(SUBJECT, "configmaps/default/a")
+        .put(SUBJECT, "configmaps/default/a", json!({"kind": "ConfigMap"}))
+        .settle(3, true);
+    let verdicts = judge(&late.trial(), &baseline);
+    assert_eq!(verdicts[3].value, VerdictValue::Violated, "{}", verdicts[3].title);
+}
+
+#[test]
+fn states_on_the_way_count() {
+    let baseline = agreed(&[recreate(None).run(), recreate(None).run()]);
+    let trial = Builder::new()
+        .started()
+        .called()
+        .put(Actor::User, "configmaps/default/a", json!({"kind": "ConfigMap"}))
+        .crash("a crash")
+        .put(SUBJECT, "configmaps/default/b", json!({"kind": "ConfigMap"}))
+        .settle(1, false)
+        .delete(SUBJECT, "configmaps/default/b")
+        .delete(Actor::User, "configmaps/default/a")
+        .settle(2, false)
+        .put(Actor::User, "configmaps/default/a", json!({"kind": "ConfigMap"}))
+        .settle(3, true);
+    let title = "end-state violated: configmaps/default/b exists; the references do not have it, \
+        when it settled at operation 1";
+    check(trial, &baseline, &[ASSUMPTIONS, WORKLOAD, title, LIVES]);
+}
+
+#[test]
+fn states_before_the_perturbation_do_not_count() {
+    let baseline = agreed(&[recreate(None).run(), recreate(None).run()]);
+    let trial = Builder::new()
+        .started()
+        .called()
+        .put(Actor::User, "configmaps/default/z", json!({"kind": "ConfigMap"}))
+        .settle(1, false)
+        .delete(Actor::User, "configmaps/default/z")
+        .put(Actor::User, "configmaps/default/a", json!({"kind": "ConfigMap"}))
+        .crash("a crash")
+        .settle(3, true);
+    check(trial, &baseline, &[ASSUMPTIONS, WORKLOAD, END_STATE, LIVES]);
+}
+
+#[test]
+fn fields_that_differ() {
+    let trial = |status| {
+        Builder::new()
+            .started()
+            .called()
+            .bar()
+            .crash("a crash")
+            .foo("ccccc")
+            .put(SUBJECT, "bars.example.com/default/bar", bar(status))
+            .settle(1, true)
+    };
+    for (status, expect, fingerprint) in [
+        (
+            json!({"objRef": {"name": "other"}}),
+            "has .status.objRef.name \"other\" where the references have \"foo-‹1›\"",
+            "field bars.example.com .status.objRef.name",
+        ),
+        (
+            json!({"objRef": {"name": "foo-zzzzz"}}),
+            "has .status.objRef.name \"foo-zzzzz\" where the references have \"foo-‹1›\"",
+            "field bars.example.com .status.objRef.name",
+        ),
+        (
+            json!({}),
+            "lacks .status.objRef; the references have a map of 1",
+            "field bars.example.com .status.objRef",
+        ),
+        (
+            json!({"objRef": {"name": "foo-ccccc"}, "phase": "Failed"}),
+            "has .status.phase \"Failed\"; the references lack it",
+            "field bars.example.com .status.phase",
+        ),
+    ] {
+        let title = format!("end-state violated: bars.example.com/default/bar {expect}");
+        let expect = [ASSUMPTIONS, WORKLOAD, &title, LIVES];
+        let verdicts = check(trial(status), &bar_foo_baseline(), &expect);
+        assert_eq!(verdicts[2].fingerprint.0[2], fingerprint);
+    }
+}
+
+#[test]
+fn objects_that_are_missing() {
+    let trial = Builder::new().started().called().bar().crash("a crash").settle(1, true);
+    let title = "end-state violated: \
+        no objects foos.example.com in default where the references have 1";
+    check(trial, &bar_foo_baseline(), &[ASSUMPTIONS, WORKLOAD, title, LIVES]);
+    let trial = killed_between_writes()
+        .crash("a crash")
+        .delete(Actor::User, "bars.example.com/default/bar")
+        .settle(1, true)
+        .trial();
+    let verdicts = judge(&trial, &bar_foo_baseline());
+    assert_eq!(
+        verdicts[2].title,
+        "bars.example.com/default/bar is missing; the references have it"
+    );
+}
+
+#[test]
+fn what_proves_nothing_is_unknown() {
+    let baseline = bar_foo_baseline();
+    let never = "a perturbation never happened: a crash";
+    let unknown = |oracle: &str, why: &str| format!("{oracle} unknown: {why}");
+    check(
+        double_foo_by_fork("bbbbb").planned("a crash"),
+        &baseline,
+        &[
+            &unknown("assumptions", never),
+            &unknown("workload", never),
+            &unknown("end-state", never),
+            &unknown("object-lives", never),
+        ],
+    );
+    check(
+        killed_between_writes().crash("a crash"),
+        &baseline,
+        &[
+            "assumptions unknown: the run did not settle with its workload done",
+            "workload unknown: the workload was not done",
+            "end-state unknown: nothing settled where the references do",
+            "object-lives unknown: the end was not reached",
+        ],
+    );
+    let silent = undisturbed("aaaaa").started().settle(1, true);
+    let verdicts = check(
+        silent,
+        &baseline,
+        &[
+            "assumptions unknown: the subject made no call after its last start",
+            WORKLOAD,
+            END_STATE,
+            LIVES,
+        ],
+    );
+    assert_eq!(summary(&verdicts), VerdictValue::Unknown);
+    assert_eq!(summary(&[]), VerdictValue::Unknown);
+}
+
+#[test]
+fn violated_beats_unknown() {
+    let trial = killed_between_writes()
+        .crash("a crash")
+        .step(1, StepState::Failed { message: "expected x\nfound y".into() });
+    let verdicts = check(
+        trial,
+        &bar_foo_baseline(),
+        &[
+            "assumptions unknown: the run did not settle with its workload done",
+            "workload violated: step 1 failed: expected x",
+            "end-state unknown: nothing settled where the references do",
+            "object-lives unknown: the end was not reached",
+        ],
+    );
+    assert_eq!(summary(&verdicts), VerdictValue::Violated);
+    assert_eq!(verdicts[1].fingerprint.0[2], "failed operation 1");
+}
+
+#[test]
+fn verdicts_survive_json() {
+    let verdicts = judge(&double_foo_by_prefix().trial(), &bar_foo_baseline());
+    let text = serde_json::to_string(&verdicts).unwrap();
+    assert_eq!(serde_json::from_str::<Vec<Verdict>>(&text).unwrap(), verdicts);
+}

@@ -172,18 +172,16 @@ impl<'w> Writer<'w> {
         current: Current<'w>,
         place: impl Fn(&str) -> Option<Place>,
     ) {
-        let mut plain: Vec<(&'w String, &'w Value, Place)> = Vec::with_capacity(map.len());
         let mut token_keys = Vec::new();
+        let mut first = true;
+        self.out.push('{');
         for (key, value) in map {
             let Some(place) = place(key) else { continue };
-            let list = if self.tokens.occur_in(key) { &mut token_keys } else { &mut plain };
-            list.push((key, value, place));
-        }
-        plain.sort_by_key(|(key, ..)| *key);
-        self.out.push('{');
-        let mut first = true;
-        for (key, value, place) in plain.into_iter() {
-            self.entry(&mut first, key, value, place, current);
+            if self.tokens.occur_in(key) {
+                token_keys.push((key, value, place));
+            } else {
+                self.entry(&mut first, key, value, place, current);
+            }
         }
         // What an entry looks like changes as its neighbours get numbers, so the next is chosen anew.
         while !token_keys.is_empty() {
@@ -409,10 +407,14 @@ fn age(text: &str, now: Time) -> Option<String> {
 
 /// Appends `text` as the inside of a JSON string, with `‹` doubled.
 fn escape(out: &mut String, text: &str) {
+    // 0xE2 begins `‹` (U+2039, E2 80 B9) among others.
+    let special = |byte: u8| byte < 0x20 || matches!(byte, b'"' | b'\\' | 0xE2);
+    if !text.bytes().any(special) {
+        return out.push_str(text);
+    }
     let mut written = 0;
     for (at, byte) in text.bytes().enumerate() {
-        // 0xE2 begins `‹` (U+2039, E2 80 B9) among others.
-        if byte >= 0x20 && !matches!(byte, b'"' | b'\\' | 0xE2) {
+        if !special(byte) {
             continue;
         }
         out.push_str(&text[written..at]);
