@@ -1,0 +1,10 @@
+#!/bin/sh
+# Makes .venv with what requirements.txt names; does nothing if that is there already.
+set -eu
+cd "$(dirname "$0")"
+command -v python3 >/dev/null || { echo "python-bar-foo: python3 is not installed" >&2; exit 2; }
+if ! cmp -s requirements.txt .venv/installed; then
+  python3 -m venv --clear .venv
+  .venv/bin/pip install --quiet --disable-pip-version-check -r requirements.txt
+  cp requirements.txt .venv/installed
+fi
