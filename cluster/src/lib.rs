@@ -7,22 +7,22 @@
 //!
 //! The server does not know that faults exist, takes time from its world only, and has one writer.
 
-pub mod encoding;
-pub mod facts;
-pub mod openapi;
-pub mod patch;
-pub mod schema;
-pub mod names;
-pub mod server;
-pub mod status;
-pub mod store;
-pub mod world;
 mod admission;
 mod crd;
 mod discovery;
+pub mod encoding;
+pub mod facts;
+pub mod names;
+pub mod openapi;
+pub mod patch;
 mod route;
+pub mod schema;
+pub mod server;
+pub mod status;
+pub mod store;
 mod verbs;
 mod watch;
+pub mod world;
 
 pub use names::SuffixOrder;
 pub use server::{Body, BoxError, Server, Upstream};

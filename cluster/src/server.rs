@@ -165,6 +165,11 @@ impl Shared {
         self.live.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
+    /// The world as it is.
+    pub(crate) fn world(&self) -> World {
+        self.lock().world.clone()
+    }
+
     pub(crate) fn now(&self) -> Time {
         Time(self.now.load(Ordering::SeqCst))
     }
@@ -227,3 +232,6 @@ impl Live {
 pub(crate) fn default_watch_life(number: u64) -> Duration {
     Duration::from_secs(1800 + number.wrapping_mul(611) % 1800)
 }
+
+#[cfg(test)]
+mod tests;

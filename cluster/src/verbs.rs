@@ -13,15 +13,19 @@ use crate::{
     world::kinds::Kind,
 };
 
+mod apply;
 mod body;
 mod create;
 mod delete;
 pub(crate) mod object;
 pub(crate) mod options;
+mod patch;
 mod read;
+mod reviews;
 pub(crate) mod scope;
 pub mod selector;
 mod strategy;
+mod subresources;
 mod update;
 
 /// What a verb answers with.
@@ -60,6 +64,8 @@ pub(crate) struct Work<'a> {
     pub(crate) route: &'a Route,
     pub(crate) kind: Kind,
     pub(crate) warnings: Vec<String>,
+    /// What a strict decoder finds in the bytes themselves.
+    pub(crate) strict: Vec<String>,
 }
 
 /// Carries out one request on a type that exists.
@@ -70,17 +76,28 @@ pub(crate) fn carry_out(
     kind: Kind,
     verb: Verb,
 ) -> Result<Outcome, Refusal> {
-    let mut work = Work { live, request, route, kind, warnings: Vec::new() };
+    let mut work = Work { live, request, route, kind, warnings: Vec::new(), strict: Vec::new() };
     work.check_served(verb)?;
     if let Some(warning) = work.kind.custom().and_then(|custom| custom.deprecation.clone()) {
         work.warnings.push(warning);
     }
     let mut outcome = match (verb, route.subresource.as_str()) {
-        (Verb::Get, "" | "status") => work.get(),
+        (Verb::Create, "") if !work.kind.is_stored() => work.review(),
+        (Verb::Get | Verb::List, "") if !work.kind.is_stored() => work.computed(),
+        (Verb::Get, "" | "status" | "ephemeralcontainers" | "resize" | "approval") => work.get(),
+        (Verb::Get, "scale") => work.get_scale(),
+        (Verb::Update, "scale") => work.update_scale(),
+        (Verb::Create, "binding") => work.bind(),
+        (Verb::Create, "eviction") => work.evict(),
+        (Verb::Create, "token") => work.token(),
+        (Verb::Patch, _) => work.patch(),
         (Verb::List, _) => work.list(),
         (Verb::Watch, _) => work.watch(),
         (Verb::Create, "") => work.create(),
-        (Verb::Update, "" | "status" | "finalize") => work.update(),
+        (
+            Verb::Update,
+            "" | "status" | "finalize" | "ephemeralcontainers" | "resize" | "approval",
+        ) => work.update(),
         (Verb::Delete, "") => work.delete(),
         (Verb::DeleteCollection, _) => work.delete_collection(),
         _ => Err(Refusal::method_not_allowed()),

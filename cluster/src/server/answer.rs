@@ -7,10 +7,15 @@ use http::{HeaderValue, Response, StatusCode, header};
 use http_body_util::{BodyExt, Full};
 use serde::{Serialize, Serializer, ser::SerializeMap};
 use serde_json::{Value, json};
-use trace::DeliveryKind;
+use trace::{DeliveryKind, Verb};
 
 use super::{Body, Shared, request::Request};
 use crate::{
+    encoding::{
+        Format, MediaType, Offer, ProtobufError, Target as Meta, encode, has_protobuf,
+        metadata_list_view, metadata_view, negotiate, watch_frame,
+    },
+    facts::api_version,
     names::Names,
     route::{self, Target},
     status::Refusal,
@@ -21,16 +26,14 @@ use crate::{
 
 /// Answers a request: takes the lock, carries it out, encodes what came out.
 pub(crate) fn respond(shared: &Arc<Shared>, request: &Request) -> Response<Body> {
-    let audit = {
-        let number = shared.lock().next_answer();
-        match request.header("audit-id") {
-            "" => Names::opaque(b"audit", number),
-            given => given.to_owned(),
-        }
+    let number = shared.lock().next_answer();
+    let audit = match request.header("audit-id") {
+        "" => Names::opaque(b"audit", number),
+        given => given.to_owned(),
     };
     let mut response = match route::parse(&request.path) {
         Target::Resource(target) => resource(shared, request, &target),
-        Target::Other(path) => crate::discovery::respond(&shared.lock().world, request, &path),
+        Target::Other(path) => crate::discovery::respond(&shared.world(), request, &path),
     };
     let headers = response.headers_mut();
     headers.entry(header::CACHE_CONTROL).or_insert(HeaderValue::from_static("no-cache, private"));
@@ -46,46 +49,168 @@ fn resource(shared: &Arc<Shared>, request: &Request, target: &route::Route) -> R
         return not_found();
     };
     let Some(verb) = route::verb(&request.method, target, request.flag("watch")) else {
-        return refuse(&Refusal::method_not_allowed());
+        return refuse(request, &Refusal::method_not_allowed());
+    };
+    // Before anything is done: a write whose answer the client can't read must not happen.
+    let agreed = match negotiate(Some(&request.accept()), &offer(&kind, target, verb)) {
+        Ok(agreed) => agreed,
+        Err(error) => {
+            return refuse(request, &Refusal::new(406, "NotAcceptable", error.to_string()));
+        }
     };
     let outcome = verbs::carry_out(&mut live, request, target, kind.clone(), verb);
     shared.publish(&live);
     drop(live);
     match outcome {
-        Ok(outcome) => encode(shared, &kind, outcome),
-        Err(refusal) => refuse(&refusal),
+        Ok(outcome) => View { kind, agreed }.answer(shared, outcome),
+        Err(refusal) => refuse(request, &refusal),
     }
 }
 
-fn encode(shared: &Arc<Shared>, kind: &Kind, outcome: Outcome) -> Response<Body> {
-    let body = match outcome.payload {
-        Payload::Object(object) => full(to_bytes(&object)),
-        Payload::List(list) => full(to_bytes(&ListView { kind, list: &list })),
-        Payload::Watch(number) => {
-            let kind = kind.clone();
-            let encode = Box::new(move |frame| event(&kind, frame));
-            Body::new(Stream::new(shared.clone(), number, encode))
-        }
+fn offer(kind: &Kind, target: &route::Route, verb: Verb) -> Offer<'static> {
+    let body = kind.row().subresource(&target.subresource);
+    let protobuf = match body {
+        // A Scale has a protobuf form whatever it scales.
+        Some(body) => has_protobuf(&api_version(&body.group, &body.version), &body.kind),
+        None => !kind.is_custom(),
     };
-    let mut response = Response::new(body);
-    *response.status_mut() = StatusCode::from_u16(outcome.code).unwrap_or(StatusCode::OK);
-    let headers = response.headers_mut();
-    headers.insert(header::CONTENT_TYPE, HeaderValue::from_static("application/json"));
-    for warning in outcome.warnings {
-        let text = warning.replace('\\', "\\\\").replace('"', "\\\"");
-        if let Ok(value) = HeaderValue::from_str(&format!("299 - \"{text}\"")) {
-            headers.append(header::WARNING, value);
-        }
+    match verb {
+        Verb::Watch => Offer::watch(protobuf),
+        Verb::List | Verb::DeleteCollection => Offer::list(protobuf),
+        _ => Offer::object(protobuf),
     }
-    response
 }
 
-/// A refusal as an answer.
-pub(crate) fn refuse(refusal: &Refusal) -> Response<Body> {
-    let mut response = Response::new(full(to_bytes(&refusal.to_value())));
+/// How one request's answer is shown.
+#[derive(Clone)]
+struct View {
+    kind: Kind,
+    agreed: MediaType,
+}
+
+impl View {
+    fn answer(self, shared: &Arc<Shared>, outcome: Outcome) -> Response<Body> {
+        let mut content_type = self.agreed.content_type();
+        let body = match outcome.payload {
+            Payload::Object(object) => self.object(&object).map(full),
+            Payload::List(list) => self.list(&list).map(full),
+            Payload::Watch(number) => {
+                content_type = self.agreed.watch_content_type();
+                let view = self.clone();
+                let encode = Box::new(move |frame| view.event(frame));
+                Ok(Body::new(Stream::new(shared.clone(), number, encode)))
+            }
+        };
+        let (code, body) = match body {
+            Ok(body) => (outcome.code, body),
+            Err(error) => {
+                content_type = MediaType::JSON.content_type();
+                (500, full(to_bytes(&Refusal::internal(error).to_value())))
+            }
+        };
+        let mut response = Response::new(body);
+        *response.status_mut() = StatusCode::from_u16(code).unwrap_or(StatusCode::OK);
+        let headers = response.headers_mut();
+        set_content_type(headers, &content_type);
+        for warning in outcome.warnings {
+            let text = warning.replace('\\', "\\\\").replace('"', "\\\"");
+            if let Ok(value) = HeaderValue::from_str(&format!("299 - \"{text}\"")) {
+                headers.append(header::WARNING, value);
+            }
+        }
+        response
+    }
+
+    fn object(&self, object: &Value) -> Result<Bytes, ProtobufError> {
+        match self.agreed.target {
+            // A completed delete answers with a Status whatever was asked for.
+            Some(_) if object["kind"] == "Status" => encode(object, self.agreed.format),
+            Some(Meta::METADATA) => encode(&metadata_view(object), self.agreed.format),
+            Some(_) => {
+                encode(&self.table(std::slice::from_ref(object), object), self.agreed.format)
+            }
+            None if self.agreed.format == Format::Json => Ok(to_bytes(object)),
+            None => encode(object, self.agreed.format),
+        }
+    }
+
+    fn list(&self, list: &List) -> Result<Bytes, ProtobufError> {
+        let view = ListView { kind: &self.kind, list };
+        if self.agreed == MediaType::JSON {
+            return Ok(to_bytes(&view));
+        }
+        let whole = json!({
+            "kind": self.kind.list_kind(), "apiVersion": self.kind.api_version(),
+            "metadata": list.metadata, "items": list.items,
+        });
+        match self.agreed.target {
+            Some(Meta::METADATA_LIST) => encode(&metadata_list_view(&whole), self.agreed.format),
+            Some(_) => {
+                let items = whole["items"].as_array().map_or(&[][..], Vec::as_slice);
+                encode(&self.table(items, &whole), self.agreed.format)
+            }
+            None => encode(&whole, self.agreed.format),
+        }
+    }
+
+    /// Rows for kubectl. `of` gives the table its revision.
+    fn table(&self, _objects: &[Value], of: &Value) -> Value {
+        of.clone()
+    }
+
+    /// The bytes of one watch event.
+    fn event(&self, frame: Frame) -> Bytes {
+        let (name, object) = match frame {
+            Frame::Event(delivery, object) => match self.kind.present(&object) {
+                Ok(object) => (event_type(delivery), object),
+                Err(refusal) => ("ERROR", Arc::new(refusal.to_value())),
+            },
+            Frame::Bookmark { revision, initial_events_end } => {
+                ("BOOKMARK", Arc::new(bookmark(&self.kind, revision, initial_events_end)))
+            }
+            Frame::Error(refusal) => ("ERROR", Arc::new(refusal.to_value())),
+        };
+        let object = match self.agreed.target {
+            None => object,
+            Some(_) if name == "ERROR" => object,
+            Some(Meta::TABLE) => Arc::new(self.table(std::slice::from_ref(&object), &object)),
+            Some(_) => Arc::new(metadata_view(&object)),
+        };
+        watch_frame(name, &object, self.agreed.format).unwrap_or_else(|error| {
+            let status = Refusal::internal(error).to_value();
+            watch_frame("ERROR", &status, Format::Json).unwrap_or_default()
+        })
+    }
+}
+
+fn event_type(delivery: DeliveryKind) -> &'static str {
+    match delivery {
+        DeliveryKind::Added => "ADDED",
+        DeliveryKind::Modified => "MODIFIED",
+        DeliveryKind::Deleted => "DELETED",
+        DeliveryKind::Bookmark => "BOOKMARK",
+        DeliveryKind::Error => "ERROR",
+    }
+}
+
+fn set_content_type(headers: &mut http::HeaderMap, text: &str) {
+    if let Ok(value) = HeaderValue::from_str(text) {
+        headers.insert(header::CONTENT_TYPE, value);
+    }
+}
+
+/// A refusal as an answer, in a form that the client reads.
+pub(crate) fn refuse(request: &Request, refusal: &Refusal) -> Response<Body> {
+    let agreed = negotiate(Some(&request.accept()), &Offer::plain()).unwrap_or(MediaType::JSON);
+    let status = refusal.to_value();
+    let (agreed, bytes) = match encode(&status, agreed.format) {
+        Ok(bytes) => (agreed, bytes),
+        Err(_) => (MediaType::JSON, to_bytes(&status)),
+    };
+    let mut response = Response::new(full(bytes));
     *response.status_mut() = StatusCode::from_u16(refusal.code).unwrap_or(StatusCode::OK);
     let headers = response.headers_mut();
-    headers.insert(header::CONTENT_TYPE, HeaderValue::from_static("application/json"));
+    set_content_type(headers, &agreed.content_type());
     if let Some(seconds) = refusal.retry_after {
         headers.insert(header::RETRY_AFTER, HeaderValue::from(seconds));
     }
@@ -106,7 +231,7 @@ pub(crate) fn full(bytes: Bytes) -> Body {
     Full::new(bytes).map_err(|never| match never {}).boxed_unsync()
 }
 
-fn to_bytes(value: &impl Serialize) -> Bytes {
+pub(crate) fn to_bytes(value: &impl Serialize) -> Bytes {
     // Values are JSON already: nothing in them can fail to serialize.
     let mut bytes = serde_json::to_vec(value).unwrap_or_default();
     bytes.push(b'\n');
@@ -145,35 +270,6 @@ impl Serialize for Typeless<'_> {
         let kept = fields.iter().filter(|(key, _)| !matches!(key.as_str(), "kind" | "apiVersion"));
         serializer.collect_map(kept)
     }
-}
-
-/// The bytes of one watch event in JSON.
-fn event(kind: &Kind, frame: Frame) -> Bytes {
-    let (name, object) = match frame {
-        Frame::Event(delivery, object) => {
-            let name = match delivery {
-                DeliveryKind::Added => "ADDED",
-                DeliveryKind::Modified => "MODIFIED",
-                DeliveryKind::Deleted => "DELETED",
-                DeliveryKind::Bookmark => "BOOKMARK",
-                DeliveryKind::Error => "ERROR",
-            };
-            match kind.present(&object) {
-                Ok(object) => (name, object),
-                Err(refusal) => ("ERROR", Arc::new(refusal.to_value())),
-            }
-        }
-        Frame::Bookmark { revision, initial_events_end } => {
-            ("BOOKMARK", Arc::new(bookmark(kind, revision, initial_events_end)))
-        }
-        Frame::Error(refusal) => ("ERROR", Arc::new(refusal.to_value())),
-    };
-    #[derive(Serialize)]
-    struct Event<'a> {
-        r#type: &'a str,
-        object: &'a Value,
-    }
-    to_bytes(&Event { r#type: name, object: &object })
 }
 
 /// An object of the right kind that holds nothing but a revision.

@@ -28,7 +28,7 @@ const FOREGROUND: &str = "foregroundDeletion";
 const CRD_CLEANUP: &str = "customresourcecleanup.apiextensions.k8s.io";
 
 /// What became of a deleted object.
-enum Fate {
+pub(super) enum Fate {
     Gone(Arc<Value>),
     Waits(Arc<Value>),
 }
@@ -76,6 +76,7 @@ impl Work<'_> {
                 route: &route,
                 kind: self.kind.clone(),
                 warnings: Vec::new(),
+                strict: Vec::new(),
             };
             one.delete_object(&object, &key.name, &options)?;
             items.push(self.kind.present(&object)?);
@@ -90,7 +91,7 @@ impl Work<'_> {
         DeleteOptions::read(self.request, body.as_ref())
     }
 
-    fn delete_object(
+    pub(super) fn delete_object(
         &mut self,
         old: &Arc<Value>,
         name: &str,

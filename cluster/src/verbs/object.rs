@@ -6,6 +6,7 @@ use trace::ObjectKey;
 
 use super::{Work, strategy};
 use crate::{
+    encoding,
     schema::{FieldError, FieldErrorKind, unknown_field_message},
     server::request::FieldValidation,
     status::Refusal,
@@ -96,31 +97,30 @@ impl Work<'_> {
         let Some(schema) = self.kind.schema() else { return Ok(()) };
         let row = self.kind.row();
         let wrapped = |error: String| {
-            let (kind, version) = (&row.kind, row.api_version());
-            let version = if self.kind.is_custom() || !row.group.is_empty() {
-                version.rsplit('/').next().unwrap_or("").to_owned()
-            } else {
-                version
-            };
-            format!("{kind} in version {version:?} cannot be handled as a {kind}: {error}")
+            let (kind, version) = (&row.kind, &row.version);
+            Refusal::bad_request(format!(
+                "{kind} in version {version:?} cannot be handled as a {kind}: {error}"
+            ))
         };
         if let Some(error) = schema.decode_error(object) {
-            return Err(Refusal::bad_request(wrapped(error)));
+            return Err(wrapped(error));
         }
         let unknown = schema.prune(object);
-        if !unknown.is_empty() {
-            let messages: Vec<String> =
-                unknown.iter().map(|path| unknown_field_message(path)).collect();
+        let mut messages = std::mem::take(&mut self.strict);
+        messages.extend(unknown.iter().map(|path| unknown_field_message(path)));
+        if !messages.is_empty() {
             match self.request.field_validation()? {
                 FieldValidation::Ignore => {}
                 FieldValidation::Warn => self.warnings.extend(messages),
                 FieldValidation::Strict => {
                     let error = format!("strict decoding error: {}", messages.join(", "));
-                    return Err(Refusal::bad_request(wrapped(error)));
+                    return Err(wrapped(error));
                 }
             }
         }
         schema.default(object);
+        // What Go's structs make of it.
+        encoding::canonical(object).map_err(|error| wrapped(error.to_string()))?;
         Ok(())
     }
 

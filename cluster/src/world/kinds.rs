@@ -80,6 +80,11 @@ impl Kind {
         }
     }
 
+    /// Whether objects of it are kept; the others are only answered.
+    pub(crate) fn is_stored(&self) -> bool {
+        self.row().is_stored()
+    }
+
     /// Whether a CustomResourceDefinition made it.
     pub(crate) fn is_custom(&self) -> bool {
         self.custom().is_some()

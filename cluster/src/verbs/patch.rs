@@ -1,0 +1,87 @@
+//! patch: JSON, merge and strategic patches on an object or subresource.
+//!
+//! There is one writer, so upstream's retry of a patch that lost a race has nothing to do here.
+
+use serde_json::{Value, json};
+
+use super::{Outcome, Work};
+use crate::{
+    encoding,
+    patch::{self, PatchError, PatchType},
+    status::Refusal,
+    world::meta,
+};
+
+impl Work<'_> {
+    pub(super) fn patch(&mut self) -> Result<Outcome, Refusal> {
+        let kind = self.patch_type()?;
+        if kind == PatchType::Apply {
+            return self.apply();
+        }
+        if self.request.has("force") {
+            let error = crate::schema::FieldError::bare(
+                "force",
+                crate::schema::FieldErrorKind::Forbidden,
+                "may not be specified for non-apply patch",
+            );
+            return Err(Refusal::invalid("meta.k8s.io", "PatchOptions", "", &[error]));
+        }
+        let dry_run = self.request.dry_run()?;
+        let patch = self.read_patch()?;
+        let old = self.stored()?;
+        if self.route.subresource == "scale" {
+            return self.patch_scale(&old, kind, &patch, dry_run);
+        }
+        let shown = self.kind.present(&old)?;
+        let schema = self.kind.schema();
+        let mut new = patch::patch(kind, &shown, &patch, schema.as_ref()).map_err(refused)?;
+        self.check_identity(&mut new)?;
+        self.check_path_name(&mut new)?;
+        self.shape(&mut new)?;
+        self.replace(&old, new, dry_run)
+    }
+
+    pub(super) fn patch_type(&self) -> Result<PatchType, Refusal> {
+        let built_in = !self.kind.is_custom();
+        match PatchType::parse(self.request.header("content-type")) {
+            Some(PatchType::Strategic) | None if !built_in => {
+                Err(Refusal::unsupported_media_type(&PatchType::accepted(built_in)))
+            }
+            None => Err(Refusal::unsupported_media_type(&PatchType::accepted(built_in))),
+            Some(kind) => Ok(kind),
+        }
+    }
+
+    pub(super) fn read_patch(&self) -> Result<Value, Refusal> {
+        let body = self.request.body()?;
+        let content_type = Some(self.request.header("content-type"));
+        encoding::decode(content_type, body)
+            .map_err(|error| Refusal::bad_request(error.to_string()))
+    }
+
+    /// Checks the uid that an applied object names, if it names one: it must be the object's.
+    pub(super) fn check_applied_uid(&self, applied: &Value) -> Result<(), Refusal> {
+        let uid = meta(applied, "uid");
+        if uid.is_empty() {
+            return Ok(());
+        }
+        let why = format!(
+            "uid mismatch: the provided object specified uid {uid}, and no existing object was found"
+        );
+        Err(Refusal::conflict(&self.kind.served(), &self.route.name, &why))
+    }
+}
+
+/// A patch that can't be applied, as upstream tells it.
+pub(super) fn refused(error: PatchError) -> Refusal {
+    match error {
+        PatchError::BadRequest(message) => Refusal::bad_request(message),
+        PatchError::Unprocessable(message) => {
+            let text = "the server rejected our request due to an error in our request";
+            let mut refusal = Refusal::new(422, "Invalid", text);
+            let cause = json!([{"reason": "UnexpectedServerResponse", "message": message}]);
+            refusal.details.insert("causes".to_owned(), cause);
+            refusal
+        }
+    }
+}

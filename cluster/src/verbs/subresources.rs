@@ -1,0 +1,302 @@
+//! Subresources that are no part of their object: scale, binding, eviction, token.
+
+use std::sync::Arc;
+
+use serde_json::{Value, json};
+
+use super::{Outcome, Work, object, options::DeleteOptions, patch::refused};
+use crate::{
+    names::Names,
+    patch::{self, PatchType},
+    schema::{FieldError, FieldErrorKind, Schema},
+    status::Refusal,
+    world::meta,
+};
+
+/// Where an object keeps what `Scale` shows.
+struct ScalePaths {
+    spec: String,
+    status: String,
+    /// Absent where the type has none.
+    selector: Option<String>,
+}
+
+/// `.spec.replicas` as a JSON pointer.
+fn pointer(path: &str) -> String {
+    path.replace('.', "/")
+}
+
+impl Work<'_> {
+    fn scale_paths(&self) -> ScalePaths {
+        let at = |name: &str| {
+            let scale = self.kind.custom().and_then(|custom| custom.scale.as_ref());
+            scale.and_then(|scale| scale.get(name)?.as_str()).map(pointer)
+        };
+        match self.kind.is_custom() {
+            true => ScalePaths {
+                spec: at("specReplicasPath").unwrap_or_default(),
+                status: at("statusReplicasPath").unwrap_or_default(),
+                selector: at("labelSelectorPath"),
+            },
+            false => ScalePaths {
+                spec: "/spec/replicas".to_owned(),
+                status: "/status/replicas".to_owned(),
+                selector: Some("/spec/selector".to_owned()),
+            },
+        }
+    }
+
+    fn scale_of(&self, object: &Value) -> Value {
+        let paths = self.scale_paths();
+        let number = |path: &str| object.pointer(path).and_then(Value::as_i64);
+        let mut metadata = json!({});
+        for field in ["name", "namespace", "uid", "resourceVersion", "creationTimestamp"] {
+            if let Some(value) = object["metadata"].get(field) {
+                metadata[field] = value.clone();
+            }
+        }
+        let mut status = json!({"replicas": number(&paths.status).unwrap_or(0)});
+        if let Some(selector) = paths.selector.and_then(|path| object.pointer(&path)) {
+            let text = selector_text(selector);
+            if !text.is_empty() {
+                status["selector"] = json!(text);
+            }
+        }
+        let mut spec = json!({});
+        if let Some(replicas) = number(&paths.spec).filter(|replicas| *replicas != 0) {
+            spec["replicas"] = json!(replicas);
+        }
+        json!({
+            "apiVersion": "autoscaling/v1", "kind": "Scale", "metadata": metadata, "spec": spec,
+            "status": status,
+        })
+    }
+
+    pub(super) fn get_scale(&mut self) -> Result<Outcome, Refusal> {
+        let object = self.kind.present(&self.stored()?)?;
+        Ok(Outcome::object(200, Arc::new(self.scale_of(&object))))
+    }
+
+    pub(super) fn update_scale(&mut self) -> Result<Outcome, Refusal> {
+        let body = self.read_object()?;
+        let dry_run = self.request.dry_run()?;
+        let old = self.stored()?;
+        self.write_scale(&old, &body, dry_run)
+    }
+
+    pub(super) fn patch_scale(
+        &mut self,
+        old: &Arc<Value>,
+        kind: PatchType,
+        patch: &Value,
+        dry_run: bool,
+    ) -> Result<Outcome, Refusal> {
+        let scale = self.scale_of(&*self.kind.present(old)?);
+        let schema = Schema::builtin("autoscaling", "v1", "Scale");
+        let new = patch::patch(kind, &scale, patch, schema.as_ref()).map_err(refused)?;
+        self.write_scale(old, &new, dry_run)
+    }
+
+    fn write_scale(
+        &mut self,
+        old: &Arc<Value>,
+        scale: &Value,
+        dry_run: bool,
+    ) -> Result<Outcome, Refusal> {
+        let replicas = scale.pointer("/spec/replicas").and_then(Value::as_i64).unwrap_or(0);
+        if replicas < 0 {
+            let detail = "must be greater than or equal to 0";
+            let kind = FieldErrorKind::Invalid;
+            let value = Value::from(replicas);
+            let error = FieldError::with_value("spec.replicas", kind, &value, detail);
+            let name = &self.route.name;
+            return Err(Refusal::invalid("autoscaling", "Scale", name, &[error]));
+        }
+        let shown = self.kind.present(old)?;
+        let mut new = (*shown).clone();
+        set_pointer(&mut new, &self.scale_paths().spec, json!(replicas));
+        new["metadata"]["resourceVersion"] = json!(meta(scale, "resourceVersion"));
+        let outcome = self.replace(old, new, dry_run)?;
+        let super::Payload::Object(object) = outcome.payload else { return Ok(outcome) };
+        Ok(Outcome::object(200, Arc::new(self.scale_of(&object))))
+    }
+
+    /// `pods/binding`: what a scheduler does.
+    pub(super) fn bind(&mut self) -> Result<Outcome, Refusal> {
+        let body = self.read_object()?;
+        let dry_run = self.request.dry_run()?;
+        let old = self.stored()?;
+        let node = body.pointer("/target/name").and_then(Value::as_str).unwrap_or("").to_owned();
+        let bound = old.pointer("/spec/nodeName").and_then(Value::as_str).unwrap_or("");
+        let conflict = |why: String| Refusal::conflict(&self.kind.served(), &self.route.name, &why);
+        if object::is_terminating(&old) {
+            return Err(conflict(format!(
+                "pod {} is being deleted, cannot be assigned to a host",
+                self.route.name
+            )));
+        }
+        if !bound.is_empty() {
+            return Err(conflict(format!(
+                "pod {} is already assigned to node {bound:?}",
+                self.route.name
+            )));
+        }
+        let mut new = (*old).clone();
+        new["spec"]["nodeName"] = json!(node);
+        for (key, value) in body["metadata"]["annotations"].as_object().into_iter().flatten() {
+            new["metadata"]["annotations"][key] = value.clone();
+        }
+        let mut conditions = new
+            .pointer("/status/conditions")
+            .and_then(Value::as_array)
+            .cloned()
+            .unwrap_or_default();
+        conditions.retain(|condition| condition["type"] != "PodScheduled");
+        conditions.push(json!({
+            "type": "PodScheduled", "status": "True", "lastProbeTime": null,
+            "lastTransitionTime": self.now_text(),
+        }));
+        new["status"]["conditions"] = Value::Array(conditions);
+        if !dry_run {
+            self.live.put(&self.request.author, self.key(&self.route.name), new);
+        }
+        Ok(success(201))
+    }
+
+    /// `pods/eviction`: a delete that a disruption budget can refuse.
+    pub(super) fn evict(&mut self) -> Result<Outcome, Refusal> {
+        let body = self.read_object()?;
+        let mut options = DeleteOptions::read(self.request, body.get("deleteOptions"))?;
+        options.dry_run |= self.request.dry_run()?;
+        let old = self.stored()?;
+        let phase = old.pointer("/status/phase").and_then(Value::as_str).unwrap_or("");
+        if !matches!(phase, "Succeeded" | "Failed" | "Pending") && !object::is_terminating(&old) {
+            self.spend_budget(&old, options.dry_run)?;
+        }
+        self.delete_object(&old, &self.route.name.clone(), &options)?;
+        Ok(success(201))
+    }
+
+    /// Takes one allowed disruption from the budget that covers a pod. Errors: 429, 500 for several.
+    fn spend_budget(&mut self, pod: &Value, dry_run: bool) -> Result<(), Refusal> {
+        let resource = trace::GroupResource::new("policy", "poddisruptionbudgets");
+        let covering: Vec<_> = self
+            .live
+            .world
+            .store
+            .root()
+            .scan(&resource, &self.route.namespace, std::ops::Bound::Unbounded)
+            .filter(|(_, budget)| {
+                let text = budget.pointer("/spec/selector").map(selector_text).unwrap_or_default();
+                super::selector::Labels::parse(&text).is_ok_and(|labels| labels.matches(pod))
+            })
+            .map(|(key, budget)| (key.clone(), budget.clone()))
+            .collect();
+        let (key, budget) = match &covering[..] {
+            [] => return Ok(()),
+            [one] => one.clone(),
+            _ => {
+                let message = "This pod has more than one PodDisruptionBudget, which the eviction \
+                               subresource does not support.";
+                return Err(Refusal::internal(message));
+            }
+        };
+        let allowed =
+            budget.pointer("/status/disruptionsAllowed").and_then(Value::as_i64).unwrap_or(0);
+        let observed =
+            budget.pointer("/status/observedGeneration").and_then(Value::as_i64).unwrap_or(0);
+        if allowed <= 0 || observed < object::generation(&budget) {
+            let message = "Cannot evict pod as it would violate the pod's disruption budget.";
+            let wait = (observed < object::generation(&budget)).then_some(10);
+            let mut refusal = Refusal::too_many_requests(message, wait);
+            let cause = json!([{
+                "reason": "DisruptionBudget",
+                "message": format!("The disruption budget {} does not allow evicting pods currently", key.name),
+            }]);
+            refusal.details.insert("causes".to_owned(), cause);
+            return Err(refusal);
+        }
+        if !dry_run {
+            let mut new = (*budget).clone();
+            new["status"]["disruptionsAllowed"] = json!(allowed - 1);
+            let name = meta(pod, "name").to_owned();
+            new["status"]["disruptedPods"][name] = json!(self.now_text());
+            self.live.put(&self.request.author, key, new);
+        }
+        Ok(())
+    }
+
+    /// `serviceaccounts/token`: a token that this server takes like any other.
+    pub(super) fn token(&mut self) -> Result<Outcome, Refusal> {
+        let mut body = self.read_object()?;
+        self.stored()?;
+        let seconds =
+            body.pointer("/spec/expirationSeconds").and_then(Value::as_u64).unwrap_or(3600);
+        let until = self.live.world.now.plus(std::time::Duration::from_secs(seconds));
+        let number = self.live.next_answer();
+        let name = format!("{}.{}", self.route.namespace, self.route.name);
+        body["spec"]["expirationSeconds"] = json!(seconds);
+        body["status"] = json!({
+            "token": format!("{name}.{}", Names::opaque(b"token", number)),
+            "expirationTimestamp": until.rfc3339(),
+        });
+        body["metadata"] = json!({
+            "name": self.route.name, "namespace": self.route.namespace,
+            "creationTimestamp": self.now_text(),
+        });
+        Ok(Outcome::object(201, Arc::new(body)))
+    }
+}
+
+/// The `Status` of a subresource that has nothing to show.
+fn success(code: u16) -> Outcome {
+    let status = json!({
+        "kind": "Status", "apiVersion": "v1", "metadata": {}, "status": "Success", "code": code,
+    });
+    Outcome::object(code, Arc::new(status))
+}
+
+fn set_pointer(object: &mut Value, path: &str, value: Value) {
+    let mut at = object;
+    for step in path.split('/').filter(|step| !step.is_empty()) {
+        if !at.is_object() {
+            *at = json!({});
+        }
+        at = &mut at[step];
+    }
+    *at = value;
+}
+
+/// A label selector as text: `a=b,c in (d,e),!f`. A text stays as it is; a plain map is what
+/// ReplicationControllers have.
+fn selector_text(selector: &Value) -> String {
+    let Some(fields) = selector.as_object() else {
+        return selector.as_str().unwrap_or("").to_owned();
+    };
+    let labels = match fields.contains_key("matchLabels") || fields.contains_key("matchExpressions")
+    {
+        true => fields.get("matchLabels").and_then(Value::as_object),
+        false => Some(fields),
+    };
+    let equal = labels
+        .into_iter()
+        .flatten()
+        .map(|(key, value)| format!("{key}={}", value.as_str().unwrap_or("")));
+    let expressions = fields.get("matchExpressions").and_then(Value::as_array);
+    let others = expressions.into_iter().flatten().map(|expression| {
+        let text = |name: &str| expression[name].as_str().unwrap_or("");
+        let values: Vec<&str> = expression["values"]
+            .as_array()
+            .into_iter()
+            .flatten()
+            .filter_map(Value::as_str)
+            .collect();
+        match text("operator") {
+            "In" => format!("{} in ({})", text("key"), values.join(",")),
+            "NotIn" => format!("{} notin ({})", text("key"), values.join(",")),
+            "DoesNotExist" => format!("!{}", text("key")),
+            _ => text("key").to_owned(),
+        }
+    });
+    equal.chain(others).collect::<Vec<_>>().join(",")
+}
