@@ -37,6 +37,8 @@ pub(crate) struct Expression {
     pub place: Place,
     pub text: String,
     ast: Ast,
+    /// Whether it has `[a, b]` or `{k: a}` in it.
+    selects: bool,
     /// Names of the bindings that it uses.
     pub variables: Vec<String>,
 }
@@ -63,10 +65,11 @@ impl Expression {
             )
         })?;
         check_functions(&ast).map_err(|name| {
-            fail(format!("unknown function {name}"))
-                .help(format!("there are {}", functions::NAMES.join(", ")))
+            let help = format!("near it are {}", functions::nearest(&name).join(", "));
+            fail(format!("unknown function {name}")).help(help)
         })?;
-        Ok(Expression { place: place.clone(), text: text.to_owned(), ast, variables })
+        let selects = selects(&ast);
+        Ok(Expression { place: place.clone(), text: text.to_owned(), ast, selects, variables })
     }
 
     /// Evaluates on `data`.
@@ -78,11 +81,17 @@ impl Expression {
         };
         let mut ast = self.ast.clone();
         substitute(&mut ast, bindings).map_err(&fail)?;
-        let data = to_variable(data);
+        // The standard makes null of `[a, b]` on null; chainsaw's engine makes a list, and bindings, which are
+        // evaluated on null, rely on it: `(join('-', [$a, 'b']))`.
+        let empty = Value::Object(serde_json::Map::new());
+        let data = to_variable(if data.is_null() && self.selects { &empty } else { data });
         let result = jmespath::Expression::new(self.text.as_str(), ast, &RUNTIME).search(data);
         let result = result.map_err(|error| {
             let reason = error.reason.to_string();
-            fail(reason.strip_prefix("Runtime error: ").unwrap_or(&reason).trim().to_owned())
+            // Our own functions report by the parse variant, the only one that takes any text.
+            let known = ["Runtime error: ", "Parse error: "];
+            let text = known.iter().find_map(|prefix| reason.strip_prefix(prefix));
+            fail(text.unwrap_or(&reason).trim().to_owned())
         })?;
         Ok(to_value(&result))
     }
@@ -123,6 +132,14 @@ fn rewrite_variables(text: &str) -> Result<(String, Vec<String>), String> {
         }
     }
     Ok((out, variables))
+}
+
+fn selects(ast: &Ast) -> bool {
+    let found = visit(&mut ast.clone(), &mut |node| match node {
+        Ast::MultiList { .. } | Ast::MultiHash { .. } => Err(()),
+        _ => Ok(()),
+    });
+    found.is_err()
 }
 
 fn check_functions(ast: &Ast) -> Result<(), String> {

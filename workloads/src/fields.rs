@@ -99,7 +99,10 @@ impl<'a> Fields<'a> {
         let mut known = self.asked;
         known.sort_unstable();
         known.dedup();
-        Err(error.help(format!("it has {}", known.join(", "))))
+        Err(match known.is_empty() {
+            true => error.help("it takes none"),
+            false => error.help(format!("it has {}", known.join(", "))),
+        })
     }
 }
 
@@ -117,7 +120,12 @@ pub(crate) fn as_list<'a>(node: &'a Node, key: &str) -> Result<&'a [Node], LoadE
 }
 
 fn wrong(node: &Node, key: &str, expected: &str) -> LoadError {
-    node.place.error(format!("`{key}` must be {expected}, and this is {}", node.kind()))
+    let error =
+        node.place.error(format!("`{key}` must be {expected}, and this is {}", node.kind()));
+    match node.content {
+        Content::Bool(_) => error.help("unquoted y, n, yes, no, on, off are booleans; quote it"),
+        _ => error,
+    }
 }
 
 /// Go's `time.ParseDuration`, without signs: `300ms`, `1.5h`, `2h45m`; `0` needs no unit.

@@ -82,6 +82,29 @@ pub(crate) const NAMES: &[&str] = &[
     "wildcard",
 ];
 
+/// The three names that are written most like this one.
+pub(crate) fn nearest(name: &str) -> Vec<&'static str> {
+    let mut names: Vec<&str> = NAMES.to_vec();
+    names.sort_by_key(|known| edits(name, known));
+    names.truncate(3);
+    names
+}
+
+/// How many letters to change, add or take away.
+fn edits(from: &str, to: &str) -> usize {
+    let to: Vec<char> = to.chars().collect();
+    let mut row: Vec<usize> = (0..=to.len()).collect();
+    for (i, a) in from.chars().enumerate() {
+        let mut diagonal = std::mem::replace(&mut row[0], i + 1);
+        for (j, b) in to.iter().enumerate() {
+            let changed = diagonal + usize::from(a != *b);
+            diagonal = row[j + 1];
+            row[j + 1] = changed.min(diagonal + 1).min(row[j] + 1);
+        }
+    }
+    row[to.len()]
+}
+
 type Body = fn(&[Rcvar]) -> Result<Variable, String>;
 
 /// A runtime that knows all of [`NAMES`].
@@ -407,6 +430,7 @@ mod tests {
             ("length($o)", json!(1)),
             ("$n > `2` && $n < `4`", json!(true)),
             ("join('-', ['a', a.b])", json!("a-x")),
+            ("join('-', ['bar', to_string($n)])", json!("bar-3")),
             ("split('a,b', ',')", json!(["a", "b"])),
             ("replace('aaa', 'a', 'b', `2`)", json!("bba")),
             ("trim('xxaxx', 'x')", json!("a")),
@@ -426,7 +450,7 @@ mod tests {
             ("truncate('abcdef', `3`)", json!("abc")),
             ("to_boolean('True')", json!(true)),
             ("label_match({a: 'x'}, {a: 'x', b: 'y'})", json!(true)),
-            ("round(`3.14159`, `2`)", json!(3.14)),
+            ("round(`1.2345`, `2`)", json!(1.23)),
             ("missing", json!(null)),
         ] {
             assert_eq!(evaluate(text), Ok(expect), "{text}");

@@ -44,3 +44,8 @@ pub use operation::{Act, ActVerb, Check, Operation, OperationKind, Phase, Run};
 pub use place::{LoadError, Place};
 pub use run::{OUTPUT_BYTES_MAX, RunContext, RunError, RunOutcome, run};
 pub use workload::{NotResumable, Workload};
+
+#[cfg(test)]
+mod tests;
+#[cfg(test)]
+mod toy;

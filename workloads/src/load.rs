@@ -344,7 +344,7 @@ impl Loader {
             "command" => self.command(node, context),
             "sleep" => self.sleep(node, context),
             "settle" | "restart" => {
-                Fields::of(node, "it")?.finish()?;
+                Fields::of(node, if key == "settle" { "settle" } else { "restart" })?.finish()?;
                 let (kind, what) = match key {
                     "settle" => (OperationKind::Settle, ""),
                     _ => (OperationKind::Restart, "the controller"),

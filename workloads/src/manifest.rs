@@ -113,8 +113,8 @@ mod tests {
             ("a: 1\n---\n# empty\n---\nb: 2\n", json!([{"a": 1}, {"b": 2}])),
             ("kind: List\nitems:\n- a: 1\n- b: 2\n", json!([{"a": 1}, {"b": 2}])),
             (
-                "x: &x {a: 1, b: 2}\ny: {<<: *x, b: 3}\n",
-                json!([{"x": {"a": 1, "b": 2}, "y": {"b": 3, "a": 1}}]),
+                "x: &x {a: 1, b: 2}\nz: {<<: *x, b: 3}\n",
+                json!([{"x": {"a": 1, "b": 2}, "z": {"b": 3, "a": 1}}]),
             ),
             ("{\"a\": [1, \"yes\", null, true]}", json!([{"a": [1, "yes", null, true]}])),
             ("mode: 0644\non: yes\nq: 'no'\n", json!([{"mode": 420, "true": true, "q": "no"}])),

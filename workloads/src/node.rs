@@ -166,6 +166,8 @@ impl<'text> Reader<'text> {
                 let tag = match tag.as_deref() {
                     None => None,
                     Some(tag) => Some(tag.core_suffix().map(str::to_owned).ok_or_else(|| {
+                        let start = span.tag_start().unwrap_or(span.start);
+                        let place = self.at(start.line(), start.col());
                         place.error(format!("tag {:?} is not supported", tag.original()))
                     })?),
                 };

@@ -367,3 +367,6 @@ pub(crate) fn compile_map(node: &Node, what: &str) -> Result<Tree, LoadError> {
 fn unexpected(place: &Place, what: &str, node: &Node) -> LoadError {
     place.error(format!("{what} is a map, and this is {}", node.kind()))
 }
+
+#[cfg(test)]
+mod tests;

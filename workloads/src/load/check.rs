@@ -95,7 +95,7 @@ fn condition(node: &Node, context: &Context) -> Result<(Expected, String), LoadE
         let error = node.place.error("`for` needs exactly one thing to wait for");
         return Err(error.help("deletion, creation, condition or jsonPath"));
     };
-    let mut fields = Fields::of(&entry.value, "it")?;
+    let mut fields = Fields::of(&entry.value, "what to wait for")?;
     let text = |node: &Node, key| {
         crate::fields::as_text(node, key)?;
         context.compile(node, true)
@@ -123,7 +123,9 @@ fn condition(node: &Node, context: &Context) -> Result<(Expected, String), LoadE
             }
             let path = text(written, "path")?;
             let value = fields.take("value").map(|e| text(&e.value, "value")).transpose()?;
-            (Expected::JsonPath { path, value }, shown(written))
+            let equals = fields.take("value").map(|entry| format!("={}", shown(&entry.value)));
+            let what = format!("{}{}", shown(written), equals.unwrap_or_default());
+            (Expected::JsonPath { path, value }, what)
         }
     };
     fields.finish()?;
