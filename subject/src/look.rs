@@ -198,6 +198,11 @@ impl Observer {
             let Some(blocked) = thread.syscall(&member.memory) else {
                 continue; // it runs again: the second sample will tell
             };
+            if blocked.is_exec() {
+                // Its keeper has been told and will let it go on.
+                let (thread, name, state) = (thread.number, thread.name.clone(), 'S');
+                return Err(Look::Busy(Why::Runs { thread, name, state }));
+            }
             let Seen { call: blocked, since, .. } =
                 thread.waits(blocked, now.steady + offsets.steady);
             if member.runtime.is_upkeep(&thread.name, blocked.is_epoll()) {

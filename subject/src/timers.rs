@@ -37,6 +37,11 @@ impl Blocked {
         self.call == "epoll"
     }
 
+    /// Whether it is starting a program: that blocks only until the keeper has seen it.
+    pub fn is_exec(&self) -> bool {
+        matches!(self.number as libc::c_long, libc::SYS_execve | libc::SYS_execveat)
+    }
+
     /// Nanoseconds left at `now` (the machine's clocks) for a subject with these offsets, in a call that was first seen
     /// at `seen` of the subject's monotonic clock.
     pub fn left(&self, now: Now, offsets: Offsets, seen: i64) -> Option<i64> {

@@ -46,12 +46,23 @@ pub struct Ready {
 
 /// Blocks until one of the descriptors is readable or closed.
 pub fn wait_readable(fds: &[BorrowedFd<'_>]) -> io::Result<Vec<Ready>> {
-    let poll =
+    poll(fds, true)
+}
+
+/// Whether the descriptor is readable now, or, if `block`, as soon as it is.
+pub fn is_readable(fd: BorrowedFd<'_>, block: bool) -> io::Result<bool> {
+    Ok(poll(&[fd], block)?.iter().any(|ready| ready.readable))
+}
+
+fn poll(fds: &[BorrowedFd<'_>], block: bool) -> io::Result<Vec<Ready>> {
+    let entry =
         |fd: &BorrowedFd<'_>| libc::pollfd { fd: fd.as_raw_fd(), events: libc::POLLIN, revents: 0 };
-    let mut set: Vec<libc::pollfd> = fds.iter().map(poll).collect();
+    let mut set: Vec<libc::pollfd> = fds.iter().map(entry).collect();
+    let patience = if block { -1 } else { 0 };
     loop {
         // SAFETY: `set` is a live array of the length passed.
-        match checked(unsafe { libc::poll(set.as_mut_ptr(), set.len() as libc::nfds_t, -1) }) {
+        match checked(unsafe { libc::poll(set.as_mut_ptr(), set.len() as libc::nfds_t, patience) })
+        {
             Ok(_) => return Ok(set.iter().map(ready).collect()),
             Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
             Err(error) => return Err(error),

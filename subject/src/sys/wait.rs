@@ -53,26 +53,23 @@ pub fn open(pid: i32) -> io::Result<std::os::fd::OwnedFd> {
 
 /// Reaps our child if it has ended; waits for its end if `block`.
 pub fn reap(pidfd: BorrowedFd<'_>, block: bool) -> io::Result<Option<End>> {
-    let options = libc::WEXITED | if block { 0 } else { libc::WNOHANG };
-    loop {
-        // SAFETY: an all-zero siginfo_t is valid; the kernel fills it.
-        let mut info: libc::siginfo_t = unsafe { std::mem::zeroed() };
-        // SAFETY: `info` is a live local.
-        let waited = checked(unsafe {
-            libc::waitid(libc::P_PIDFD, pidfd.as_raw_fd() as libc::id_t, &mut info, options)
-        });
-        match waited {
-            Err(error) if error.kind() == io::ErrorKind::Interrupted => continue,
-            Err(error) => return Err(error),
-            Ok(_) => {}
-        }
-        // SAFETY: waitid filled the SIGCHLD part of the union (or left zeroes: nothing has ended).
-        let (pid, status) = unsafe { (info.si_pid(), info.si_status()) };
-        return Ok((pid != 0).then_some(match info.si_code {
-            libc::CLD_EXITED => End::Code(status),
-            _ => End::Signal(status),
-        }));
+    // Asking for the end alone first: a plain `waitid` would also take the ptrace stops of the child that another thread of ours waits for.
+    if !super::descriptor::is_readable(pidfd, block)? {
+        return Ok(None);
     }
+    // SAFETY: an all-zero siginfo_t is valid; the kernel fills it.
+    let mut info: libc::siginfo_t = unsafe { std::mem::zeroed() };
+    let options = libc::WEXITED | libc::WNOHANG;
+    // SAFETY: `info` is a live local.
+    checked(unsafe {
+        libc::waitid(libc::P_PIDFD, pidfd.as_raw_fd() as libc::id_t, &mut info, options)
+    })?;
+    // SAFETY: waitid filled the SIGCHLD part of the union (or left zeroes: nothing has ended).
+    let (pid, status) = unsafe { (info.si_pid(), info.si_status()) };
+    Ok((pid != 0).then_some(match info.si_code {
+        libc::CLD_EXITED => End::Code(status),
+        _ => End::Signal(status),
+    }))
 }
 
 /// Whether we are root in our own user namespace.

@@ -195,7 +195,8 @@ fn kill_leaves_nothing() {
 fn without_namespaces_kill_leaves_no_descendant() {
     on_one_thread(async {
         let mut plain = tree("plain", Isolation::None);
-        plain.command[2] = "sh -c 'sleep 1000 & setsid sleep 1000 & wait' & echo started; wait".into();
+        plain.command[2] =
+            "sh -c 'sleep 1000 & setsid sleep 1000 & wait' & echo started; wait".into();
         let mut started = subject::start(&plain).unwrap();
         let server = Server::serve(started.listener);
         assert_eq!(Lines::new(started.output).next().await, "started");
@@ -212,7 +213,8 @@ const HELPER: &str = "TROMMEL_TEST_FIFO";
 #[test]
 fn helper_that_is_killed() {
     let Some(fifo) = std::env::var_os(HELPER) else { return };
-    let code = "exec 3>\"$FIFO\"; sh -c 'sleep 1000 & setsid sleep 1000 & echo on >&3; wait' & wait";
+    let code =
+        "exec 3>\"$FIFO\"; sh -c 'sleep 1000 & setsid sleep 1000 & echo on >&3; wait' & wait";
     let mut launch = launch(&["sh", "-c", code]);
     launch.env.push(("FIFO".into(), fifo.into_string().unwrap()));
     // As a trial does: on a thread that ends long before the subject.

@@ -103,6 +103,14 @@ impl Lines {
     }
 }
 
+/// A fresh folder for files of one test.
+pub fn folder(name: &str) -> PathBuf {
+    let folder =
+        Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("{name}-{}", std::process::id()));
+    std::fs::create_dir_all(&folder).unwrap();
+    folder
+}
+
 /// A Python that is really Python (version managers put shell scripts in its place).
 pub fn python() -> Option<PathBuf> {
     static FOUND: OnceLock<Option<PathBuf>> = OnceLock::new();

@@ -129,6 +129,67 @@ fn a_jump_ends_waits_of_python() {
     }
 }
 
+#[test]
+fn a_jump_ends_waits_of_node() {
+    let code = "console.log('start'); const begin = performance.now(); setTimeout(() => { \
+        if (performance.now() - begin < 299999) throw 'early'; console.log('end') }, 300000)";
+    if found("node") {
+        five_minutes(&["node", "-e", code]);
+    }
+}
+
+#[test]
+fn a_jump_ends_waits_of_java() {
+    if !found("java") {
+        return;
+    }
+    for wait in [
+        "Thread.sleep(300000);",
+        "new Object().wait(300000);",
+        "Thread.currentThread().join(300000);",
+    ] {
+        let wait =
+            wait.replace("new Object().wait", "Object o = new Object(); synchronized (o) { o.wait");
+        let close = if wait.contains("synchronized") { "}" } else { "" };
+        let source = format!(
+            "class Waits {{ public static void main(String[] a) throws Exception {{ \
+             System.out.println(\"start\"); long b = System.nanoTime(); {wait} {close} \
+             if (System.nanoTime() - b < 299999000000L) throw new Error(); System.out.println(\"end\"); }} }}"
+        );
+        let folder = crate::programs::folder("java");
+        let file = folder.join("Waits.java");
+        std::fs::write(&file, source).unwrap();
+        five_minutes(&["java", file.to_str().unwrap()]);
+    }
+}
+
+/// Whether the machine has this program; says so if not.
+fn found(program: &str) -> bool {
+    let found = std::process::Command::new(program).arg("--version").output().is_ok();
+    if !found {
+        eprintln!("skipped: there is no {program} on this machine");
+    }
+    found
+}
+
+/// Version managers put shell scripts, which exec the real thing, in place of programs.
+#[test]
+fn programs_behind_scripts_are_moved_too() {
+    let Some(python) = python() else { return };
+    let folder = crate::programs::folder("shim");
+    let shim = folder.join("shim");
+    let text = format!(
+        "#!/bin/sh\nfor f in 1 2 3; do /no/such/$f 2>/dev/null; sh -c true; done\nexec env A=b {} \"$@\"\n",
+        python.display()
+    );
+    std::fs::write(&shim, text).unwrap();
+    std::fs::set_permissions(&shim, std::os::unix::fs::PermissionsExt::from_mode(0o755)).unwrap();
+    let code = "import time; print('start', flush=True); time.sleep(300); print('end')";
+    for _ in 0..20 {
+        five_minutes(&[shim.to_str().unwrap(), "-c", code]);
+    }
+}
+
 const GO_SLEEPER: &str = r#"package main
 import ("fmt"; "os"; "time")
 func main() {
