@@ -10,8 +10,7 @@
 //! address `‹ip of …›`; a Secret's payload `‹payload›`, numbered if it occurs twice. What names an object that
 //! is gone is `web-‹gone›`, `‹uid of nothing›`. In *folded* form all siblings look alike: `web-‹*›`.
 //!
-//! Siblings that are still equal after refinement are numbered by name: numbering them otherwise would give
-//! the same text, or (rings of references) at worst a difference that is none, which references would show.
+//! Siblings that nothing tells apart are numbered by name: any numbering gives the same world.
 
 mod mask;
 mod reduce;

@@ -40,28 +40,22 @@ const ROUNDS_MAX: usize = 8;
 /// Finds masks and disagreements.
 pub(super) fn agree(runs: &[Run], accepted: &[Accepted]) -> (Agreed, Vec<Disagreement>) {
     let mut masks = Masks { learnt: Vec::new(), accepted: accepted.to_vec() };
-    let mut added = vec![0; runs.len()];
-    let mut disagreements = differing_settles(runs);
+    let mut teachers: BTreeMap<Mask, usize> = BTreeMap::new();
     for _ in 0..ROUNDS_MAX {
-        let mut fresh = BTreeMap::new();
-        let mut news = false;
-        let reference = runs.first().map(|run| worlds(run, &masks)).unwrap_or_default();
-        for (at, run) in runs.iter().enumerate().skip(1) {
-            let others = worlds(run, &masks);
-            for mask in compare(&reference, &others, at, &mut fresh) {
-                if !masks.learnt.contains(&mask) {
-                    masks.learnt.push(mask);
-                    added[at] += 1;
-                    news = true;
-                }
-            }
+        let before = teachers.len();
+        for (at, mask) in compare_all(runs, &masks).0 {
+            teachers.entry(mask).or_insert(at);
         }
-        if !news {
-            disagreements.extend(fresh.into_values());
+        masks.learnt = teachers.keys().cloned().collect();
+        if teachers.len() == before {
             break;
         }
     }
-    masks.learnt.sort();
+    drop_needless(runs, &mut masks);
+    let mut disagreements = differing_settles(runs);
+    disagreements.extend(compare_all(runs, &masks).1);
+    let mut added = vec![0; runs.len()];
+    masks.learnt.iter().for_each(|mask| added[teachers[mask]] += 1);
     let agreed = Agreed {
         evidence: evidence(runs, &masks),
         worlds: runs.first().map(|run| worlds(run, &masks)).unwrap_or_default(),
@@ -69,6 +63,35 @@ pub(super) fn agree(runs: &[Run], accepted: &[Accepted]) -> (Agreed, Vec<Disagre
         added,
     };
     (agreed, disagreements)
+}
+
+/// One random field can put siblings in another order, so that fields which tell them apart seem random
+/// too. Once the random one is masked, the masks for the others hide things for nothing.
+fn drop_needless(runs: &[Run], masks: &mut Masks) {
+    let known = compare_all(runs, masks).1.len();
+    for mask in masks.learnt.clone() {
+        if !mask.object.contains("‹*›") {
+            continue;
+        }
+        let mut fewer = masks.clone();
+        fewer.learnt.retain(|other| *other != mask);
+        let (missing, disagreements) = compare_all(runs, &fewer);
+        if missing.is_empty() && disagreements.len() <= known {
+            *masks = fewer;
+        }
+    }
+}
+
+/// Compares each reference with the first: masks that are missing, each with the reference that shows it,
+/// and disagreements.
+fn compare_all(runs: &[Run], masks: &Masks) -> (Vec<(usize, Mask)>, Vec<Disagreement>) {
+    let (mut missing, mut disagreements) = (Vec::new(), BTreeMap::new());
+    let first = runs.first().map(|run| worlds(run, masks)).unwrap_or_default();
+    for (at, run) in runs.iter().enumerate().skip(1) {
+        let found = compare(&first, &worlds(run, masks), at, &mut disagreements);
+        missing.extend(found.into_iter().map(|mask| (at, mask)));
+    }
+    (missing, disagreements.into_values().collect())
 }
 
 /// One world a cursor: the last settle there counts.

@@ -50,6 +50,29 @@ fn leaves_that_differ_are_masked() {
     );
 }
 
+/// Siblings are told apart by a label; a random annotation comes first in order of content.
+#[test]
+fn random_fields_of_siblings_do_not_drag_others_along() {
+    let run = |suffixes: [&str; 2], random: [u32; 2]| {
+        let mut run = Builder::new();
+        for (at, suffix) in suffixes.into_iter().enumerate() {
+            let metadata = json!({
+                "generateName": "web-",
+                "annotations": {"random": random[at].to_string()},
+                "labels": {"index": at.to_string()},
+            });
+            let object = json!({"apiVersion": "v1", "kind": "Pod", "metadata": metadata});
+            run = run.put(SUBJECT, &format!("pods/default/web-{suffix}"), object);
+        }
+        run.settle(1, true).run()
+    };
+    let learnt = learn(&[run(["aaaaa", "bbbbb"], [1, 2]), run(["ccccc", "ddddd"], [8, 7])], &[]);
+    assert_eq!(learnt.disagreements, []);
+    let masks: Vec<String> = learnt.baseline.masks.learnt.iter().map(Mask::to_string).collect();
+    assert_eq!(masks, ["pods/default/web-‹*› .metadata.annotations.random"]);
+    assert_eq!(learnt.added, [0, 1]);
+}
+
 #[test]
 fn what_no_mask_may_hide() {
     let at = "at operation 1.0";

@@ -1,7 +1,7 @@
 //! Did what lives to the end in all references live on?
 //!
-//! A deletion counts if it comes after the last perturbation, later in the workload than any that a reference
-//! makes of such an object. Of generated siblings only those count that stood there when the perturbation
+//! A deletion counts if it comes after the last perturbation, and later in the workload than any that a
+//! reference makes of such an object, or (fixed names) beyond the number of deletions that any makes. Of generated siblings only those count that stood there when the perturbation
 //! came: a surplus one that the subject cleans up is no loss. Surplus creations are reported, not judged.
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -61,10 +61,14 @@ fn losses(
     let after = trial.after_last_perturbation();
     let settles: Vec<Cursor> = baseline.settles.iter().map(|settled| settled.cursor).collect();
     let mut standing: BTreeSet<&ObjectKey> = trial.run.start.iter().map(|(key, _)| key).collect();
+    // A fork's history lacks the deletions before it: counting them as none errs on the quiet side.
+    let mut deletions: BTreeMap<&ObjectKey, u32> = BTreeMap::new();
     let mut losses = Vec::new();
     for (at, happened) in moves.iter().enumerate() {
         let commit = happened.commit;
         let before = happened.at < after;
+        let deleted = deletions.entry(&commit.key).or_default();
+        *deleted += u32::from(commit.change == Change::Deleted);
         match commit.change {
             Change::Created if before => {
                 standing.insert(&commit.key);
@@ -74,8 +78,11 @@ fn losses(
             }
             Change::Deleted => {
                 let Some(life) = baseline.lives.get(&folder.key(&commit.key)) else { continue };
-                let surplus = folder.is_generated(&commit.key) && !standing.contains(&commit.key);
-                if !surplus && life.lives_on(segment(happened, &trial.run, &settles)) {
+                let generated = folder.is_generated(&commit.key);
+                let surplus = generated && !standing.contains(&commit.key);
+                let late = life.lives_on(segment(happened, &trial.run, &settles));
+                let once_more = !generated && life.ended.min > 0 && *deleted > life.deleted.max;
+                if !surplus && (late || once_more) {
                     losses.push(Evidence::Deleted {
                         object: commit.key.to_string(),
                         actor: commit.actor.clone(),

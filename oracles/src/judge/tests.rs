@@ -199,6 +199,24 @@ fn the_users_own_deletions_are_none_of_ours() {
 }
 
 #[test]
+fn one_deletion_more_than_in_any_reference_counts() {
+    let map = || json!({"kind": "ConfigMap"});
+    let key = "configmaps/default/a";
+    let twice = |crash: bool| {
+        let run = Builder::new().started().called().put(Actor::User, key, map());
+        let run = if crash { run.crash("a crash") } else { run };
+        run.delete(Actor::User, key).put(Actor::User, key, map())
+    };
+    let baseline =
+        agreed(&[twice(false).settle(3, true).run(), twice(false).settle(3, true).run()]);
+    check(twice(true).settle(3, true), &baseline, &[ASSUMPTIONS, WORKLOAD, END_STATE, LIVES]);
+    let thrice = twice(true).delete(SUBJECT, key).put(SUBJECT, key, map()).settle(3, true);
+    let lives = "object-lives violated: configmaps/default/a was deleted and created again by \
+        subject/0; in all 2 references it lives on";
+    check(thrice, &baseline, &[ASSUMPTIONS, WORKLOAD, END_STATE, lives]);
+}
+
+#[test]
 fn states_on_the_way_count() {
     let baseline = agreed(&[recreate(None).run(), recreate(None).run()]);
     let trial = Builder::new()

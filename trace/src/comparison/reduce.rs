@@ -37,7 +37,7 @@ fn reduce_metadata(metadata: &Map<String, Value>) -> Value {
 fn value(inner: &Value) -> Value {
     match inner {
         Value::String(text) if Time::parse_rfc3339(text).is_some() => Value::from("<time>"),
-        Value::Array(items) => items.iter().map(|item| value(item)).collect(),
+        Value::Array(items) => items.iter().map(value).collect(),
         Value::Object(map) => {
             let mut out = Map::new();
             for (name, inner) in map {

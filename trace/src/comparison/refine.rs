@@ -1,4 +1,8 @@
 //! Numbers generated siblings by what they are and by what refers to them (colour refinement).
+//!
+//! Siblings that no refinement tells apart are symmetric, or look it. Where they refer to each other (two pods,
+//! each with its volume claim), numbering each family by name would tie the wrong pairs together: one of them
+//! is made special and refinement carries that to its partners, until no symmetric ones refer to each other.
 
 use std::{cmp::Reverse, collections::BTreeMap};
 
@@ -6,10 +10,6 @@ use serde_json::Value;
 
 use super::{Member, fold_text};
 use crate::tokens::{Piece, TokenKind, Tokens};
-
-/// Rounds of refinement: each carries knowledge one reference further. Siblings that differ only further
-/// away than this are numbered by name.
-const ROUNDS: usize = 8;
 
 type Colour = [u8; 32];
 
@@ -27,8 +27,10 @@ pub(super) fn ranks(tokens: &Tokens, members: &[Member]) -> BTreeMap<usize, usiz
     if families.values().any(|family| family.len() > 1) {
         let skeletons: Vec<Skeleton> =
             members.iter().map(|member| skeleton(tokens, member)).collect();
-        let colours = refine(tokens, &skeletons);
-        let mentions = mentions(tokens, members, &skeletons);
+        let edges = edges(tokens, members, &skeletons);
+        let colours = tell_apart(tokens, members, &skeletons, &edges);
+        let mut mentions = vec![0; members.len()];
+        edges.iter().for_each(|(_, mentioned)| mentions[*mentioned] += 1);
         for family in families.values_mut() {
             family.sort_by_key(|at| {
                 let (member, skeleton) = (&members[*at], &skeletons[*at]);
@@ -115,15 +117,39 @@ fn walk(tokens: &Tokens, value: &Value, text: &mut String, found: &mut Vec<usize
     }
 }
 
-/// A colour each: equal only for members that look alike as far as [`ROUNDS`] references away.
-fn refine(tokens: &Tokens, skeletons: &[Skeleton]) -> Vec<Colour> {
+/// A colour each: equal only for members that look alike, and whose order makes no difference.
+fn tell_apart(
+    tokens: &Tokens,
+    members: &[Member],
+    skeletons: &[Skeleton],
+    edges: &[(usize, usize)],
+) -> Vec<Colour> {
     let hash = |skeleton: &Skeleton| *blake3::hash(skeleton.text.as_bytes()).as_bytes();
     let mut colours: Vec<Colour> = skeletons.iter().map(hash).collect();
+    refine(tokens, skeletons, &mut colours);
+    // Each pass makes one member special for good, so there are fewer passes than members.
+    for _ in 0..members.len() {
+        let mut classes: BTreeMap<Colour, usize> = BTreeMap::new();
+        colours.iter().for_each(|colour| *classes.entry(*colour).or_default() += 1);
+        let tied = |at: &usize| classes[&colours[*at]] > 1;
+        let entangled = edges.iter().filter(|(from, to)| tied(from) && tied(to));
+        let first = entangled
+            .flat_map(|(from, to)| [*from, *to])
+            .min_by_key(|at| (colours[*at], &members[*at].key));
+        let Some(special) = first else { break };
+        colours[special] = *blake3::hash(&colours[special]).as_bytes();
+        refine(tokens, skeletons, &mut colours);
+    }
+    colours
+}
+
+/// Splits classes of colours until nothing more splits; each round carries knowledge one reference further.
+fn refine(tokens: &Tokens, skeletons: &[Skeleton], colours: &mut [Colour]) {
     let mut token_colours: Vec<Colour> = vec![Default::default(); tokens.list.len()];
     let mut classes = 0;
-    for _ in 0..ROUNDS {
-        recolour_tokens(skeletons, &colours, &mut token_colours);
-        for (skeleton, colour) in skeletons.iter().zip(&mut colours) {
+    for _ in 0..skeletons.len() {
+        recolour_tokens(skeletons, colours, &mut token_colours);
+        for (skeleton, colour) in skeletons.iter().zip(colours.iter_mut()) {
             let mut hasher = blake3::Hasher::new();
             hasher.update(colour);
             for token in &skeleton.tokens {
@@ -131,7 +157,7 @@ fn refine(tokens: &Tokens, skeletons: &[Skeleton]) -> Vec<Colour> {
             }
             *colour = *hasher.finalize().as_bytes();
         }
-        let mut distinct = colours.clone();
+        let mut distinct = colours.to_vec();
         distinct.sort_unstable();
         distinct.dedup();
         if distinct.len() == classes || distinct.len() == colours.len() {
@@ -139,7 +165,6 @@ fn refine(tokens: &Tokens, skeletons: &[Skeleton]) -> Vec<Colour> {
         }
         classes = distinct.len();
     }
-    colours
 }
 
 /// A token's colour is where it occurs: in members of which colour, and there at which place.
@@ -161,21 +186,17 @@ fn recolour_tokens(skeletons: &[Skeleton], colours: &[Colour], token_colours: &m
     }
 }
 
-/// For each member, how many other members mention it by name, uid or address.
-fn mentions(tokens: &Tokens, members: &[Member], skeletons: &[Skeleton]) -> Vec<usize> {
+/// Which member mentions which other by name, uid or address: each pair once.
+fn edges(tokens: &Tokens, members: &[Member], skeletons: &[Skeleton]) -> Vec<(usize, usize)> {
     let position: BTreeMap<usize, usize> =
         members.iter().enumerate().map(|(at, member)| (member.index, at)).collect();
-    let mut counts = vec![0; members.len()];
+    let mut edges = Vec::new();
     for (at, skeleton) in skeletons.iter().enumerate() {
-        let mut mentioned: Vec<usize> = skeleton
-            .tokens
-            .iter()
-            .filter_map(|token| position.get(&tokens.list[*token].home?).copied())
-            .filter(|other| *other != at)
-            .collect();
-        mentioned.sort_unstable();
-        mentioned.dedup();
-        mentioned.into_iter().for_each(|other| counts[other] += 1);
+        let homes = skeleton.tokens.iter().filter_map(|token| tokens.list[*token].home);
+        let others = homes.filter_map(|home| position.get(&home).copied());
+        edges.extend(others.filter(|other| *other != at).map(|other| (at, other)));
     }
-    counts
+    edges.sort_unstable();
+    edges.dedup();
+    edges
 }

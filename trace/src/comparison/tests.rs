@@ -96,6 +96,21 @@ fn the_known_sibling_keeps_its_number_when_a_surplus_one_appears() {
 }
 
 #[test]
+fn symmetric_pairs_stay_pairs() {
+    let pair = |claim: &str, pod: &str| {
+        let mut pod = foo(pod, "u-bar", "red");
+        pod.1["spec"]["next"] = json!(claim);
+        [foo(claim, "u-bar", "blue"), pod]
+    };
+    let pairs = |names: [(&str, &str); 3]| canonical(&names.map(|(a, b)| pair(a, b)).concat());
+    let straight =
+        pairs([("foo-aaaaa", "foo-ppppp"), ("foo-bbbbb", "foo-qqqqq"), ("foo-ccccc", "foo-rrrrr")]);
+    let crossed =
+        pairs([("foo-aaaaa", "foo-rrrrr"), ("foo-bbbbb", "foo-ppppp"), ("foo-ccccc", "foo-qqqqq")]);
+    assert_eq!(straight, crossed);
+}
+
+#[test]
 fn references_to_what_is_gone() {
     let world = canonical(&[foo("foo-aaaaa", "u-old", "red")]);
     let owner = &world["foos.example.com/default/foo-‹1›"]["metadata"]["ownerReferences"][0];

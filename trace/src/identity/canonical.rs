@@ -1,13 +1,16 @@
 //! Writes the canonical text of a world.
 
-use std::{
-    collections::{BTreeMap, BTreeSet},
-    fmt::Write,
-    sync::Arc,
-};
+mod revisions;
+mod texts;
+
+use std::{collections::BTreeMap, fmt::Write, sync::Arc};
 
 use serde_json::{Map, Value};
 
+use self::{
+    revisions::{Revisions, observes_generation},
+    texts::{age, escape},
+};
 use super::Context;
 use crate::{
     key::ObjectKey,
@@ -289,149 +292,4 @@ impl<'w> Writer<'w> {
         escape(&mut self.out, text);
         self.out.push('"');
     }
-}
-
-/// Which revisions and generations other fields speak of.
-struct Revisions<'w> {
-    /// `metadata.resourceVersion` → position of the first object that has it.
-    holders: BTreeMap<&'w str, usize>,
-    /// Those that some field other than a `resourceVersion` repeats: a subject can compare the two.
-    mentioned: BTreeSet<&'w str>,
-    /// Some field other than `*observedGeneration` speaks of a generation.
-    generations_matter: bool,
-    /// Positions of the objects with an `*observedGeneration`.
-    observed: BTreeSet<usize>,
-}
-
-impl<'w> Revisions<'w> {
-    fn of(objects: &[(&'w ObjectKey, &'w Value)]) -> Revisions<'w> {
-        let mut revisions = Revisions {
-            holders: BTreeMap::new(),
-            mentioned: BTreeSet::new(),
-            generations_matter: false,
-            observed: BTreeSet::new(),
-        };
-        for (at, (_, object)) in objects.iter().enumerate() {
-            let revision = object.get("metadata").and_then(|meta| meta.get("resourceVersion"));
-            if let Some(revision) = revision.and_then(Value::as_str) {
-                revisions.holders.entry(revision).or_insert(at);
-            }
-        }
-        for (at, (_, object)) in objects.iter().enumerate() {
-            for (name, value) in object.as_object().into_iter().flatten() {
-                match value {
-                    Value::Object(metadata) if name == "metadata" => {
-                        for (name, value) in metadata {
-                            if !matches!(
-                                &**name,
-                                "generation" | "resourceVersion" | "managedFields"
-                            ) {
-                                revisions.look(at, name, value);
-                            }
-                        }
-                    }
-                    _ => revisions.look(at, name, value),
-                }
-            }
-        }
-        revisions
-    }
-
-    fn look(&mut self, at: usize, name: &str, value: &'w Value) {
-        match value {
-            Value::Object(map) => map.iter().for_each(|(name, value)| self.look(at, name, value)),
-            Value::Array(items) => items.iter().for_each(|item| self.look(at, name, item)),
-            Value::String(text) => {
-                let number = text.as_bytes().first().is_some_and(u8::is_ascii_digit);
-                if number
-                    && name != "resourceVersion"
-                    && let Some((held, _)) = self.holders.get_key_value(&**text)
-                {
-                    self.mentioned.insert(held);
-                }
-                self.generations_matter |= number && speaks_of_generation(name);
-            }
-            Value::Number(number) => {
-                if observes_generation(name) {
-                    self.observed.insert(at);
-                }
-                self.generations_matter |= speaks_of_generation(name);
-                if contains_ignoring_case(name, "version")
-                    || contains_ignoring_case(name, "revision")
-                {
-                    let text = number.to_string();
-                    if let Some((held, _)) = self.holders.get_key_value(&*text) {
-                        self.mentioned.insert(held);
-                    }
-                }
-            }
-            Value::Null | Value::Bool(_) => {}
-        }
-    }
-}
-
-fn speaks_of_generation(name: &str) -> bool {
-    contains_ignoring_case(name, "generation") && !observes_generation(name)
-}
-
-fn observes_generation(name: &str) -> bool {
-    name.to_ascii_lowercase().ends_with("observedgeneration")
-}
-
-fn contains_ignoring_case(text: &str, word: &str) -> bool {
-    text.len() >= word.len()
-        && text
-            .as_bytes()
-            .windows(word.len())
-            .any(|part| part.eq_ignore_ascii_case(word.as_bytes()))
-}
-
-/// The age of an RFC 3339 text in nanoseconds, and how it was written: decimals and offset.
-fn age(text: &str, now: Time) -> Option<String> {
-    let shaped = text.len() >= 20 && text.as_bytes()[10] == b'T' && text.is_ascii();
-    // Leap seconds read as the second before: two texts, one time.
-    if !shaped || &text[17..19] == "60" {
-        return None;
-    }
-    let time = Time::parse_rfc3339(text)?;
-    let tail = &text[19..];
-    let fraction = tail.bytes().skip(1).take_while(u8::is_ascii_digit).count();
-    let (decimals, offset) = match tail.as_bytes()[0] {
-        b'.' => (fraction, &tail[1 + fraction..]),
-        _ => (0, tail),
-    };
-    let plain = offset.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"+-:".contains(&byte));
-    let age = i128::from(now.0) - i128::from(time.0);
-    plain.then(|| format!("{age}ns, {decimals} decimals, {offset}"))
-}
-
-/// Appends `text` as the inside of a JSON string, with `‹` doubled.
-fn escape(out: &mut String, text: &str) {
-    // 0xE2 begins `‹` (U+2039, E2 80 B9) among others.
-    let special = |byte: u8| byte < 0x20 || matches!(byte, b'"' | b'\\' | 0xE2);
-    if !text.bytes().any(special) {
-        return out.push_str(text);
-    }
-    let mut written = 0;
-    for (at, byte) in text.bytes().enumerate() {
-        if !special(byte) {
-            continue;
-        }
-        out.push_str(&text[written..at]);
-        written = at + 1;
-        match byte {
-            b'"' => out.push_str("\\\""),
-            b'\\' => out.push_str("\\\\"),
-            0xE2 => {
-                if text[at..].starts_with('‹') {
-                    out.push('‹');
-                }
-                written = at;
-            }
-            control => {
-                let _ = write!(out, "\\u{control:04x}");
-            }
-        }
-    }
-    out.push_str(&text[written..]);
 }
