@@ -23,6 +23,7 @@ use serde_json::Value;
 pub use accept::{Format, MediaType, NotAcceptable, Offer, Target, negotiate};
 pub use duplicate::duplicate_fields;
 pub use protobuf::ProtobufError;
+pub(crate) use protobuf::zero_value;
 pub use quantity::canonical as canonical_quantity;
 pub use view::{metadata_list_view, metadata_view};
 pub use watch::{WatchFrames, watch_frame};

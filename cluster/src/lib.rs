@@ -10,6 +10,7 @@
 mod admission;
 mod crd;
 mod discovery;
+pub mod apply;
 pub mod encoding;
 pub mod facts;
 pub mod names;

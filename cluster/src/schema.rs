@@ -28,6 +28,7 @@ use serde_json::Value;
 pub use build::SchemaError;
 pub use error::{FieldError, FieldErrorKind, Path};
 pub use structural::structural_errors;
+pub(crate) use validate::keys_of;
 
 /// A schema: a handle on one node of an arena.
 #[derive(Debug, Clone)]
