@@ -351,6 +351,23 @@ fn what_proves_nothing_is_unknown() {
 }
 
 #[test]
+fn a_settle_on_the_way_is_not_the_end() {
+    let baseline = agreed(&[recreate(None).run(), recreate(None).run()]);
+    let trial = Builder::new()
+        .started()
+        .called()
+        .put(Actor::User, "configmaps/default/a", json!({"kind": "ConfigMap"}))
+        .crash("a crash")
+        .settle(1, false);
+    let verdicts = judge(&trial.trial(), &baseline);
+    let end_state = &verdicts[2];
+    assert_eq!(
+        (end_state.value, &*end_state.title),
+        (VerdictValue::Unknown, "the end was not reached")
+    );
+}
+
+#[test]
 fn violated_beats_unknown() {
     let trial = killed_between_writes()
         .crash("a crash")
