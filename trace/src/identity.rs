@@ -11,7 +11,9 @@
 //!
 //! What two worlds may differ in and still be equal:
 //! - the texts of uids, addresses and generated names (not their equality, occurrences, prefix, or order);
-//! - `metadata.resourceVersion`, unless some other field holds exactly that text;
+//! - `metadata.resourceVersion`, unless some other field holds exactly that text. So the *order* of two objects'
+//!   revisions does not count: a subject that compares revisions of different objects to learn which was written
+//!   last (allowed within one type since KEP-5504, unheard of in controllers) could notice. Creation times count;
 //! - the times in `managedFields`;
 //! - the absolute `metadata.generation` of an object with `*observedGeneration` fields: those are kept as
 //!   differences to it. Where any other field's name speaks of a generation, all are kept as they are;

@@ -152,6 +152,72 @@ fn what_counts() {
     check(json!({"data": {"a": "1"}}), json!({"data": {"b": "1"}}), false);
 }
 
+fn leaves(value: &Value, path: &str, found: &mut Vec<String>) {
+    let entries: Vec<(String, &Value)> = match value {
+        Value::Object(map) => map.iter().map(|(key, inner)| (key.clone(), inner)).collect(),
+        Value::Array(items) => {
+            items.iter().enumerate().map(|(at, inner)| (at.to_string(), inner)).collect()
+        }
+        _ => return found.push(path.to_owned()),
+    };
+    for (key, inner) in entries {
+        leaves(inner, &format!("{path}/{key}"), found);
+    }
+}
+
+/// Every leaf but those listed: what a comparison leaves out is in this list and nowhere else.
+#[test]
+fn every_other_field_counts() {
+    let time = "2026-01-01T00:00:00Z";
+    let object = json!({
+        "apiVersion": "v1", "kind": "Pod",
+        "metadata": {
+            "name": "a", "namespace": "default", "uid": "u-a", "resourceVersion": "5", "generation": 2,
+            "creationTimestamp": time, "deletionTimestamp": time, "labels": {"app": "x"},
+            "annotations": {"note": "y"}, "finalizers": ["f"],
+            "ownerReferences": [{"kind": "Bar", "name": "bar", "uid": "u-bar", "controller": true}],
+            "managedFields": [{"manager": "m", "time": time}],
+        },
+        "spec": {"replicas": 1, "on": true, "none": null, "list": ["b", "a"], "ref": {"resourceVersion": "5"}},
+        "status": {
+            "phase": "Ready", "observedGeneration": 2, "podIP": "10.0.0.1",
+            "conditions": [{
+                "type": "Ready", "status": "True", "reason": "R", "message": "m",
+                "lastTransitionTime": time, "observedGeneration": 2,
+            }],
+        },
+    });
+    let exempt = [
+        "/metadata/uid",
+        "/metadata/resourceVersion",
+        "/metadata/generation",
+        "/metadata/managedFields/0/manager",
+        "/metadata/managedFields/0/time",
+        "/spec/ref/resourceVersion",
+        "/status/observedGeneration",
+        "/status/conditions/0/observedGeneration",
+        // Which address it is does not count, whose it is does.
+        "/status/podIP",
+    ];
+    let before = canonical(&[("pods", object.clone()), bar("x")]);
+    let mut paths = Vec::new();
+    leaves(&object, "", &mut paths);
+    assert!(exempt.iter().all(|path| paths.iter().any(|known| known == path)));
+    for path in paths {
+        let mut changed = object.clone();
+        let leaf = changed.pointer_mut(&path).unwrap();
+        *leaf = match leaf.take() {
+            Value::String(text) if text == "10.0.0.1" => json!("10.0.0.2"),
+            Value::String(text) => json!(text + "x"),
+            Value::Number(number) => json!(number.as_i64().unwrap() + 1),
+            Value::Bool(on) => json!(!on),
+            _ => json!(0),
+        };
+        let after = canonical(&[("pods", changed), bar("x")]);
+        assert_eq!(before == after, exempt.contains(&&*path), "{path}");
+    }
+}
+
 #[test]
 fn masks_and_accepted_parts_are_overlooked() {
     let objects = |color| world(&[foo("foo-aaaaa", "u-bar", color), bar("foo-aaaaa")]);
