@@ -22,6 +22,7 @@ mod runtime;
 mod sockets;
 mod sys;
 mod threads;
+mod timerfds;
 mod timers;
 mod vdso;
 mod why;

@@ -5,7 +5,8 @@
 //! 2. first sample: every thread of the tree sleeps;
 //! 3. the sockets: all that the proxy sent has been received on the subject's side, all that the subject wrote has been
 //!    read by the proxy, no connection is being made. Whoever waited for those bytes has been woken by now;
-//! 4. the blocked calls name the next timer, and none is due;
+//! 4. the blocked calls name the next timer, and none is due. The kernel names the call of a thread only once that thread is off its
+//!    processor, so this also tells real sleepers from those that are just about to sleep, or were preempted at that point;
 //! 5. second sample, equal to the first: nobody was woken in 3, and nobody ran since 2, so all of it holds at one moment.
 //!
 //! Bytes that were received but not read don't count against quiet by themselves: by 3 and 5 their reader is not waiting
@@ -17,10 +18,12 @@ use std::{io, net::SocketAddr, time::Duration};
 use trace::{Flight, SocketPair};
 
 use crate::{
+    runtime::Runtime,
     sockets::{self, Socket, Sockets},
     sys::time,
-    threads::{Missed, Seen, Tree},
-    timers::Now,
+    threads::{Missed, Seen, Thread, Tree},
+    timerfds::{Armed, TimerFds},
+    timers::{Now, Wait},
     vdso::Offsets,
     why::{Timer, Why},
 };
@@ -53,13 +56,21 @@ pub(crate) struct Observer {
     /// Whether all sockets that can be seen belong to the subject and the proxy.
     closed_network: bool,
     unread: (u64, u32),
+    timer_fds: TimerFds,
 }
 
 type Found<T> = Result<T, Look>;
 
 impl Observer {
     pub fn new(pid: i32, sockets: Sockets, listener: SocketAddr, closed_network: bool) -> Observer {
-        Observer { tree: Tree::new(pid), sockets, listener, closed_network, unread: (0, 0) }
+        Observer {
+            tree: Tree::new(pid),
+            sockets,
+            listener,
+            closed_network,
+            unread: (0, 0),
+            timer_fds: TimerFds::default(),
+        }
     }
 
     /// Looks; the process is known not to have ended just before.
@@ -77,7 +88,7 @@ impl Observer {
         self.tree.sample().map_err(|missed| self.missed(missed))?;
         self.all_asleep(frozen)?;
         let unread = self.bytes(flight, frozen)?;
-        let timers = if frozen { Vec::new() } else { self.timers(offsets)? };
+        let timers = self.timers(offsets, frozen)?;
         let again = self.tree.same_again();
         match again {
             Ok(None) => {}
@@ -189,41 +200,59 @@ impl Observer {
         }
     }
 
-    /// All timers in order; remembers when each blocked call was first seen.
-    fn timers(&mut self, offsets: Offsets) -> Found<Vec<Timer>> {
+    /// All timers in order; remembers when each blocked call was first seen. Frozen threads have none.
+    fn timers(&mut self, offsets: Offsets, frozen: bool) -> Found<Vec<Timer>> {
         let now = Now { steady: time::steady(), wall: time::wall() };
         let mut timers = Vec::new();
         for thread in &mut self.tree.threads {
             let Some(member) = self.tree.members.get(&thread.process) else { continue };
-            let Some(blocked) = thread.syscall(&member.memory) else {
-                continue; // it runs again: the second sample will tell
+            let blocked = thread.syscall(&member.memory);
+            // A thread that starts a program is blocked only until its keeper has seen it.
+            let Some(blocked) = blocked.filter(|blocked| !blocked.is_exec()) else {
+                let (thread, name) = (thread.number, thread.name.clone());
+                return Err(Look::Busy(Why::Ran { thread, name }));
             };
-            if blocked.is_exec() {
-                // Its keeper has been told and will let it go on.
-                let (thread, name, state) = (thread.number, thread.name.clone(), 'S');
-                return Err(Look::Busy(Why::Runs { thread, name, state }));
-            }
-            let Seen { call: blocked, since, .. } =
-                thread.waits(blocked, now.steady + offsets.steady);
-            if member.runtime.is_upkeep(&thread.name, blocked.is_epoll()) {
+            if frozen {
                 continue;
             }
-            let Some(left) = blocked.left(now, offsets, since) else { continue };
-            // Go rounds its time-outs down to milliseconds and waits for the rest in a second call.
-            let rest = if member.runtime.rounds_down() { 1_000_000 } else { 0 };
+            let seen = thread.waits(blocked, now.steady + offsets.steady);
+            if member.runtime.is_upkeep(&thread.name, seen.call.is_epoll()) {
+                continue;
+            }
+            timers.extend(timer(thread, seen, now, offsets, member.runtime)?);
+        }
+        if !frozen {
+            self.files(offsets, &mut timers)?;
+        }
+        timers.sort_by_key(|timer| timer.remaining);
+        Ok(timers)
+    }
+
+    /// Adds the timers that are files.
+    fn files(&mut self, offsets: Offsets, timers: &mut Vec<Timer>) -> Found<()> {
+        for armed in self.armed() {
+            let left = armed.left(offsets);
+            let name = self.tree.threads.iter().find(|thread| thread.number == armed.process);
             let timer = Timer {
-                thread: thread.number,
-                name: thread.name.clone(),
-                call: blocked.call,
-                remaining: Duration::from_nanos(left.saturating_add(rest).max(0) as u64),
+                thread: armed.process,
+                name: name.map(|thread| thread.name.clone()).unwrap_or_default(),
+                call: "timerfd",
+                remaining: Duration::from_nanos(left.max(0) as u64),
             };
             if left <= 0 {
                 return Err(Look::Busy(Why::Due(timer)));
             }
             timers.push(timer);
         }
-        timers.sort_by_key(|timer| timer.remaining);
-        Ok(timers)
+        Ok(())
+    }
+
+    /// All armed timer files of programs that may use such.
+    pub fn armed(&mut self) -> Vec<Armed> {
+        let work = self.work();
+        let members = self.tree.members.iter();
+        let may = members.filter(|(_, member)| member.runtime.uses_timer_files());
+        self.timer_fds.armed(may.map(|(process, _)| *process), work)
     }
 
     /// How often all threads together were put on a processor: equal numbers mean that nobody ran in between.
@@ -242,6 +271,30 @@ impl Observer {
         self.unread = (work, looks);
         if looks < UNREAD_LOOKS { Err(Look::Busy(Why::Unread { client, bytes })) } else { Ok(()) }
     }
+}
+
+/// The timer of one blocked thread, if it has one.
+fn timer(
+    thread: &Thread,
+    seen: Seen,
+    now: Now,
+    offsets: Offsets,
+    runtime: Runtime,
+) -> Found<Option<Timer>> {
+    if seen.call.wait == Wait::Restarted {
+        let (thread, name) = (thread.number, thread.name.clone());
+        return Err(Look::Unknown(Why::NoDeadline { thread, name }));
+    }
+    let Some(left) = seen.call.left(now, offsets, seen.since) else { return Ok(None) };
+    // Go rounds its time-outs down to milliseconds and waits for the rest in a second call.
+    let rest = if runtime.rounds_down() { 1_000_000 } else { 0 };
+    let timer = Timer {
+        thread: thread.number,
+        name: thread.name.clone(),
+        call: seen.call.call,
+        remaining: Duration::from_nanos(left.saturating_add(rest).max(0) as u64),
+    };
+    if left <= 0 { Err(Look::Busy(Why::Due(timer))) } else { Ok(Some(timer)) }
 }
 
 /// Compares the proxy's books of one connection with the kernel's books of the client's end.

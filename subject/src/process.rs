@@ -17,6 +17,7 @@ use crate::{
     look::{self, Look, Observer},
     poke,
     sys::{descriptor, time, wait},
+    timerfds,
     timers::Now,
     why::Why,
 };
@@ -163,6 +164,9 @@ impl Process {
 
     /// Stops every process of the tree where it is; returns when all have stopped.
     pub fn freeze(&mut self) -> io::Result<()> {
+        // After a stop the kernel shows no deadlines any more.
+        let _ = self.observer.tree.sample();
+        self.note_calls();
         for _ in 0..ROUNDS {
             for &member in self.members()? {
                 wait::signal_number(member, libc::SIGSTOP)?;
@@ -221,9 +225,15 @@ impl Process {
         }
         let _ = self.observer.tree.sample();
         self.note_calls();
+        let files = self.observer.armed();
+        let before = self.clock.offsets();
         let members = self.observer.tree.members.values();
         let patched = members.filter_map(|member| Some((&member.memory, member.vdso?)));
         self.clock.advance(i64::try_from(by.as_nanos()).unwrap_or(i64::MAX), patched)?;
+        for armed in files {
+            let jump = i64::try_from(by.as_nanos()).unwrap_or(i64::MAX);
+            timerfds::rearm(armed, armed.left(before).saturating_sub(jump))?;
+        }
         self.wake_due()
     }
 

@@ -45,6 +45,11 @@ impl Runtime {
         self == Runtime::Go
     }
 
+    /// Whether its programs may have timers that are files; the others keep all their timers in the waits of their threads.
+    pub fn uses_timer_files(self) -> bool {
+        matches!(self, Runtime::Other | Runtime::CPython)
+    }
+
     /// Whether this thread's timed waits are upkeep of the runtime that causes nothing outside.
     pub fn is_upkeep(self, thread: &str, is_epoll: bool) -> bool {
         match self {

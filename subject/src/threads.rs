@@ -59,7 +59,7 @@ pub(crate) struct Thread {
     stat: File,
     schedstat: File,
     syscall: File,
-    children: Option<File>,
+    children: File,
 }
 
 /// One process of the tree.
@@ -228,17 +228,25 @@ fn threads_of(
 impl Thread {
     fn open(process: i32, number: i32) -> Result<Thread, Missed> {
         let file = |name: &str| File::open(format!("/proc/{process}/task/{number}/{name}"));
-        let mut thread = Thread {
-            number,
-            process,
-            name: String::new(),
-            sample: Sample::default(),
-            blocked: None,
-            stat: file("stat")?,
-            schedstat: file("schedstat")?,
-            syscall: file("syscall")?,
-            children: file("children").ok(), // absent on kernels without CONFIG_PROC_CHILDREN
+        let stat = file("stat")?;
+        // A file that is missing while the thread is there is missing on this kernel.
+        let needed = |name, option: &str| {
+            file(name).map_err(|error| match stat.read_at(&mut [0; 8], 0) {
+                Ok(1..) if error.kind() == io::ErrorKind::NotFound => {
+                    let reason = format!("this kernel has no /proc/PID/task/TID/{name} ({option})");
+                    Missed::Error(io::Error::other(reason))
+                }
+                _ => Missed::from(error),
+            })
         };
+        let (schedstat, syscall, children) = (
+            needed("schedstat", "CONFIG_SCHED_INFO")?,
+            needed("syscall", "CONFIG_HAVE_ARCH_TRACEHOOK")?,
+            needed("children", "CONFIG_PROC_CHILDREN")?,
+        );
+        let (name, sample, blocked) = (String::new(), Sample::default(), None);
+        let mut thread =
+            Thread { number, process, name, sample, blocked, stat, schedstat, syscall, children };
         thread.sample = thread.read()?;
         Ok(thread)
     }
@@ -274,10 +282,9 @@ impl Thread {
     }
 
     fn children(&self, processes: &mut Vec<i32>) -> Result<(), Missed> {
-        let Some(file) = &self.children else { return Ok(()) };
         let (mut buffer, mut all) = ([0; 1024], Vec::new());
         loop {
-            let count = file.read_at(&mut buffer, all.len() as u64)?;
+            let count = self.children.read_at(&mut buffer, all.len() as u64)?;
             if count == 0 {
                 break;
             }

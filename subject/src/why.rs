@@ -54,6 +54,13 @@ pub enum Why {
     Inner(std::net::SocketAddr),
     /// A timer is due now.
     Due(Timer),
+    /// A thread waits in a call that was interrupted and restarted, and whose deadline was not seen before.
+    NoDeadline {
+        /// The thread.
+        thread: i32,
+        /// Its name.
+        name: String,
+    },
     /// A connection to something else than the proxy.
     Foreign {
         /// The subject's end.
@@ -94,6 +101,12 @@ impl fmt::Display for Why {
                 write!(f, "the subject's own connection at {end} has bytes under way")
             }
             Why::Due(timer) => write!(f, "{timer} is due"),
+            Why::NoDeadline { thread, name } => {
+                write!(
+                    f,
+                    "thread {thread} ({name}) waits until a time that the kernel does not show"
+                )
+            }
             Why::Foreign { from, to } => {
                 write!(
                     f,

@@ -199,6 +199,8 @@ fn prepare(shared: &mut Shared<'_>) -> Step {
     }
     if plan.namespaces {
         network(plan.port, &mut shared.said)?;
+        // As in a pod, everybody may bind low ports.
+        let _ = write_file(c"/proc/sys/net/ipv4/ip_unprivileged_port_start", c"0");
         mounts(plan.mounts)?;
     }
     if plan.traced {

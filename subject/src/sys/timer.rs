@@ -2,7 +2,7 @@
 
 use std::{
     io,
-    os::fd::{AsRawFd, OwnedFd},
+    os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd},
     time::Duration,
 };
 
@@ -28,16 +28,23 @@ impl Pace {
 
     /// Returns after about this time.
     pub async fn rest(&self, pause: Duration) -> io::Result<()> {
-        let zero = libc::timespec { tv_sec: 0, tv_nsec: 0 };
-        let nanoseconds = i64::from(pause.subsec_nanos()).max(1);
-        let value = libc::timespec { tv_sec: pause.as_secs() as i64, tv_nsec: nanoseconds };
-        let setting = libc::itimerspec { it_interval: zero, it_value: value };
-        let timer = self.0.get_ref().as_raw_fd();
-        // SAFETY: `setting` is a live local; null is allowed for the old setting.
-        checked(unsafe { libc::timerfd_settime(timer, 0, &setting, std::ptr::null_mut()) })?;
+        arm(self.0.get_ref().as_fd(), pause, Duration::ZERO)?;
         let mut expired = self.0.readable().await?;
         // Setting it again forgets the expiry, so nothing needs to be read.
         expired.clear_ready();
         Ok(())
     }
+}
+
+/// Sets a timer to expire after this time, and then at intervals (zero: never again).
+pub fn arm(timer: BorrowedFd<'_>, after: Duration, interval: Duration) -> io::Result<()> {
+    let time = |duration: Duration| libc::timespec {
+        tv_sec: duration.as_secs() as i64,
+        tv_nsec: i64::from(duration.subsec_nanos()),
+    };
+    let value = time(after.max(Duration::from_nanos(1))); // zero would stop it
+    let setting = libc::itimerspec { it_interval: time(interval), it_value: value };
+    // SAFETY: `setting` is a live local; null is allowed for the old setting.
+    checked(unsafe { libc::timerfd_settime(timer.as_raw_fd(), 0, &setting, std::ptr::null_mut()) })
+        .map(drop)
 }

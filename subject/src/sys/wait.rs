@@ -51,6 +51,15 @@ pub fn open(pid: i32) -> io::Result<std::os::fd::OwnedFd> {
     Ok(super::descriptor::own(raw as i32))
 }
 
+/// A descriptor of another process, as a descriptor of ours for the same file.
+pub fn copy_descriptor(pidfd: BorrowedFd<'_>, number: i32) -> io::Result<std::os::fd::OwnedFd> {
+    // SAFETY: no pointers.
+    let raw = checked_long(unsafe {
+        libc::syscall(libc::SYS_pidfd_getfd, pidfd.as_raw_fd(), number, 0)
+    })?;
+    Ok(super::descriptor::own(raw as i32))
+}
+
 /// Reaps our child if it has ended; waits for its end if `block`.
 pub fn reap(pidfd: BorrowedFd<'_>, block: bool) -> io::Result<Option<End>> {
     // Asking for the end alone first: a plain `waitid` would also take the ptrace stops of the child that another thread of ours waits for.

@@ -95,18 +95,27 @@ fn executable(path: &Path) {
 #[test]
 fn the_listener_is_reachable_from_inside_only() {
     let Some(python) = python() else { return };
-    let code = "\
-import http.client
-c = http.client.HTTPConnection('127.0.0.1', 18080)
-c.request('GET', '/echo/hello'); print(c.getresponse().read().decode(), flush=True)
-";
+    // The same address is taken on the machine: inside it is another one.
+    let outside = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = outside.local_addr().unwrap();
+    let code = format!(
+        "import http.client\n\
+         c = http.client.HTTPConnection('127.0.0.1', {})\n\
+         c.request('GET', '/echo/hello'); print(c.getresponse().read().decode(), flush=True)",
+        address.port()
+    );
     on_one_thread(async {
-        let started = subject::start(&launch(&[python.to_str().unwrap(), "-c", code])).unwrap();
-        let address = started.listener.local_addr().unwrap();
-        assert_eq!(address.to_string(), "127.0.0.1:18080");
-        assert!(TcpStream::connect(address).is_err(), "something else listens on {address} here");
-        let _server = Server::serve(started.listener);
+        let mut launch = launch(&[python.to_str().unwrap(), "-c", &code]);
+        launch.port = address.port();
+        let started = subject::start(&launch).unwrap();
+        assert_eq!(started.listener.local_addr().unwrap(), address);
+        let server = Server::serve(started.listener);
+        let _from_outside = TcpStream::connect(address).unwrap();
         assert_eq!(Lines::new(started.output).next().await, "/echo/hello");
+        assert_eq!(server.paths(), ["/echo/hello"]);
+        outside.accept().unwrap(); // ours, and no other
+        outside.set_nonblocking(true).unwrap();
+        assert!(outside.accept().is_err());
     });
 }
 

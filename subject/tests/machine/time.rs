@@ -130,6 +130,24 @@ fn a_jump_ends_waits_of_python() {
 }
 
 #[test]
+fn a_jump_ends_timer_files() {
+    let Some(python) = python() else { return };
+    for absolute in [0, 1] {
+        let code = format!(
+            "import ctypes, os, time, struct\n\
+             c = ctypes.CDLL(None, use_errno=True)\n\
+             fd = c.timerfd_create(1, 0)\n\
+             begin = time.monotonic_ns()\n\
+             end = begin * {absolute} + 300 * 10**9\n\
+             assert c.timerfd_settime(fd, {absolute}, struct.pack('4q', 0, 0, end // 10**9, end % 10**9), None) == 0\n\
+             print('start', flush=True)\nos.read(fd, 8)\n\
+             assert time.monotonic_ns() - begin >= 300 * 10**9\nprint('end', flush=True)"
+        );
+        five_minutes(&[python.to_str().unwrap(), "-c", &code]);
+    }
+}
+
+#[test]
 fn a_jump_ends_waits_of_node() {
     let code = "console.log('start'); const begin = performance.now(); setTimeout(() => { \
         if (performance.now() - begin < 299999) throw 'early'; console.log('end') }, 300000)";

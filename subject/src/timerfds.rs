@@ -1,0 +1,132 @@
+//! Timers that are files (`timerfd`): some event loops use them instead of the time-out of `epoll`.
+//!
+//! The time left stands in `/proc/PID/fdinfo/FD`. A jump re-arms them through a copy of the descriptor: the same timer, in the hands of two
+//! processes. Looking for them costs a microsecond a descriptor, so it is done again only for processes that have run.
+
+use std::{
+    collections::BTreeMap,
+    fs, io,
+    os::fd::{AsFd, OwnedFd},
+    time::Duration,
+};
+
+use crate::sys::{timer, wait};
+
+/// The timer files of one tree, as of the last time that it ran.
+#[derive(Debug, Default)]
+pub(crate) struct TimerFds {
+    work: u64,
+    found: BTreeMap<i32, Vec<i32>>,
+}
+
+/// One armed timer file.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Armed {
+    pub process: i32,
+    descriptor: i32,
+    /// Nanoseconds until it expires by the machine's clock.
+    left: i64,
+    /// Nanoseconds from one expiry to the next; 0: only one.
+    interval: i64,
+    /// Whether it was set to a moment (of the subject's clock) rather than to a duration.
+    absolute: bool,
+    /// Whether that clock tells the date.
+    wall: bool,
+}
+
+impl Armed {
+    /// Nanoseconds left by the subject's clock: a moment that the subject named is not shifted for the kernel.
+    pub fn left(&self, offsets: crate::vdso::Offsets) -> i64 {
+        match (self.absolute, self.wall) {
+            (false, _) => self.left,
+            (true, true) => self.left.saturating_sub(offsets.wall),
+            (true, false) => self.left.saturating_sub(offsets.steady),
+        }
+    }
+}
+
+impl TimerFds {
+    /// All armed timers of these processes; `work` changes whenever one of them has run.
+    pub fn armed(&mut self, processes: impl Iterator<Item = i32>, work: u64) -> Vec<Armed> {
+        if self.work != work {
+            self.found.clear();
+            self.work = work;
+        }
+        let mut armed = Vec::new();
+        for process in processes {
+            let descriptors = self.found.entry(process).or_insert_with(|| timer_files(process));
+            armed.extend(descriptors.iter().filter_map(|descriptor| read(process, *descriptor)));
+        }
+        armed
+    }
+}
+
+fn timer_files(process: i32) -> Vec<i32> {
+    let Ok(entries) = fs::read_dir(format!("/proc/{process}/fd")) else { return Vec::new() };
+    let is_timer = |entry: fs::DirEntry| {
+        let target = fs::read_link(entry.path()).ok()?;
+        (target.as_os_str() == "anon_inode:[timerfd]").then_some(())?;
+        entry.file_name().to_str()?.parse().ok()
+    };
+    entries.filter_map(|entry| is_timer(entry.ok()?)).collect()
+}
+
+fn read(process: i32, descriptor: i32) -> Option<Armed> {
+    parse(
+        &fs::read_to_string(format!("/proc/{process}/fdinfo/{descriptor}")).ok()?,
+        process,
+        descriptor,
+    )
+}
+
+fn parse(text: &str, process: i32, descriptor: i32) -> Option<Armed> {
+    let field = |name: &str| text.lines().find_map(|line| line.strip_prefix(name)).map(str::trim);
+    let pair = |name| -> Option<i64> {
+        let inner = field(name)?.strip_prefix('(')?.strip_suffix(')')?;
+        let (seconds, nanoseconds) = inner.split_once(',')?;
+        let seconds: i64 = seconds.trim().parse().ok()?;
+        seconds.checked_mul(1_000_000_000)?.checked_add(nanoseconds.trim().parse().ok()?)
+    };
+    let number = |name| field(name)?.parse::<i32>().ok();
+    let left = pair("it_value:").filter(|left| *left > 0)?;
+    let absolute =
+        i32::from_str_radix(field("settime flags:")?.trim_start_matches('0'), 8).unwrap_or(0) & 1
+            == 1;
+    let wall = matches!(number("clockid:")?, libc::CLOCK_REALTIME | libc::CLOCK_REALTIME_ALARM);
+    Some(Armed { process, descriptor, left, interval: pair("it_interval:")?, absolute, wall })
+}
+
+/// Makes a timer expire when it is due by the subject's clock, whose offsets are given.
+pub(crate) fn rearm(armed: Armed, left: i64) -> io::Result<()> {
+    let process = wait::open(armed.process)?;
+    let copy: OwnedFd = wait::copy_descriptor(process.as_fd(), armed.descriptor)?;
+    let nanoseconds = |value: i64| Duration::from_nanos(value.max(0) as u64);
+    timer::arm(copy.as_fd(), nanoseconds(left.max(1)), nanoseconds(armed.interval))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::vdso::Offsets;
+
+    fn check(text: &str, expect: Option<(i64, i64)>) {
+        let offsets = Offsets { wall: 5_000_000_000, steady: 2_000_000_000 };
+        let found = parse(text, 1, 2).map(|armed| (armed.left(offsets), armed.interval));
+        assert_eq!(found, expect, "{text}");
+    }
+
+    #[test]
+    fn fdinfo_is_understood() {
+        let text = |clock, flags, left| {
+            format!(
+                "pos:\t0\nflags:\t02004002\nclockid: {clock}\nticks: 0\nsettime flags: {flags}\n\
+                 it_value: {left}\nit_interval: (1, 5)\n"
+            )
+        };
+        check(&text(1, "00", "(299, 999999000)"), Some((299_999_999_000, 1_000_000_005)));
+        check(&text(1, "01", "(10, 0)"), Some((8_000_000_000, 1_000_000_005)));
+        check(&text(0, "01", "(10, 0)"), Some((5_000_000_000, 1_000_000_005)));
+        check(&text(0, "00", "(0, 0)"), None);
+        check("pos: 0\n", None);
+    }
+}
