@@ -13,7 +13,7 @@
 //! for them (it sleeps in something else, and wakes by its timer or not at all). To be on the safe side such a state
 //! must show in [`UNREAD_LOOKS`] looks in a row, between which no thread ran.
 
-use std::{io, net::SocketAddr, time::Duration};
+use std::{collections::BTreeSet, io, net::SocketAddr, time::Duration};
 
 use trace::{Flight, SocketPair};
 
@@ -57,6 +57,7 @@ pub(crate) struct Observer {
     closed_network: bool,
     unread: (u64, u32),
     timer_fds: TimerFds,
+    shared_checked: Option<u64>,
 }
 
 type Found<T> = Result<T, Look>;
@@ -70,6 +71,7 @@ impl Observer {
             closed_network,
             unread: (0, 0),
             timer_fds: TimerFds::default(),
+            shared_checked: None,
         }
     }
 
@@ -87,6 +89,7 @@ impl Observer {
         }
         self.tree.sample().map_err(|missed| self.missed(missed))?;
         self.all_asleep(frozen)?;
+        self.shared_network()?;
         let unread = self.bytes(flight, frozen)?;
         let timers = self.timers(offsets, frozen)?;
         let again = self.tree.same_again();
@@ -149,6 +152,29 @@ impl Observer {
         Ok(unread)
     }
 
+    /// On a shared network: the subject's own sockets lead to the proxy only. Looked up again whenever it has run.
+    fn shared_network(&mut self) -> Found<()> {
+        let work = self.work();
+        if self.closed_network || self.shared_checked == Some(work) {
+            return Ok(());
+        }
+        let unreadable = |error: io::Error| Look::Unknown(Why::Unreadable(error.to_string()));
+        self.sockets.read(self.listener).map_err(unreadable)?;
+        let mut inodes = BTreeSet::new();
+        for process in self.tree.members.keys() {
+            inodes.extend(sockets::inodes(*process).map_err(unreadable)?);
+        }
+        let own = |socket: &&Socket| inodes.contains(&socket.inode);
+        let outside = |socket: &&Socket| socket.peer != self.listener;
+        self.sockets.found.iter().filter(own).filter(outside).try_for_each(|socket| {
+            let other =
+                self.sockets.found.iter().filter(own).find(|other| other.local == socket.peer);
+            inner(socket, other)
+        })?;
+        self.shared_checked = Some(work);
+        Ok(())
+    }
+
     /// Every socket is one that we can account for.
     fn belongs(&self, socket: &Socket, flight: &Flight) -> Found<()> {
         if socket.state == sockets::LISTENING {
@@ -173,31 +199,8 @@ impl Observer {
         if socket.local == self.listener || !self.closed_network {
             return Ok(());
         }
-        if matches!(socket.state, sockets::SYN_SENT | sockets::SYN_RECEIVED) {
-            return Err(Look::Busy(Why::Connecting(socket.local)));
-        }
-        self.inner(socket)
-    }
-
-    /// A connection between two parts of the subject (such as a probe of its own metrics port).
-    fn inner(&self, socket: &Socket) -> Found<()> {
-        if !matches!(socket.state, sockets::ESTABLISHED | sockets::CLOSE_WAIT) {
-            return Ok(());
-        }
-        let other = self
-            .sockets
-            .found
-            .iter()
-            .find(|other| other.local == socket.peer && other.peer == socket.local);
-        match other {
-            // What the other end wrote is here, or (one more) its end of stream is too.
-            Some(other) if socket.received < other.written => {
-                Err(Look::Busy(Why::Inner(socket.local)))
-            }
-            Some(_) => Ok(()),
-            None if socket.state == sockets::CLOSE_WAIT => Ok(()),
-            None => Err(Look::Unknown(Why::Foreign { from: socket.local, to: socket.peer })),
-        }
+        let mut others = self.sockets.found.iter();
+        inner(socket, others.find(|other| other.local == socket.peer && other.peer == socket.local))
     }
 
     /// All timers in order; remembers when each blocked call was first seen. Frozen threads have none.
@@ -270,6 +273,23 @@ impl Observer {
         let looks = if self.unread.0 == work { self.unread.1 + 1 } else { 1 };
         self.unread = (work, looks);
         if looks < UNREAD_LOOKS { Err(Look::Busy(Why::Unread { client, bytes })) } else { Ok(()) }
+    }
+}
+
+/// A connection between two parts of the subject (such as a probe of its own metrics port).
+fn inner(socket: &Socket, other: Option<&Socket>) -> Found<()> {
+    if matches!(socket.state, sockets::SYN_SENT | sockets::SYN_RECEIVED) {
+        return Err(Look::Busy(Why::Connecting(socket.local)));
+    }
+    if !matches!(socket.state, sockets::ESTABLISHED | sockets::CLOSE_WAIT) {
+        return Ok(());
+    }
+    match other {
+        // What the other end wrote is here, or (one more) its end of stream is too.
+        Some(other) if socket.received < other.written => Err(Look::Busy(Why::Inner(socket.local))),
+        Some(_) => Ok(()),
+        None if socket.state == sockets::CLOSE_WAIT => Ok(()),
+        None => Err(Look::Unknown(Why::Foreign { from: socket.local, to: socket.peer })),
     }
 }
 

@@ -138,6 +138,16 @@ fn request(family: u8, ask: &Ask) -> [u8; 72] {
     request
 }
 
+/// The inodes of the sockets that a process holds.
+pub(crate) fn inodes(process: i32) -> io::Result<Vec<u32>> {
+    let inode = |entry: std::fs::DirEntry| {
+        let target = std::fs::read_link(entry.path()).ok()?;
+        target.to_str()?.strip_prefix("socket:[")?.strip_suffix(']')?.parse().ok()
+    };
+    let entries = std::fs::read_dir(format!("/proc/{process}/fd"))?;
+    Ok(entries.filter_map(|entry| inode(entry.ok()?)).collect())
+}
+
 /// Appends the sockets of one part of an answer; whether more parts follow.
 fn parse(mut bytes: &[u8], found: &mut Vec<Socket>) -> io::Result<bool> {
     while bytes.len() >= 16 {

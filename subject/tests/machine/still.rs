@@ -221,12 +221,6 @@ fn two_subjects_are_quiet_together() {
 
 #[test]
 fn without_namespaces_all_but_the_network_is_as_good() {
-    let Some(python) = python() else { return };
-    let code = "\
-import http.client, os, time
-c = http.client.HTTPConnection('127.0.0.1', int(os.environ['PORT']))
-";
-    let _ = (python, code);
     on_one_thread(async {
         let mut launch = launch(&["sh", "-c", "sleep 300; echo end"]);
         launch.isolation = Isolation::None;
@@ -236,4 +230,49 @@ c = http.client.HTTPConnection('127.0.0.1', int(os.environ['PORT']))
         process.advance(found.deadline.unwrap()).unwrap();
         assert_eq!(Lines::new(output).next().await, "end");
     });
+}
+
+#[test]
+fn a_connection_to_something_else_makes_quiet_unknowable() {
+    let Some(python) = python() else { return };
+    let outside = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    let code = format!(
+        "import socket; s = socket.create_connection(('127.0.0.1', {})); print('on', flush=True); s.recv(1)",
+        outside.local_addr().unwrap().port()
+    );
+    on_one_thread(async {
+        let mut launch = launch(&[python.to_str().unwrap(), "-c", &code]);
+        launch.isolation = Isolation::None;
+        let mut started = subject::start(&launch).unwrap();
+        let server = Server::serve(started.listener);
+        assert_eq!(Lines::new(started.output).next().await, "on");
+        let found = subject::quiet(&mut [&mut started.process], &|| server.flight()).await;
+        match found {
+            Err(NotQuiet::Unknown(Why::Foreign { to, .. })) => {
+                assert_eq!(to, outside.local_addr().unwrap());
+            }
+            other => panic!("{other:?}"),
+        }
+    });
+}
+
+#[test]
+fn a_subject_that_talks_to_itself_can_be_quiet() {
+    let Some(python) = python() else { return };
+    let code = "\
+import socket
+l = socket.create_server(('127.0.0.1', 0))
+a = socket.create_connection(l.getsockname()); b, _ = l.accept()
+a.sendall(b'x' * 1000); b.recv(1000); print('on', flush=True); a.recv(1)
+";
+    for isolation in [Isolation::Namespaces, Isolation::None] {
+        on_one_thread(async {
+            let mut launch = launch(&[python.to_str().unwrap(), "-c", code]);
+            launch.isolation = isolation;
+            let mut started = subject::start(&launch).unwrap();
+            let server = Server::serve(started.listener);
+            assert_eq!(Lines::new(started.output).next().await, "on");
+            assert_eq!(quiet(&mut started.process, &server).await.deadline, None);
+        });
+    }
 }
