@@ -2,8 +2,8 @@
 //!
 //! Parsing and evaluation are the `jmespath` crate's; it knows the language's standard, not the community
 //! edition's additions that chainsaw's engine has. Of these we add the variables: each `$name` is read as
-//! a call of a function that no text can name, and is put in as a literal before evaluation. Not there:
-//! `let`, arithmetic operators (`add(a, b)` and its sisters exist), the root reference `$`. Each is an error at
+//! a call of a function that no text can name, and is put in as a literal before evaluation; and the arithmetic
+//! operators, read as calls of `add` and its sisters. Not there: `let`, the root reference `$`. Each is an error at
 //! load time, as is an unknown function; never a wrong answer.
 
 use std::{collections::BTreeMap, sync::LazyLock};
@@ -15,6 +15,8 @@ use crate::{
     functions,
     place::{LoadError, Place},
 };
+
+mod arithmetic;
 
 /// Values by binding name, without the `$`.
 pub(crate) type Bindings = BTreeMap<String, Value>;
@@ -56,13 +58,11 @@ impl Expression {
         if text.contains(VARIABLE) {
             return Err(fail(format!("{VARIABLE} is reserved")));
         }
-        let (rewritten, variables) = rewrite_variables(text).map_err(fail)?;
+        let (rewritten, variables) = rewrite_variables(&arithmetic::rewrite(text)).map_err(fail)?;
         let ast = jmespath::parse(&rewritten).map_err(|error| {
             let reason = error.reason.to_string();
             let reason = reason.strip_prefix("Parse error: ").unwrap_or(&reason);
-            fail(reason.trim().to_owned()).help(
-                "standard JMESPath with $bindings; for arithmetic use add, subtract, multiply, divide",
-            )
+            fail(reason.trim().to_owned()).help("standard JMESPath with $bindings and arithmetic")
         })?;
         check_functions(&ast).map_err(|name| {
             let help = format!("near it are {}", functions::nearest(&name).join(", "));

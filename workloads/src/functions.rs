@@ -424,6 +424,7 @@ mod tests {
             ("$o.a[0]", json!(1)),
             ("'$n'", json!("$n")),
             ("add($n, `2`)", json!(5)),
+            ("$n + `2` * `2` == `7` && length($o) - `1` == `0`", json!(true)),
             ("subtract(`1`, `2.5`)", json!(-1.5)),
             ("divide(`9`, `3`)", json!(3)),
             ("modulo(`9`, `4`)", json!(1)),

@@ -6,6 +6,7 @@
 //! - Nothing is deleted by itself at the end: the world is thrown away, and the end state is what gets compared.
 //!   `cleanup` blocks do run, the last step's first; `finally` blocks run right after their step.
 //! - `catch` blocks are read and kept for those who ask ([`Workload::catch`]), not run.
+//! - Collectors (`describe`, `events`, `get`, `podLogs`) outside of `try` are read over: they only print.
 //! - A `delete` is two operations: the deletion, then a check that the objects are gone.
 //!   An `assert` or `error` of a file with several documents is one operation each, as chainsaw polls them.
 //! - What chainsaw has and we have not is an error that says where and what to do.
@@ -353,10 +354,13 @@ impl Loader {
                 Ok(())
             }
             "concurrently" => self.concurrently(node, context),
-            "describe" | "events" | "get" | "podLogs" if context.phase == Phase::Catch => Ok(()),
+            // They change nothing and print what the history holds anyway.
+            "describe" | "events" | "get" | "podLogs" if context.phase != Phase::Try => Ok(()),
             "describe" | "events" | "get" | "podLogs" => {
                 let error = action.place.error(format!("`{key}` collects, and is not supported"));
-                Err(error.help("the history holds what it would collect; move it to `catch`"))
+                Err(error.help(
+                    "the history holds what it would collect; move it to `catch` or `finally`",
+                ))
             }
             _ => {
                 let error = action.place.error(format!("`{key}` is not supported"));
