@@ -203,11 +203,7 @@ fn an_answer_that_is_too_long_to_wait_for_streams() {
         assert_eq!(bench.answers(), []);
         (0..3).for_each(|_| send(&sender, piece.clone()));
         drop(sender);
-        let mut length = 0;
-        while let Some(chunk) = wire.chunk().await {
-            length += chunk.len();
-        }
-        assert_eq!(length, 12 << 20);
+        assert_eq!(wire.chunks().await.len(), 12 << 20);
         assert_eq!(bench.answers()[0].fate, Fate::Answered);
         bench.assert_at_rest();
     });
@@ -315,6 +311,44 @@ fn an_upstream_that_fails_costs_the_connection() {
             _ => None,
         });
         assert_eq!(notes, ["call 1 got no answer from upstream: it burns"]);
+    });
+}
+
+#[test]
+fn an_answer_that_breaks_breaks_for_the_client() {
+    run(async {
+        for piece in ["", "{\"half\":"] {
+            let bench = Bench::new(upstream(move |_| {
+                let (sender, body) = streamed();
+                send(&sender, piece);
+                sender.unbounded_send(Err("broken".into())).unwrap();
+                async move { Ok(Response::new(body)) }
+            }));
+            let mut wire = bench.connect().await;
+            wire.request("GET", PATH, b"").await;
+            let text = String::from_utf8(wire.until_closed().await).unwrap();
+            let (head, body) = text.split_once("\r\n\r\n").unwrap();
+            assert!(head.starts_with("HTTP/1.1 200 OK"), "{head}");
+            assert!(!body.ends_with("0\r\n\r\n") && body.contains(piece), "{body}");
+            bench.until(|bench| bench.proxy.flight().connections.is_empty()).await;
+            assert_eq!(bench.fates(), [(PATH.to_owned(), Fate::Lost)]);
+        }
+    });
+}
+
+#[test]
+fn an_upstream_may_ask_to_close_the_connection() {
+    run(async {
+        let bench = Bench::new(upstream(|_| async {
+            let mut response = json_response("{}");
+            response.headers_mut().insert("connection", "close".parse()?);
+            Ok(response)
+        }));
+        let mut wire = bench.connect().await;
+        assert_eq!(wire.get(PATH).await.body, b"{}");
+        assert_eq!(wire.until_closed().await, b"");
+        bench.until(|bench| bench.proxy.flight().connections.is_empty()).await;
+        assert_eq!(bench.fates(), [(PATH.to_owned(), Fate::Answered)]);
     });
 }
 

@@ -186,3 +186,36 @@ fn a_held_call_holds_nobody_else() {
         }
     });
 }
+
+#[test]
+fn those_that_waited_pass_in_order() {
+    run(async {
+        let order = Arc::new(std::sync::Mutex::new(Vec::new()));
+        let sees = order.clone();
+        let bench = Bench::new(upstream(move |request| {
+            sees.lock().unwrap().push(request.uri().path().to_owned());
+            async { Ok(json_response("{}")) }
+        }));
+        let gate = bench.proxy.gate();
+        gate.close();
+        let mut wires = Vec::new();
+        let mut paths: Vec<String> = (0..20).map(|index| format!("/{index}")).collect();
+        for (index, path) in paths.iter().enumerate() {
+            let mut wire = bench.connect().await;
+            wire.request("GET", path, b"").await;
+            gate.until_waiting(index + 1).await;
+            wires.push(wire);
+        }
+        // A stop in the middle of those that waited keeps the rest in order.
+        let armed = stop(gate, 5, is_request);
+        gate.open();
+        armed.await;
+        let mut late = bench.connect().await;
+        late.request("GET", "/late", b"").await;
+        bench.until(|bench| bench.calls().len() == 21).await;
+        gate.open();
+        join_all(wires.iter_mut().chain([&mut late]).map(|wire| wire.reply())).await;
+        paths.push("/late".to_owned());
+        assert_eq!(*order.lock().unwrap(), paths);
+    });
+}

@@ -194,12 +194,19 @@ impl Wire {
         (size > 0).then_some(chunk)
     }
 
+    /// All chunks of a chunked body.
+    pub async fn chunks(&mut self) -> Vec<u8> {
+        let mut body = Vec::new();
+        while let Some(chunk) = self.chunk().await {
+            body.extend(chunk);
+        }
+        body
+    }
+
     pub async fn reply(&mut self) -> Reply {
         let mut reply = self.head().await;
         if reply.head.contains("transfer-encoding: chunked") {
-            while let Some(chunk) = self.chunk().await {
-                reply.body.extend(chunk);
-            }
+            reply.body = self.chunks().await;
         } else if let Some((_, rest)) = reply.head.split_once("content-length: ") {
             let length = rest.split("\r\n").next().unwrap().parse().unwrap();
             reply.body = self.take(length).await;

@@ -156,6 +156,32 @@ fn a_closed_gate_keeps_every_event_back() {
     });
 }
 
+#[test]
+fn a_reader_that_is_slow_has_events_under_way() {
+    run(async {
+        let (service, mut streams) = watched("application/json");
+        let bench = Bench::new(service);
+        let mut slow = bench.connect().await;
+        slow.request("GET", WATCH, b"").await;
+        let pieces = streams.next().await.unwrap();
+        slow.head().await;
+        // More than a socket's buffers hold.
+        let events: Vec<String> =
+            (1..200).map(|revision| event("ADDED", &"x".repeat(100_000), revision)).collect();
+        events.iter().for_each(|event| send(&pieces, event.clone()));
+        bench.until(|bench| bench.proxy.flight().undelivered > 0).await;
+        for _ in 0..1000 {
+            tokio::task::yield_now().await;
+        }
+        assert!(bench.proxy.flight().undelivered > 0);
+        assert_eq!(bench.answers(), []);
+        drop(pieces);
+        assert_eq!(slow.chunks().await, events.concat().as_bytes());
+        assert_eq!(bench.deliveries().len(), events.len());
+        bench.assert_at_rest();
+    });
+}
+
 proptest! {
     #![proptest_config(ProptestConfig { cases: 32, ..ProptestConfig::default() })]
     #[test]
