@@ -1,23 +1,98 @@
-//! Discovery and the other paths that name no resource.
+//! Paths that name no resource: discovery in its two forms, OpenAPI, version, health.
+//!
+//! The aggregated form (`/api` and `/apis`, KEP-3352) and the documents per group and version show the same
+//! table: built-in types from the facts, custom ones from the world. So a type is discoverable at the very
+//! commit from which it is served.
 
 use bytes::Bytes;
-use http::{HeaderValue, Response, header};
+use http::{HeaderValue, Response, StatusCode, header};
+use serde_json::{Value, json};
 
 use crate::{
+    encoding::{MediaType, Offer, Target, encode, negotiate},
     server::{
         Body,
-        answer::{full, not_found},
+        answer::{full, not_found, refuse, to_bytes},
         request::Request,
     },
+    status::Refusal,
     world::World,
 };
 
+mod documents;
+
+/// The version that the server says it has.
+pub(crate) const GIT_VERSION: &str = "v1.36.3";
+
 /// Answers a path that names no resource.
-pub(crate) fn respond(_world: &World, _request: &Request, path: &str) -> Response<Body> {
-    match path {
-        "/healthz" | "/livez" | "/readyz" => text("ok"),
+pub(crate) fn respond(world: &World, request: &Request, path: &str) -> Response<Body> {
+    if request.method != http::Method::GET && request.method != http::Method::HEAD {
+        return refuse(request, &Refusal::method_not_allowed());
+    }
+    let steps: Vec<&str> = path.split('/').skip(1).collect();
+    match steps[..] {
+        ["healthz" | "livez" | "readyz", ..] => text("ok"),
+        ["version"] => plain(request, &version()),
+        ["api"] => aggregated(request, &documents::core_list(), || documents::api_versions()),
+        ["apis"] => {
+            let all = || documents::aggregated(world);
+            aggregated(request, &all(), || documents::group_list(world))
+        }
+        ["apis", group] => found(request, documents::group(world, group)),
+        ["api", version] => found(request, documents::resources(world, "", version)),
+        ["apis", group, version] => found(request, documents::resources(world, group, version)),
+        [""] => plain(request, &documents::paths(world)),
         _ => not_found(),
     }
+}
+
+fn found(request: &Request, document: Option<Value>) -> Response<Body> {
+    document.map_or_else(not_found, |document| plain(request, &document))
+}
+
+/// A document in whatever form the client reads.
+fn plain(request: &Request, document: &Value) -> Response<Body> {
+    let agreed = match negotiate(Some(&request.accept()), &Offer::plain()) {
+        Ok(agreed) => agreed,
+        Err(error) => {
+            return refuse(request, &Refusal::new(406, "NotAcceptable", error.to_string()));
+        }
+    };
+    // Documents without a protobuf form (`/version`, `/`) are shown as JSON.
+    let (agreed, bytes) = match encode(document, agreed.format) {
+        Ok(bytes) => (agreed, bytes),
+        Err(_) => (MediaType::JSON, to_bytes(document)),
+    };
+    document_answer(request, bytes, &agreed.content_type())
+}
+
+/// The aggregated form if the client asks for it, the legacy one otherwise.
+fn aggregated(request: &Request, list: &str, legacy: impl Fn() -> Value) -> Response<Body> {
+    match negotiate(Some(&request.accept()), &Offer::discovery()) {
+        Ok(agreed) if agreed.target == Some(Target::DISCOVERY) => {
+            let bytes = Bytes::copy_from_slice(list.as_bytes());
+            document_answer(request, bytes, &agreed.content_type())
+        }
+        _ => plain(request, &legacy()),
+    }
+}
+
+/// A document with its tag; 304 if the client has it.
+fn document_answer(request: &Request, bytes: Bytes, content_type: &str) -> Response<Body> {
+    let tag = format!("\"{}\"", blake3::hash(&bytes).to_hex().to_uppercase());
+    let known = request.header("if-none-match") == tag;
+    let mut response = Response::new(full(if known { Bytes::new() } else { bytes }));
+    if known {
+        *response.status_mut() = StatusCode::NOT_MODIFIED;
+    }
+    let headers = response.headers_mut();
+    for (name, value) in [(header::ETAG, tag.as_str()), (header::CONTENT_TYPE, content_type)] {
+        if let Ok(value) = HeaderValue::from_str(value) {
+            headers.insert(name, value);
+        }
+    }
+    headers.insert(header::VARY, HeaderValue::from_static("Accept"));
+    response
 }
 
 fn text(text: &'static str) -> Response<Body> {
@@ -25,4 +100,22 @@ fn text(text: &'static str) -> Response<Body> {
     let plain = HeaderValue::from_static("text/plain; charset=utf-8");
     response.headers_mut().insert(header::CONTENT_TYPE, plain);
     response
+}
+
+fn version() -> Value {
+    json!({
+        "major": "1",
+        "minor": "36",
+        "emulationMajor": "1",
+        "emulationMinor": "36",
+        "minCompatibilityMajor": "1",
+        "minCompatibilityMinor": "35",
+        "gitVersion": GIT_VERSION,
+        "gitCommit": "0000000000000000000000000000000000000000",
+        "gitTreeState": "clean",
+        "buildDate": "2026-01-01T00:00:00Z",
+        "goVersion": "go1.26",
+        "compiler": "gc",
+        "platform": "linux/amd64",
+    })
 }

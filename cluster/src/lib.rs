@@ -8,9 +8,9 @@
 //! The server does not know that faults exist, takes time from its world only, and has one writer.
 
 mod admission;
+pub mod apply;
 mod crd;
 mod discovery;
-pub mod apply;
 pub mod encoding;
 pub mod facts;
 pub mod names;
@@ -21,6 +21,7 @@ pub mod schema;
 pub mod server;
 pub mod status;
 pub mod store;
+pub mod table;
 mod verbs;
 mod watch;
 pub mod world;

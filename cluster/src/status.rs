@@ -148,11 +148,6 @@ impl Refusal {
         Refusal::conflict(resource, name, why)
     }
 
-    /// 409 of a server-side apply over fields of others.
-    pub fn apply_conflict(message: impl Into<String>, causes: &[Cause]) -> Refusal {
-        Refusal::new(409, "Conflict", message).causes(causes)
-    }
-
     /// 403.
     pub fn forbidden(resource: &GroupResource, name: &str, why: &str) -> Refusal {
         let what = match name {

@@ -66,6 +66,8 @@ pub(crate) struct Work<'a> {
     pub(crate) warnings: Vec<String>,
     /// What a strict decoder finds in the bytes themselves.
     pub(crate) strict: Vec<String>,
+    /// An apply has already written down who manages what.
+    pub(crate) applied: bool,
 }
 
 /// Carries out one request on a type that exists.
@@ -76,7 +78,15 @@ pub(crate) fn carry_out(
     kind: Kind,
     verb: Verb,
 ) -> Result<Outcome, Refusal> {
-    let mut work = Work { live, request, route, kind, warnings: Vec::new(), strict: Vec::new() };
+    let mut work = Work {
+        live,
+        request,
+        route,
+        kind,
+        warnings: Vec::new(),
+        strict: Vec::new(),
+        applied: false,
+    };
     work.check_served(verb)?;
     if let Some(warning) = work.kind.custom().and_then(|custom| custom.deprecation.clone()) {
         work.warnings.push(warning);

@@ -5,6 +5,7 @@ use http::{HeaderMap, Method, request::Parts};
 use trace::{Actor, CallId};
 
 use crate::{
+    apply::manager_from_user_agent,
     route,
     server::{Author, BODY_LIMIT_BYTES},
     status::Refusal,
@@ -129,9 +130,7 @@ impl Request {
         if !manager.is_empty() {
             return Ok(manager.to_owned());
         }
-        let agent = self.header("user-agent").split('/').next().unwrap_or("");
-        let printable = agent.chars().filter(|letter| !letter.is_control());
-        let name: String = printable.take(FIELD_MANAGER_LIMIT).collect();
+        let name = manager_from_user_agent(self.header("user-agent"));
         Ok(if name.is_empty() { "unknown".to_owned() } else { name })
     }
 }

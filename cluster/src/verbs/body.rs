@@ -42,9 +42,4 @@ impl Work<'_> {
             false => self.read_value().map(Some),
         }
     }
-
-    /// Writes down who set which fields.
-    pub(super) fn track(&mut self, _old: Option<&Value>, _new: &mut Value) -> Result<(), Refusal> {
-        Ok(())
-    }
 }

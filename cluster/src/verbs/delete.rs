@@ -77,6 +77,7 @@ impl Work<'_> {
                 kind: self.kind.clone(),
                 warnings: Vec::new(),
                 strict: Vec::new(),
+                applied: false,
             };
             one.delete_object(&object, &key.name, &options)?;
             items.push(self.kind.present(&object)?);

@@ -1,0 +1,221 @@
+//! The documents of discovery.
+
+use std::{collections::BTreeMap, sync::OnceLock};
+
+use serde_json::{Map, Value, json};
+
+use crate::{
+    crd::version_order,
+    facts::{self, Resource, api_version},
+    world::World,
+};
+
+/// A group: its versions (preferred first) and the resources of each.
+struct Group<'a> {
+    name: &'a str,
+    versions: Vec<(&'a str, Vec<&'a Resource>)>,
+}
+
+/// Built-in groups without core, then the groups of custom types by name.
+fn groups(world: &World) -> Vec<Group<'_>> {
+    let mut all: Vec<Group<'_>> =
+        facts::groups().iter().filter(|group| !group.name.is_empty()).map(built_in).collect();
+    all.extend(custom_groups(world));
+    all
+}
+
+fn built_in(group: &'static facts::Group) -> Group<'static> {
+    let versions = group.versions.iter();
+    let versions = versions.map(|of| (of.version.as_str(), of.resources.iter().collect()));
+    Group { name: &group.name, versions: versions.collect() }
+}
+
+fn custom_groups(world: &World) -> Vec<Group<'_>> {
+    let mut found: BTreeMap<&str, BTreeMap<&str, Vec<&Resource>>> = BTreeMap::new();
+    for (resource, custom) in world.customs.iter() {
+        let versions = found.entry(&resource.group).or_default();
+        for version in &custom.versions {
+            versions.entry(&version.row.version).or_default().push(&version.row);
+        }
+    }
+    found
+        .into_iter()
+        .map(|(name, versions)| {
+            let mut versions: Vec<(&str, Vec<&Resource>)> = versions.into_iter().collect();
+            versions.sort_by(|a, b| version_order(a.0, b.0));
+            Group { name, versions }
+        })
+        .collect()
+}
+
+/// `APIGroupDiscoveryList` of all groups but core.
+pub(super) fn aggregated(world: &World) -> String {
+    static BUILT_IN: OnceLock<Vec<String>> = OnceLock::new();
+    let built_in = BUILT_IN.get_or_init(|| {
+        let groups = facts::groups().iter().filter(|group| !group.name.is_empty());
+        groups.map(|group| aggregated_group(&built_in(group)).to_string()).collect()
+    });
+    let custom = custom_groups(world);
+    let custom = custom.iter().map(|group| aggregated_group(group).to_string());
+    list_of(built_in.iter().cloned().chain(custom))
+}
+
+/// `APIGroupDiscoveryList` of the core group.
+pub(super) fn core_list() -> String {
+    let core = facts::groups().iter().filter(|group| group.name.is_empty());
+    list_of(core.map(|group| aggregated_group(&built_in(group)).to_string()))
+}
+
+fn list_of(items: impl Iterator<Item = String>) -> String {
+    let items: Vec<String> = items.collect();
+    format!(
+        "{{\"kind\":\"APIGroupDiscoveryList\",\"apiVersion\":\"apidiscovery.k8s.io/v2\",\"metadata\":{{}},\
+         \"items\":[{}]}}\n",
+        items.join(",")
+    )
+}
+
+fn aggregated_group(group: &Group<'_>) -> Value {
+    let versions: Vec<Value> = group
+        .versions
+        .iter()
+        .map(|(version, resources)| {
+            let resources: Vec<Value> = resources.iter().map(|row| aggregated_row(row)).collect();
+            json!({"version": version, "resources": resources, "freshness": "Current"})
+        })
+        .collect();
+    let mut metadata = json!({"creationTimestamp": null});
+    if !group.name.is_empty() {
+        metadata["name"] = json!(group.name);
+    }
+    json!({"metadata": metadata, "versions": versions})
+}
+
+fn aggregated_row(row: &Resource) -> Value {
+    let mut entry = json!({
+        "resource": row.resource,
+        "responseKind": {"group": row.group, "version": row.version, "kind": row.kind},
+        "scope": if row.namespaced { "Namespaced" } else { "Cluster" },
+        "singularResource": row.singular,
+        "verbs": row.verbs,
+    });
+    if !row.short_names.is_empty() {
+        entry["shortNames"] = json!(row.short_names);
+    }
+    if !row.categories.is_empty() {
+        entry["categories"] = json!(row.categories);
+    }
+    if !row.subresources.is_empty() {
+        let all = row.subresources.iter().map(|sub| {
+            json!({
+                "subresource": sub.name,
+                "responseKind": {"group": sub.group, "version": sub.version, "kind": sub.kind},
+                "verbs": sub.verbs,
+            })
+        });
+        entry["subresources"] = all.collect();
+    }
+    entry
+}
+
+/// `/api`.
+pub(super) fn api_versions() -> Value {
+    json!({
+        "kind": "APIVersions",
+        "versions": ["v1"],
+        "serverAddressByClientCIDRs": [{"clientCIDR": "0.0.0.0/0", "serverAddress": "127.0.0.1:443"}],
+    })
+}
+
+/// `/apis`.
+pub(super) fn group_list(world: &World) -> Value {
+    let groups: Vec<Value> = groups(world).iter().map(group_entry).collect();
+    json!({"kind": "APIGroupList", "apiVersion": "v1", "groups": groups})
+}
+
+/// `/apis/GROUP`.
+pub(super) fn group(world: &World, name: &str) -> Option<Value> {
+    let groups = groups(world);
+    let mut entry = groups.iter().find(|group| group.name == name).map(group_entry)?;
+    entry["kind"] = json!("APIGroup");
+    entry["apiVersion"] = json!("v1");
+    Some(entry)
+}
+
+fn group_entry(group: &Group<'_>) -> Value {
+    let versions: Vec<Value> = group
+        .versions
+        .iter()
+        .map(|(version, _)| {
+            json!({"groupVersion": api_version(group.name, version), "version": version})
+        })
+        .collect();
+    json!({"name": group.name, "preferredVersion": versions.first(), "versions": versions})
+}
+
+/// `/api/v1`, `/apis/GROUP/VERSION`.
+pub(super) fn resources(world: &World, group: &str, version: &str) -> Option<Value> {
+    let all = match group {
+        "" => facts::groups().iter().filter(|of| of.name.is_empty()).map(built_in).collect(),
+        _ => groups(world),
+    };
+    let group = all.iter().find(|of| of.name == group)?;
+    let (_, rows) = group.versions.iter().find(|(of, _)| *of == version)?;
+    let resources: Vec<Value> = rows.iter().flat_map(|row| legacy_rows(row)).collect();
+    let mut document = json!({
+        "kind": "APIResourceList",
+        "groupVersion": api_version(group.name, version),
+        "resources": resources,
+    });
+    if !group.name.is_empty() {
+        document["apiVersion"] = json!("v1");
+    }
+    Some(document)
+}
+
+fn legacy_rows(row: &Resource) -> Vec<Value> {
+    let mut entry = json!({
+        "name": row.resource,
+        "singularName": row.singular,
+        "namespaced": row.namespaced,
+        "kind": row.kind,
+        "verbs": row.verbs,
+    });
+    if !row.short_names.is_empty() {
+        entry["shortNames"] = json!(row.short_names);
+    }
+    if !row.categories.is_empty() {
+        entry["categories"] = json!(row.categories);
+    }
+    let mut rows = vec![entry];
+    rows.extend(row.subresources.iter().map(|sub| {
+        let mut entry = Map::new();
+        entry.insert("name".to_owned(), json!(format!("{}/{}", row.resource, sub.name)));
+        entry.insert("singularName".to_owned(), json!(""));
+        entry.insert("namespaced".to_owned(), json!(row.namespaced));
+        entry.insert("kind".to_owned(), json!(sub.kind));
+        entry.insert("verbs".to_owned(), json!(sub.verbs));
+        if (&sub.group, &sub.version) != (&row.group, &row.version) {
+            entry.insert("group".to_owned(), json!(sub.group));
+            entry.insert("version".to_owned(), json!(sub.version));
+        }
+        Value::Object(entry)
+    }));
+    rows
+}
+
+/// `/`.
+pub(super) fn paths(world: &World) -> Value {
+    let mut paths = vec!["/api".to_owned(), "/api/v1".to_owned(), "/apis".to_owned()];
+    for group in groups(world) {
+        paths.push(format!("/apis/{}", group.name));
+        paths.extend(
+            group.versions.iter().map(|(version, _)| format!("/apis/{}/{version}", group.name)),
+        );
+    }
+    paths.extend(
+        ["/healthz", "/livez", "/openapi/v2", "/openapi/v3", "/readyz", "/version"]
+            .map(str::to_owned),
+    );
+    json!({"paths": paths})
+}
