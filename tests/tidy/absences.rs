@@ -13,6 +13,8 @@ struct Absence {
     except: &'static [(&'static str, &'static str)],
     /// Where the rule holds: path prefixes; empty for everywhere.
     only_in: &'static [&'static str],
+    /// Whether integration tests and a crate's own examples are held to it too.
+    in_tests: bool,
     /// Why it must not appear.
     because: &'static str,
 }
@@ -21,16 +23,24 @@ const PURE: &[&str] = &["trace/", "plans/", "controllers/", "oracles/"];
 
 const ABSENCES: &[Absence] = &[
     Absence {
-        tokens: &["sleep(", "sleep_until("],
+        tokens: &[
+            "thread::sleep",
+            "time::sleep",
+            "time::{sleep",
+            "sleep_until",
+            "sleep_ms",
+            "time::interval",
+        ],
         except: &[
             (
-                "subject/src/quiet.rs",
-                "polls the operating system with back-off: nothing announces quiet",
+                "harness/src/trial/quiet.rs",
+                "a real timer of the subject where time is not virtual, and the pace of the hot-loop limit",
             ),
-            ("tests/", "a subject under test may sleep: that is what it is there for"),
+            ("tests/subjects/", "a subject under test may sleep: that is what it is there for"),
             ("examples/", "a subject may sleep"),
         ],
         only_in: &[],
+        in_tests: true,
         because: "no sleep decides anything: wait for the event itself",
     },
     Absence {
@@ -38,10 +48,10 @@ const ABSENCES: &[Absence] = &[
         except: &[
             ("harness/", "the rim talks to people"),
             ("ci/", "the rim talks to people"),
-            ("tests/", "tests talk to people"),
             ("examples/", "subjects log"),
         ],
         only_in: &[],
+        in_tests: false,
         because: "only the rim prints: return it, record it, or trace it",
     },
     Absence {
@@ -49,10 +59,10 @@ const ABSENCES: &[Absence] = &[
         except: &[
             ("harness/", "the rim reads the environment"),
             ("ci/", "the rim reads the environment"),
-            ("tests/", "tests ask for CI=true"),
             ("examples/", "subjects are configured by the environment"),
         ],
         only_in: &[],
+        in_tests: false,
         because: "only the rim reads the environment: take it as an argument",
     },
     Absence {
@@ -66,33 +76,38 @@ const ABSENCES: &[Absence] = &[
         ],
         except: &[],
         only_in: PURE,
+        in_tests: false,
         because: "this crate is pure: no clock, no IO, no waiting",
     },
     Absence {
         tokens: &["SystemTime::now(", "Timestamp::now("],
         except: &[],
         only_in: &["cluster/", "proxy/"],
+        in_tests: false,
         because: "time comes from the clock of the world",
     },
     Absence {
         tokens: &["todo!(", "unimplemented!("],
         except: &[],
         only_in: &[],
+        in_tests: true,
         because: "a stub is not done",
     },
     Absence {
         tokens: &["unsafe {", "unsafe fn", "unsafe impl", "unsafe extern"],
         except: &[(
-            "subject/src/",
+            "subject/src/sys",
             "processes, clocks and descriptors are the system's; essay in the module",
         )],
         only_in: &[],
+        in_tests: true,
         because: "unsafe stands in listed modules only",
     },
     Absence {
         tokens: &["#[ignore"],
         except: &[],
         only_in: &[],
+        in_tests: true,
         because: "no test is switched off: assert the wrong behaviour and say so, or say what is missing",
     },
 ];
@@ -113,7 +128,11 @@ const MACHINE_EXCEPT: &[(&str, &str)] = &[
 fn check_absence(absence: &Absence, file: &File) -> Vec<Problem> {
     let under = |prefix: &&str| file.path.starts_with(*prefix);
     let wanted = absence.only_in.is_empty() || absence.only_in.iter().any(under);
-    if !file.is_rust() || !wanted || absence.except.iter().any(|(prefix, _)| under(prefix)) {
+    if !file.is_rust()
+        || !wanted
+        || file.is_test() && !absence.in_tests
+        || absence.except.iter().any(|(prefix, _)| under(prefix))
+    {
         return Vec::new();
     }
     let mut problems = Vec::new();
@@ -208,7 +227,16 @@ fn breaches_are_seen() {
         assert_eq!(found.len(), breaches, "{path}: {code}: {found:?}");
     };
     check("proxy/src/gate.rs", "tokio::time::sleep(Duration::ZERO).await;", 1);
-    check("proxy/src/gate.rs", "// we never sleep(\n\"sleep(\";\nfn asleep() { asleep(); }", 0);
+    check("proxy/src/gate.rs", "use tokio::time::{sleep, timeout};", 1);
+    check("proxy/tests/gate.rs", "std::thread::sleep(x);", 1);
+    check("proxy/tests/gate.rs", "println!(\"x\");", 0);
+    check("tests/subjects/slow/src/main.rs", "std::thread::sleep(x);", 0);
+    check("workloads/src/load.rs", "self.sleep(node)", 0);
+    check(
+        "proxy/src/gate.rs",
+        "// no thread::sleep(\n\"thread::sleep(\";\nlet x = a_thread::sleepy();",
+        0,
+    );
     check("proxy/src/gate.rs", "println!(\"x\");", 1);
     check("proxy/src/gate.rs", "#[cfg(test)]\nmod tests { fn f() { println!(\"x\") } }", 0);
     check("harness/src/main.rs", "println!(\"x\");", 0);

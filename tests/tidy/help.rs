@@ -7,7 +7,7 @@ use std::process::Command;
 
 use trommel_tests::{root, trommel};
 
-const BEGIN: &str = "<!-- trommel run --help -->\n```text\n";
+const BEGIN: &str = "<!-- trommel run -h -->\n```text\n";
 const END: &str = "```\n<!-- end -->\n";
 
 /// The document with the block between the marks replaced; `None` if the marks aren't there.
@@ -20,10 +20,11 @@ fn with_block(document: &str, block: &str) -> Option<String> {
 fn help() -> String {
     let mut help = Command::new(trommel().expect("trommel builds"));
     // Defaults that come from the environment would show in the text.
-    help.args(["run", "--help"]).env_clear();
+    help.args(["run", "-h"]).env_clear();
     let output = help.output().expect("trommel runs");
     assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
-    String::from_utf8(output.stdout).expect("help is UTF-8")
+    let help = String::from_utf8(output.stdout).expect("help is UTF-8");
+    help.lines().map(|line| format!("{}\n", line.trim_end())).collect()
 }
 
 #[test]

@@ -24,10 +24,11 @@ impl File {
         self.path.ends_with(".rs")
     }
 
-    /// Whether it is there for tests only.
+    /// Whether it is there for tests or measurements only: no part of what a user runs.
     pub fn is_test(&self) -> bool {
         self.path.starts_with("tests/")
             || self.path.contains("/tests/")
+            || self.path.contains("/examples/")
             || self.path.ends_with("/tests.rs")
     }
 
