@@ -26,7 +26,8 @@ impl ClockAbility {
     }
 }
 
-/// The offsets of one process tree, shared by the thread that sees its execs and the one that moves its time.
+/// The offsets of one process tree, shared by the thread that sees its execs and the one that moves
+/// its time.
 #[derive(Debug)]
 pub(crate) struct Clock {
     state: Mutex<State>,
@@ -84,7 +85,8 @@ impl Clock {
 
     /// Patches a process that stands still at the end of an exec.
     pub fn patch(&self, pid: i32) -> io::Result<()> {
-        // The lock is held over the write: an advance comes before it or after it, never in between.
+        // The lock is held over the write: an advance comes before it or after it, never in
+        // between.
         let state = self.state();
         let layout = Layout::of_this_kernel().map_err(io::Error::other)?;
         let base = vdso::base(&fs::read(format!("/proc/{pid}/auxv"))?)
@@ -93,7 +95,8 @@ impl Clock {
         layout.patch(&memory, base, state.offsets)
     }
 
-    /// Raises the offsets, in our books and in each of the given processes: (memory, start of the vDSO).
+    /// Raises the offsets, in our books and in each of the given processes: (memory, start of the
+    /// vDSO).
     pub fn advance<'a>(
         &self,
         nanoseconds: i64,
@@ -107,7 +110,8 @@ impl Clock {
         };
         state.offsets = offsets;
         for (memory, base) in processes {
-            if layout.is_patched(memory, base)? {
+            // A process that has just ended, or one of another kind, is not there to be moved.
+            if layout.is_patched(memory, base).unwrap_or(false) {
                 layout.set(memory, base, offsets)?;
             }
         }

@@ -1,9 +1,10 @@
 //! The thread that starts a subject and stays with it.
 //!
-//! Two things in Linux belong to a thread and not to a process: a tracee to the thread that traces it, and "kill the
-//! child when the parent dies" to the thread that made the child. So each subject gets one small thread of its own that
-//! lives as long as the subject does. It sleeps, except when some process of the tree is about to exec: then it lets the exec happen,
-//! stops the new program before its first instruction, and sets its clock.
+//! Two things in Linux belong to a thread and not to a process: a tracee to the thread that traces
+//! it, and "kill the child when the parent dies" to the thread that made the child. So each subject
+//! gets one small thread of its own that lives as long as the subject does. It sleeps, except when
+//! some process of the tree is about to exec: then it lets the exec happen, stops the new program
+//! before its first instruction, and sets its clock.
 
 use std::{
     ffi::CString,
@@ -213,8 +214,8 @@ fn watch(pid: i32, end: &OwnedFd, execs: Option<OwnedFd>, clock: &Clock) {
     }
 }
 
-/// A thread of the tree is about to exec: attach, let it go on, and set the clock of the new program, or let go
-/// of the thread if the exec failed (a search along PATH fails often).
+/// A thread of the tree is about to exec: attach, let it go on, and set the clock of the new
+/// program, or let go of the thread if the exec failed (a search along PATH fails often).
 fn later_exec(first: i32, listener: &OwnedFd, report: Report, clock: &Clock) {
     let attached = trace::seize(report.thread);
     let asked = attached.is_ok() && trace::interrupt(report.thread).is_ok();
@@ -225,7 +226,10 @@ fn later_exec(first: i32, listener: &OwnedFd, report: Report, clock: &Clock) {
         return clock
             .first_program_only(format!("a program could not be stopped at exec: {error}"));
     }
-    while asked {
+    if !asked {
+        return;
+    }
+    loop {
         match trace::wait_any(first) {
             Ok((pid, Stop::Exec)) => {
                 if let Err(error) = clock.patch(pid) {

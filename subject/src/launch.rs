@@ -15,15 +15,17 @@ pub enum Isolation {
     /// Own PID, mount and network namespaces (and a user namespace where we are not root): parallel
     /// subjects may all bind `:8080`, nothing survives, nothing but the proxy can be reached.
     Namespaces,
-    /// A plain process group on the machine's own network, for machines that allow no namespaces. Subjects that
-    /// bind fixed ports can't run in parallel, and a grandchild that leaves the group may outlive us.
+    /// A plain process group on the machine's own network, for machines that allow no namespaces.
+    /// Subjects that bind fixed ports can't run in parallel, and a grandchild that leaves the group
+    /// may outlive us.
     None,
 }
 
 /// What to start. Nothing is inherited: environment and folder are as given here.
 #[derive(Debug, Clone)]
 pub struct Launch {
-    /// Program and arguments. A program with a slash is relative to `dir`; without, it is looked for in `PATH` of `env`.
+    /// Program and arguments. A program with a slash is relative to `dir`; without, it is looked
+    /// for in `PATH` of `env`.
     pub command: Vec<String>,
     /// Working folder.
     pub dir: PathBuf,
@@ -31,13 +33,15 @@ pub struct Launch {
     pub env: Vec<(String, String)>,
     /// Separation from the machine.
     pub isolation: Isolation,
-    /// Nanoseconds added to its wall clock from its first instruction on. `Some(0)` too makes the clock adjustable;
-    /// with `None` the subject lives in real time. The monotonic clock starts unchanged and grows with [`Process::advance`].
+    /// Nanoseconds added to its wall clock from its first instruction on. `Some(0)` too makes the
+    /// clock adjustable; with `None` the subject lives in real time. The monotonic clock starts
+    /// unchanged and grows with [`Process::advance`].
     pub offset: Option<i64>,
-    /// Port of the listener on 127.0.0.1 inside the subject's network namespace; 0 takes a free one. Without
-    /// namespaces a free port is always used: ask the listener.
+    /// Port of the listener on 127.0.0.1 inside the subject's network namespace; 0 takes a free
+    /// one. Without namespaces a free port is always used: ask the listener.
     pub port: u16,
-    /// Folder shown to the subject as `/var/run/secrets/kubernetes.io/serviceaccount` (needs namespaces).
+    /// Folder shown to the subject as `/var/run/secrets/kubernetes.io/serviceaccount` (needs
+    /// namespaces).
     pub service_account: Option<PathBuf>,
 }
 
@@ -46,9 +50,11 @@ pub struct Launch {
 pub struct Started {
     /// The process tree.
     pub process: Process,
-    /// Bound on 127.0.0.1 where the subject can reach it; accept from it in this process. It does not block.
+    /// Bound on 127.0.0.1 where the subject can reach it; accept from it in this process. It does
+    /// not block.
     pub listener: TcpListener,
-    /// Read end of the pipe that is the subject's standard output and standard error. It does not block.
+    /// Read end of the pipe that is the subject's standard output and standard error. It does not
+    /// block.
     pub output: OwnedFd,
 }
 
@@ -113,7 +119,8 @@ fn advice(step: &str, source: &io::Error) -> &'static str {
     }
 }
 
-/// Finds the program as a shell would, and checks that it can be executed, before anything else happens.
+/// Finds the program as a shell would, and checks that it can be executed, before anything else
+/// happens.
 pub(crate) fn resolve(launch: &Launch) -> Result<PathBuf, StartError> {
     let name =
         launch.command.first().filter(|name| !name.is_empty()).ok_or(StartError::EmptyCommand)?;

@@ -1,10 +1,11 @@
 //! Runs an unmodified controller process: start, kill, freeze, quiet, clock.
 //!
-//! - [`start`] makes a process tree of its own ([`Launch`]): nothing survives us, nothing is inherited, and with
-//!   namespaces nothing but the listener that it hands out can be reached.
-//! - [`Process::look`] answers "can anything still happen without input, and when does the next timer fire?" from the
-//!   kernel's own books; [`quiet()`] asks until the answer is yes.
-//! - [`Process::advance`] moves the tree's clocks forward and makes those return whose timers are then due.
+//! - [`start`] makes a process tree of its own ([`Launch`]): nothing survives us, nothing is
+//!   inherited, and with namespaces nothing but the listener that it hands out can be reached.
+//! - [`Process::look`] answers "can anything still happen without input, and when does the next
+//!   timer fire?" from the kernel's own books; [`quiet()`] asks until the answer is yes.
+//! - [`Process::advance`] moves the tree's clocks forward and makes those return whose timers are
+//!   then due.
 //! - [`probe()`] says which of this the machine allows.
 //!
 //! Linux only; virtual clocks on x86-64 only. `unsafe` is confined to the `sys` module.

@@ -3,15 +3,19 @@
 //! The order of the steps is the argument (kubernetes-api.md §11.1):
 //! 1. by the proxy's own books no request is unanswered and nothing is undelivered;
 //! 2. first sample: every thread of the tree sleeps;
-//! 3. the sockets: all that the proxy sent has been received on the subject's side, all that the subject wrote has been
-//!    read by the proxy, no connection is being made. Whoever waited for those bytes has been woken by now;
-//! 4. the blocked calls name the next timer, and none is due. The kernel names the call of a thread only once that thread is off its
-//!    processor, so this also tells real sleepers from those that are just about to sleep, or were preempted at that point;
-//! 5. second sample, equal to the first: nobody was woken in 3, and nobody ran since 2, so all of it holds at one moment.
+//! 3. the sockets: all that the proxy sent has been received on the subject's side, all that the
+//!    subject wrote has been read by the proxy, no connection is being made. Whoever waited for
+//!    those bytes has been woken by now;
+//! 4. the blocked calls name the next timer, and none is due. The kernel names the call of a thread
+//!    only once that thread is off its processor, so this also tells real sleepers from those that
+//!    are just about to sleep, or were preempted at that point;
+//! 5. second sample, equal to the first: nobody was woken in 3, and nobody ran since 2, so all of
+//!    it holds at one moment.
 //!
-//! Bytes that were received but not read don't count against quiet by themselves: by 3 and 5 their reader is not waiting
-//! for them (it sleeps in something else, and wakes by its timer or not at all). To be on the safe side such a state
-//! must show in [`UNREAD_LOOKS`] looks in a row, between which no thread ran.
+//! Bytes that were received but not read don't count against quiet by themselves: by 3 and 5 their
+//! reader is not waiting for them (it sleeps in something else, and wakes by its timer or not at
+//! all). To be on the safe side such a state must show in [`UNREAD_LOOKS`] looks in a row, between
+//! which no thread ran.
 
 use std::{collections::BTreeSet, io, net::SocketAddr, time::Duration};
 
@@ -44,7 +48,8 @@ pub enum Look {
     Unknown(Why),
 }
 
-/// How many looks in a row must show the same unread bytes before they are taken for "nobody wants them".
+/// How many looks in a row must show the same unread bytes before they are taken for "nobody wants
+/// them".
 const UNREAD_LOOKS: u32 = 3;
 
 /// What is needed to look, and remembered between looks.
@@ -129,7 +134,8 @@ impl Observer {
         }
     }
 
-    /// All bytes are where they should be; returns the first socket with bytes that were received but not read.
+    /// All bytes are where they should be; returns the first socket with bytes that were received
+    /// but not read.
     fn bytes(&mut self, flight: &Flight, frozen: bool) -> Found<Option<(SocketAddr, u64)>> {
         let read = match self.closed_network {
             true => self.sockets.read(self.listener),
@@ -152,7 +158,8 @@ impl Observer {
         Ok(unread)
     }
 
-    /// On a shared network: the subject's own sockets lead to the proxy only. Looked up again whenever it has run.
+    /// On a shared network: the subject's own sockets lead to the proxy only. Looked up again
+    /// whenever it has run.
     fn shared_network(&mut self) -> Found<()> {
         let work = self.work();
         if self.closed_network || self.shared_checked == Some(work) {
@@ -189,7 +196,8 @@ impl Observer {
         }
         if socket.peer == self.listener {
             let known = flight.connections.iter().any(|pair| pair.peer == socket.local);
-            // What is not in the proxy's books is either not yet accepted or already closed by the proxy.
+            // What is not in the proxy's books is either not yet accepted or already closed by the
+            // proxy.
             let making = matches!(socket.state, sockets::SYN_SENT | sockets::ESTABLISHED);
             return match making && !known {
                 true => Err(Look::Busy(Why::Connecting(socket.local))),
@@ -203,7 +211,8 @@ impl Observer {
         inner(socket, others.find(|other| other.local == socket.peer && other.peer == socket.local))
     }
 
-    /// All timers in order; remembers when each blocked call was first seen. Frozen threads have none.
+    /// All timers in order; remembers when each blocked call was first seen. Frozen threads have
+    /// none.
     fn timers(&mut self, offsets: Offsets, frozen: bool) -> Found<Vec<Timer>> {
         let now = Now { steady: time::steady(), wall: time::wall() };
         let mut timers = Vec::new();
@@ -258,7 +267,8 @@ impl Observer {
         self.timer_fds.armed(may.map(|(process, _)| *process), work)
     }
 
-    /// How often all threads together were put on a processor: equal numbers mean that nobody ran in between.
+    /// How often all threads together were put on a processor: equal numbers mean that nobody ran
+    /// in between.
     pub fn work(&self) -> u64 {
         self.tree.threads.iter().map(|thread| thread.sample.slices).sum()
     }

@@ -1,9 +1,11 @@
-//! Showing a service-account folder where in-cluster configuration expects it, without touching this machine's files.
+//! Showing a service-account folder where in-cluster configuration expects it, without touching
+//! this machine's files.
 //!
-//! The folder `/var/run/secrets/...` rarely exists. It must not be created on the machine, so the deepest existing folder on the
-//! way (mostly `/run`) is replaced, in the subject's mount namespace only, by an empty file system into which all of its
-//! entries are bound again, with the missing path added. That file system is put together on top of `/proc`, which is a
-//! folder that surely exists and that gets a fresh mount afterwards anyway, and then moved to its place.
+//! The folder `/var/run/secrets/...` rarely exists. It must not be created on the machine, so the
+//! deepest existing folder on the way (mostly `/run`) is replaced, in the subject's mount namespace
+//! only, by an empty file system into which all of its entries are bound again, with the missing
+//! path added. That file system is put together on top of `/proc`, which is a folder that surely
+//! exists and that gets a fresh mount afterwards anyway, and then moved to its place.
 
 use std::{ffi::CString, io, os::unix::ffi::OsStrExt, path::Path};
 

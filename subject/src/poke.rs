@@ -1,11 +1,12 @@
 //! Making a thread notice that time has moved.
 //!
-//! The kernel knows nothing of our offsets: a thread that it put to sleep for five minutes sleeps for five real minutes. So the calls whose
-//! time has come by the subject's clock are made to return as if they had timed out: the thread is stopped by
-//! ptrace, which makes its call give way, the result is set, and the thread goes on. Its program then reads the clock and
-//! finds that the time has passed. A call that had been woken by something else at the same moment keeps its own result.
-//! This works alike for epoll, poll, select, sleeps and futexes with relative and absolute times, in any language, and
-//! needs no signal that a program could see.
+//! The kernel knows nothing of our offsets: a thread that it put to sleep for five minutes sleeps
+//! for five real minutes. So the calls whose time has come by the subject's clock are made to
+//! return as if they had timed out: the thread is stopped by ptrace, which makes its call give way,
+//! the result is set, and the thread goes on. Its program then reads the clock and finds that the
+//! time has passed. A call that had been woken by something else at the same moment keeps its own
+//! result. This works alike for epoll, poll, select, sleeps and futexes with relative and absolute
+//! times, in any language, and needs no signal that a program could see.
 
 use std::io;
 
@@ -25,7 +26,8 @@ pub(crate) fn poke(thread: i32, blocked: Blocked) -> io::Result<()> {
     }
 }
 
-/// Waits for the stop and changes the result; a signal that arrived at the same time is to be passed on.
+/// Waits for the stop and changes the result; a signal that arrived at the same time is to be
+/// passed on.
 #[cfg(target_arch = "x86_64")]
 fn stopped(thread: i32, blocked: Blocked) -> io::Result<i32> {
     match trace::wait_for(thread)? {

@@ -1,4 +1,5 @@
-//! What this machine allows, for `trommel doctor`: each ability is tried on a tiny program, none is guessed.
+//! What this machine allows, for `trommel doctor`: each ability is tried on a tiny program, none is
+//! guessed.
 
 use std::{fs, path::PathBuf};
 

@@ -128,14 +128,16 @@ impl Process {
         if self.isolation == Isolation::None {
             self.kill_descendants();
         }
-        // The end of the first process of a PID namespace is the end of all others, and comes after theirs.
+        // The end of the first process of a PID namespace is the end of all others, and comes after
+        // theirs.
         let _ = wait::signal(self.pidfd.as_fd(), libc::SIGKILL);
         if self.exit.is_none() {
             self.reap(true);
         }
     }
 
-    /// Without a PID namespace: stop, list and kill until nobody new shows, then wait for the end of each.
+    /// Without a PID namespace: stop, list and kill until nobody new shows, then wait for the end
+    /// of each.
     fn kill_descendants(&mut self) {
         let mut dying = std::collections::BTreeMap::new();
         for _ in 0..ROUNDS {
@@ -199,8 +201,8 @@ impl Process {
         }
     }
 
-    /// One look: can anything still happen without input? `flight` is what the proxy knows; it must not have changed when
-    /// the look is over.
+    /// One look: can anything still happen without input? `flight` is what the proxy knows; it must
+    /// not have changed when the look is over.
     pub fn look(&mut self, flight: &Flight) -> Look {
         if let Some(exit) = self.exited() {
             return Look::Unknown(Why::Ended(exit));
@@ -214,8 +216,8 @@ impl Process {
         self.observer.work()
     }
 
-    /// Moves its clocks forward, and makes the calls return whose time has come thereby. To be called while it is quiet.
-    /// Fails without effect if its clock is not virtual.
+    /// Moves its clocks forward, and makes the calls return whose time has come thereby. To be
+    /// called while it is quiet. Fails without effect if its clock is not virtual.
     pub fn advance(&mut self, by: Duration) -> io::Result<()> {
         if !self.clock.is_virtual() {
             return Err(io::Error::new(

@@ -46,9 +46,10 @@ const LONGEST_PAUSE: Duration = Duration::from_millis(2);
 /// An unknown that stays for so many looks is no passing one (a socket that was just being closed).
 const UNKNOWN_LOOKS: u32 = 20;
 
-/// Waits until all the processes are quiet at one moment: all of them twice in a row, with nobody having run and nothing having
-/// passed through the proxy in between, and with all ready tasks of this runtime having had their turn.
-/// The pauses between looks are only a pace: what decides is what a look finds.
+/// Waits until all the processes are quiet at one moment: all of them twice in a row, with nobody
+/// having run and nothing having passed through the proxy in between, and with all ready tasks of
+/// this runtime having had their turn. The pauses between looks are only a pace: what decides is
+/// what a look finds.
 pub async fn quiet(
     processes: &mut [&mut Process],
     flight: &dyn Fn() -> Flight,

@@ -1,15 +1,18 @@
-//! Which language runtime a program has: it decides which of its blocked threads say something about its timers.
+//! Which language runtime a program has: it decides which of its blocked threads say something
+//! about its timers.
 
 use std::{fs::File, io, os::unix::fs::FileExt, path::Path};
 
 /// The runtime of a program, from its executable file and the libraries that it has mapped.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Runtime {
-    /// Go: the thread in `epoll_pwait` waits for the next timer of all; other timed waits are the runtime's own upkeep.
+    /// Go: the thread in `epoll_pwait` waits for the next timer of all; other timed waits are the
+    /// runtime's own upkeep.
     Go,
     /// CPython: every timed wait counts.
     CPython,
-    /// A Java virtual machine: timed waits count, except those of threads that are known to be upkeep.
+    /// A Java virtual machine: timed waits count, except those of threads that are known to be
+    /// upkeep.
     Jvm,
     /// Node: the event loop's `epoll_wait` counts, like any other wait.
     Node,
@@ -21,7 +24,8 @@ pub enum Runtime {
 const HEAD_BYTES: usize = 4096;
 
 impl Runtime {
-    /// Looks at the executable at `path` (such as `/proc/PID/exe`), whose name is `name`, and at the names of mapped files.
+    /// Looks at the executable at `path` (such as `/proc/PID/exe`), whose name is `name`, and at
+    /// the names of mapped files.
     pub fn detect(path: &Path, name: &str, maps: &str) -> Runtime {
         let base = name.rsplit('/').next().unwrap_or(name);
         if base == "java" || maps.contains("/libjvm.so") {
@@ -45,7 +49,8 @@ impl Runtime {
         self == Runtime::Go
     }
 
-    /// Whether its programs may have timers that are files; the others keep all their timers in the waits of their threads.
+    /// Whether its programs may have timers that are files; the others keep all their timers in the
+    /// waits of their threads.
     pub fn uses_timer_files(self) -> bool {
         matches!(self, Runtime::Other | Runtime::CPython)
     }
@@ -60,7 +65,8 @@ impl Runtime {
     }
 }
 
-/// Names (cut to 15 bytes by the kernel) of threads of the HotSpot virtual machine that wait with time-outs of their own.
+/// Names (cut to 15 bytes by the kernel) of threads of the HotSpot virtual machine that wait with
+/// time-outs of their own.
 const JVM_UPKEEP: [&str; 12] = [
     "VM Periodic",
     "VM Thread",
@@ -76,7 +82,8 @@ const JVM_UPKEEP: [&str; 12] = [
     "Notification T",
 ];
 
-/// Go's linker writes a section `.go.buildinfo` and one named `.gopclntab`; the names of sections survive stripping.
+/// Go's linker writes a section `.go.buildinfo` and one named `.gopclntab`; the names of sections
+/// survive stripping.
 fn is_go(file: &File) -> io::Result<bool> {
     let mut head = [0; 64];
     file.read_exact_at(&mut head, 0)?;

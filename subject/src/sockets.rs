@@ -1,8 +1,10 @@
-//! The TCP sockets of a network namespace, from the kernel (`NETLINK_SOCK_DIAG` with `INET_DIAG_INFO`).
+//! The TCP sockets of a network namespace, from the kernel (`NETLINK_SOCK_DIAG` with
+//! `INET_DIAG_INFO`).
 //!
-//! What is read of each socket: its ends, its state, its inode, bytes received, bytes not yet read, and bytes written. The kernel
-//! takes the socket's lock while it copies the counters, and wakes sleeping readers under the same lock; so whoever
-//! waits for bytes that are counted as received here is already runnable.
+//! What is read of each socket: its ends, its state, its inode, bytes received, bytes not yet read,
+//! and bytes written. The kernel takes the socket's lock while it copies the counters, and wakes
+//! sleeping readers under the same lock; so whoever waits for bytes that are counted as received
+//! here is already runnable.
 
 use std::{
     io,
@@ -79,7 +81,8 @@ impl Sockets {
         self.read_one(listener, SocketAddr::from(([0; 4], 0)))
     }
 
-    /// Reads this listener and the clients' ends of these connections only: the namespace belongs to others too.
+    /// Reads this listener and the clients' ends of these connections only: the namespace belongs
+    /// to others too.
     pub fn read_some(&mut self, listener: SocketAddr, pairs: &[SocketPair]) -> io::Result<()> {
         self.found.clear();
         self.read_one(listener, SocketAddr::from(([0; 4], 0)))?;
@@ -208,9 +211,83 @@ fn socket(message: &[u8]) -> Option<Socket> {
     Some(socket)
 }
 
-/// `struct tcp_info`: what was written is what was sent for the first time and what is still to be sent.
+/// `struct tcp_info`: what was written is what was sent for the first time and what is still to be
+/// sent.
 fn counters(info: &[u8], socket: &mut Socket) {
     socket.received = long(info, 128);
     let (sent, again, waiting) = (long(info, 200), long(info, 208), word(info, 144));
     socket.written = (sent + u64::from(waiting)).saturating_sub(again);
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::{
+        io::{Read, Write},
+        net::{TcpListener, TcpStream},
+    };
+
+    /// Waits until so many bytes can be read.
+    fn arrived(stream: &TcpStream, bytes: usize) {
+        let mut buffer = vec![0; bytes];
+        while stream.peek(&mut buffer).unwrap() < bytes {}
+    }
+
+    /// The counters of a real connection, at each step of its life.
+    #[test]
+    fn counters_follow_a_connection() {
+        for family in ["127.0.0.1:0", "[::1]:0"] {
+            let Ok(listener) = TcpListener::bind(family) else { continue }; // no IPv6 here
+            let address = listener.local_addr().unwrap();
+            let mut client = TcpStream::connect(address).unwrap();
+            let end = client.local_addr().unwrap();
+            let mut sockets = Sockets::here().unwrap();
+            let mut check = |local: SocketAddr, expect: (u64, u32, u64)| {
+                sockets.read(address).unwrap();
+                let found =
+                    sockets.found.iter().find(|s| s.local == local && s.state == ESTABLISHED);
+                let found = found.map(|s| (s.received, s.unread, s.written));
+                assert_eq!(found, Some(expect), "{local} of {address}");
+            };
+            let (mut server, _) = listener.accept().unwrap();
+            check(end, (0, 0, 0));
+            server.write_all(b"hello").unwrap();
+            arrived(&client, 5);
+            check(end, (5, 5, 0));
+            client.read_exact(&mut [0; 3]).unwrap();
+            check(end, (5, 2, 0));
+            client.write_all(&[0; 1000]).unwrap();
+            arrived(&server, 1000);
+            check(end, (5, 2, 1000));
+            check(address, (1000, 1000, 5));
+        }
+    }
+
+    #[test]
+    fn a_listener_shows_its_queue() {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let address = listener.local_addr().unwrap();
+        let queue = || {
+            let mut sockets = Sockets::here().unwrap();
+            sockets.read_some(address, &[]).unwrap();
+            sockets.found.first().map(|socket| (socket.state, socket.unread))
+        };
+        assert_eq!(queue(), Some((LISTENING, 0)));
+        let _client = TcpStream::connect(address).unwrap();
+        while queue() != Some((LISTENING, 1)) {} // the handshake may still be under way
+        let _server = listener.accept().unwrap();
+        assert_eq!(queue(), Some((LISTENING, 0)));
+    }
+
+    #[test]
+    fn broken_answers_are_no_sockets() {
+        let mut found = Vec::new();
+        assert!(parse(&[], &mut found).unwrap());
+        assert!(parse(&[9; 40], &mut found).unwrap());
+        assert_eq!(found, []);
+        let mut error = [0; 20];
+        (error[0], error[4]) = (20, 2);
+        error[16..].copy_from_slice(&(-libc::EPERM).to_ne_bytes());
+        assert_eq!(parse(&error, &mut found).unwrap_err().raw_os_error(), Some(libc::EPERM));
+    }
 }

@@ -1,12 +1,12 @@
-//! The only place of this crate with `unsafe`: thin, typed wrappers around the system calls that the standard
-//! library lacks. Everything that can be done through files (`/proc/PID/mem`, `/proc/PID/stat`, …) is done through
-//! files, in safe code.
+//! The only place of this crate with `unsafe`: thin, typed wrappers around the system calls that
+//! the standard library lacks. Everything that can be done through files (`/proc/PID/mem`,
+//! `/proc/PID/stat`, …) is done through files, in safe code.
 //!
 //! Why it is sound, by kind:
-//! - *Descriptors.* A number becomes an [`OwnedFd`](std::os::fd::OwnedFd) at one place each, directly after the call that made it, and
-//!   is never used as a number again.
-//! - *Pointers into our memory* given to the kernel point to live, fully initialised locals whose size is passed with
-//!   them; the kernel keeps none of them after the call returns.
+//! - *Descriptors.* A number becomes an [`OwnedFd`](std::os::fd::OwnedFd) at one place each,
+//!   directly after the call that made it, and is never used as a number again.
+//! - *Pointers into our memory* given to the kernel point to live, fully initialised locals whose
+//!   size is passed with them; the kernel keeps none of them after the call returns.
 //! - *Processes*: see the essay in [`spawn`].
 #![allow(unsafe_code)]
 

@@ -1,9 +1,9 @@
 //! All threads of a process tree, and what the kernel has booked for each.
 //!
-//! The files of each thread stay open between looks: reading one costs half a microsecond to a microsecond, opening it several.
-//! A file of a thread that has ended gives an error, never the data of another thread that got its number.
-//! Threads and children are listed again only when some known thread has run since the last listing: nobody else could
-//! have made new ones.
+//! The files of each thread stay open between looks: reading one costs half a microsecond to a
+//! microsecond, opening it several. A file of a thread that has ended gives an error, never the
+//! data of another thread that got its number. Threads and children are listed again only when some
+//! known thread has run since the last listing: nobody else could have made new ones.
 
 use std::{
     collections::BTreeMap,
@@ -108,8 +108,9 @@ impl Tree {
         Tree { root, threads: Vec::new(), members: BTreeMap::new(), stale: true }
     }
 
-    /// Samples all threads. Afterwards `threads` is complete, provided that a second sample shows that none of
-    /// them ran; if threads come and go too fast for that, the answer is [`Missed::Moving`].
+    /// Samples all threads. Afterwards `threads` is complete, provided that a second sample shows
+    /// that none of them ran; if threads come and go too fast for that, the answer is
+    /// [`Missed::Moving`].
     pub fn sample(&mut self) -> Result<(), Missed> {
         for _ in 0..LISTINGS {
             let mut ran = self.stale;
@@ -126,8 +127,9 @@ impl Tree {
             if !ran {
                 return Ok(());
             }
-            // A listing is complete if those known before it, sampled before it, are all there are and did not run
-            // until they were sampled in it: whoever could have made more stood still meanwhile.
+            // A listing is complete if those known before it, sampled before it, are all there are
+            // and did not run until they were sampled in it: whoever could have made more stood
+            // still meanwhile.
             let before: Vec<_> =
                 self.threads.iter().map(|thread| (thread.number, thread.sample)).collect();
             self.stale = true;
@@ -173,7 +175,8 @@ impl Tree {
             at += 1;
             let found = threads_of(process, &mut known, &mut processes, &mut self.threads);
             match found {
-                // A child may end while we list; its parent has run then, at the latest when it reaps it.
+                // A child may end while we list; its parent has run then, at the latest when it
+                // reaps it.
                 Err(Missed::Gone) if process != self.root => continue,
                 other => other?,
             }
@@ -268,8 +271,9 @@ impl Thread {
         crate::timers::blocked(text(&self.syscall, &mut buffer).ok()?, memory)
     }
 
-    /// Notes the call that it is blocked in at `now` of the subject's monotonic clock; what is known of it.
-    /// A call that the kernel restarted (after a stop) is the one that was seen before.
+    /// Notes the call that it is blocked in at `now` of the subject's monotonic clock; what is
+    /// known of it. A call that the kernel restarted (after a stop) is the one that was seen
+    /// before.
     pub fn waits(&mut self, call: Blocked, now: i64) -> Seen {
         let slices = self.sample.slices;
         let seen = match self.blocked {

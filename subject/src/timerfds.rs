@@ -1,7 +1,8 @@
 //! Timers that are files (`timerfd`): some event loops use them instead of the time-out of `epoll`.
 //!
-//! The time left stands in `/proc/PID/fdinfo/FD`. A jump re-arms them through a copy of the descriptor: the same timer, in the hands of two
-//! processes. Looking for them costs a microsecond a descriptor, so it is done again only for processes that have run.
+//! The time left stands in `/proc/PID/fdinfo/FD`. A jump re-arms them through a copy of the
+//! descriptor: the same timer, in the hands of two processes. Looking for them costs a microsecond
+//! a descriptor, so it is done again only for processes that have run.
 
 use std::{
     collections::BTreeMap,
@@ -35,7 +36,8 @@ pub(crate) struct Armed {
 }
 
 impl Armed {
-    /// Nanoseconds left by the subject's clock: a moment that the subject named is not shifted for the kernel.
+    /// Nanoseconds left by the subject's clock: a moment that the subject named is not shifted for
+    /// the kernel.
     pub fn left(&self, offsets: crate::vdso::Offsets) -> i64 {
         match (self.absolute, self.wall) {
             (false, _) => self.left,

@@ -42,8 +42,8 @@ impl Blocked {
         matches!(self.number as libc::c_long, libc::SYS_execve | libc::SYS_execveat)
     }
 
-    /// Nanoseconds left at `now` (the machine's clocks) for a subject with these offsets, in a call that was first seen
-    /// at `seen` of the subject's monotonic clock.
+    /// Nanoseconds left at `now` (the machine's clocks) for a subject with these offsets, in a call
+    /// that was first seen at `seen` of the subject's monotonic clock.
     pub fn left(&self, now: Now, offsets: Offsets, seen: i64) -> Option<i64> {
         match self.wait {
             Wait::Forever | Wait::Restarted => None,
@@ -55,8 +55,9 @@ impl Blocked {
         }
     }
 
-    /// What the call must return for its caller to believe that the time has passed. `select` leaves its sets as they were when
-    /// interrupted, so that 0 would be a lie: it gets "interrupted", after which callers read the clock.
+    /// What the call must return for its caller to believe that the time has passed. `select`
+    /// leaves its sets as they were when interrupted, so that 0 would be a lie: it gets
+    /// "interrupted", after which callers read the clock.
     pub fn timed_out(&self) -> i64 {
         match self.call {
             "futex" | "message queue" => -i64::from(libc::ETIMEDOUT),
@@ -124,7 +125,8 @@ fn understand(number: i64, arguments: &[u64; 6], memory: &File) -> Blocked {
     Blocked { call, number, wait }
 }
 
-/// A pair of seconds and a fraction counted in `unit` nanoseconds; `None` for a null pointer or unreadable memory.
+/// A pair of seconds and a fraction counted in `unit` nanoseconds; `None` for a null pointer or
+/// unreadable memory.
 fn read_time(memory: &File, address: u64, unit: i64) -> Option<i64> {
     if address == 0 {
         return None;
@@ -163,5 +165,67 @@ fn futex(arguments: &[u64; 6], memory: &File) -> Wait {
         libc::FUTEX_WAIT_BITSET | libc::FUTEX_WAIT_REQUEUE_PI => absolute(memory, time, clock),
         libc::FUTEX_LOCK_PI => absolute(memory, time, libc::CLOCK_REALTIME),
         _ => Wait::Forever,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Our own memory serves as the subject's.
+    fn check(line: &str, expect: Option<(&str, Wait)>) {
+        let memory = File::open("/proc/self/mem").unwrap();
+        let found = blocked(line, &memory).map(|blocked| (blocked.call, blocked.wait));
+        assert_eq!(found, expect, "{line}");
+    }
+
+    #[test]
+    #[cfg(target_arch = "x86_64")]
+    fn blocked_calls_name_their_deadlines() {
+        let time: [i64; 2] = [7, 5];
+        let at = format!("{:#x}", time.as_ptr() as usize);
+        let rest = "0x7ffd 0x7f12";
+        let (after, fixed) = (Wait::After(7_000_000_005), 7_000_000_005);
+        check("running", None);
+        check("-1 0x7ffd 0x7f12", Some(("wait", Wait::Forever)));
+        check(&format!("0 0x3 0x1 0x2 0x0 0x0 0x0 {rest}"), Some(("wait", Wait::Forever)));
+        let epoll = |number, timeout| format!("{number} 0x4 0x7f 0x80 {timeout} 0x0 0x0 {rest}");
+        check(&epoll(281, "0x1b57"), Some(("epoll", Wait::After(6_999_000_000))));
+        check(&epoll(232, "0xffffffff"), Some(("epoll", Wait::Forever)));
+        check(&epoll(281, "0xffffffffffffffff"), Some(("epoll", Wait::Forever)));
+        check(&epoll(441, &at), Some(("epoll", after)));
+        check(&epoll(441, "0x0"), Some(("epoll", Wait::Forever)));
+        check(
+            &format!("7 0x1 0x1 0x64 0x0 0x0 0x0 {rest}"),
+            Some(("poll", Wait::After(100_000_000))),
+        );
+        check(&format!("271 0x1 0x1 {at} 0x0 0x0 0x0 {rest}"), Some(("poll", after)));
+        // A `timeval` counts microseconds.
+        let select = format!("23 0x1 0x1 0x0 0x0 {at} 0x0 {rest}");
+        check(&select, Some(("select", Wait::After(7_000_005_000))));
+        let sleep = |clock, flags| format!("230 {clock} {flags} {at} 0x0 0x0 0x0 {rest}");
+        check(&sleep("0x1", "0x0"), Some(("sleep", after)));
+        check(&sleep("0x1", "0x1"), Some(("sleep", Wait::Steady(fixed))));
+        check(&sleep("0x0", "0x1"), Some(("sleep", Wait::Wall(fixed))));
+        let futex = |operation| format!("202 0x1 {operation} 0x0 {at} 0x0 0xffffffff {rest}");
+        check(&futex("0x80"), Some(("futex", after)));
+        check(&futex("0x89"), Some(("futex", Wait::Steady(fixed))));
+        check(&futex("0x189"), Some(("futex", Wait::Wall(fixed))));
+        check(&futex("0x81"), Some(("futex", Wait::Forever)));
+        check(&format!("202 0x1 0x80 0x0 0x0 0x0 0x0 {rest}"), Some(("futex", Wait::Forever)));
+        check(&format!("219 0x1 0x80 0x0 0x0 0x0 0x0 {rest}"), Some(("wait", Wait::Restarted)));
+        assert_eq!(std::hint::black_box(time), [7, 5]);
+    }
+
+    #[test]
+    fn what_is_left_depends_on_the_offsets_of_the_subject() {
+        let now = Now { steady: 100, wall: 1000 };
+        let offsets = Offsets { steady: 50, wall: -300 };
+        let left =
+            |wait, since| Blocked { call: "wait", number: 0, wait }.left(now, offsets, since);
+        assert_eq!(left(Wait::After(30), 140), Some(20)); // entered at 140 by its clock, which says 150 now
+        assert_eq!(left(Wait::Steady(160), 0), Some(10));
+        assert_eq!(left(Wait::Wall(690), 0), Some(-10));
+        assert_eq!(left(Wait::Forever, 0), None);
     }
 }

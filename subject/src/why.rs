@@ -54,7 +54,8 @@ pub enum Why {
     Inner(std::net::SocketAddr),
     /// A timer is due now.
     Due(Timer),
-    /// A thread waits in a call that was interrupted and restarted, and whose deadline was not seen before.
+    /// A thread waits in a call that was interrupted and restarted, and whose deadline was not seen
+    /// before.
     NoDeadline {
         /// The thread.
         thread: i32,

@@ -1,4 +1,5 @@
-//! Real processes on this machine. Nothing here sleeps or measures time: every wait is for a thing that must happen.
+//! Real processes on this machine. Nothing here sleeps or measures time: every wait is for a thing
+//! that must happen.
 #![cfg(target_os = "linux")]
 #![allow(clippy::print_stderr)] // a test that can't run on this machine says so
 

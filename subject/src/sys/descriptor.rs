@@ -9,7 +9,8 @@ use super::checked;
 
 /// Takes over a number that the kernel has just given us.
 pub(super) fn own(raw: RawFd) -> OwnedFd {
-    // SAFETY: callers pass the result of the call that created the descriptor, which nobody else holds.
+    // SAFETY: callers pass the result of the call that created the descriptor, which nobody else
+    // holds.
     unsafe { OwnedFd::from_raw_fd(raw) }
 }
 

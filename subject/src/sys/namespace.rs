@@ -1,9 +1,10 @@
 //! A network namespace from which others are made with small socket tables.
 //!
-//! The kernel keeps all TCP sockets of the machine in one table, by default with hundreds of thousands of rows, and asking for the sockets
-//! of one namespace walks all of it (a quarter of a millisecond for an empty namespace on a machine with 24 GB). A namespace whose maker's
-//! `tcp_child_ehash_entries` is set gets a small table of its own (Linux 6.2). That setting is made in a
-//! namespace that this process keeps for the purpose, never on the machine.
+//! The kernel keeps all TCP sockets of the machine in one table, by default with hundreds of
+//! thousands of rows, and asking for the sockets of one namespace walks all of it (a quarter of a
+//! millisecond for an empty namespace on a machine with 24 GB). A namespace whose maker's
+//! `tcp_child_ehash_entries` is set gets a small table of its own (Linux 6.2). That setting is made
+//! in a namespace that this process keeps for the purpose, never on the machine.
 
 use std::{
     fs::{self, File},
@@ -16,7 +17,8 @@ use super::checked;
 
 const ROWS: &str = "512";
 
-/// Puts the calling thread into the template, if the machine allows it. The thread must not use the network afterwards.
+/// Puts the calling thread into the template, if the machine allows it. The thread must not use the
+/// network afterwards.
 pub fn enter_template() -> io::Result<()> {
     static TEMPLATE: OnceLock<Option<File>> = OnceLock::new();
     let mut made = false;

@@ -1,5 +1,6 @@
-//! Learning of every `exec` of a process tree: a seccomp filter that reports `execve` and `execveat` to us before they
-//! happen and lets everything else through unseen (one table look-up a system call). It is inherited by all children.
+//! Learning of every `exec` of a process tree: a seccomp filter that reports `execve` and
+//! `execveat` to us before they happen and lets everything else through unseen (one table look-up a
+//! system call). It is inherited by all children.
 
 use std::{
     io,
@@ -15,7 +16,8 @@ const NOTIFY: u32 = 0x7fc0_0000;
 const ALLOW: u32 = 0x7fff_0000;
 const FLAG_SPEC_ALLOW: u64 = 1 << 2;
 const FLAG_NEW_LISTENER: u64 = 1 << 3;
-/// From the moment that we took the report, only a deadly signal can wake the caller before our answer (Linux 5.19).
+/// From the moment that we took the report, only a deadly signal can wake the caller before our
+/// answer (Linux 5.19).
 const FLAG_WAIT_KILLABLE: u64 = 1 << 5;
 const AUDIT_ARCH_X86_64: u32 = 0xc000_003e;
 
@@ -31,8 +33,8 @@ const fn instruction(code: u32, yes: u8, no: u8, operand: u32) -> libc::sock_fil
     libc::sock_filter { code: code as u16, jt: yes, jf: no, k: operand }
 }
 
-/// Installs the filter in the calling thread; the number of the report descriptor or an error number.
-/// Called in the forked child: allocates nothing.
+/// Installs the filter in the calling thread; the number of the report descriptor or an error
+/// number. Called in the forked child: allocates nothing.
 pub(super) fn install() -> Result<i32, i32> {
     let load = libc::BPF_LD | libc::BPF_W | libc::BPF_ABS;
     let equal = libc::BPF_JMP | libc::BPF_JEQ | libc::BPF_K;

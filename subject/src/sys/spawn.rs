@@ -1,17 +1,20 @@
 //! Starting the first process of a subject.
 //!
-//! The child is made with `clone(CLONE_VM | CLONE_VFORK)`, as `posix_spawn` does it: no page tables are copied (a
-//! `fork` of a large campaign would cost milliseconds and stall all other trials), the calling thread stands still until
-//! the child has execed or ended.
+//! The child is made with `clone(CLONE_VM | CLONE_VFORK)`, as `posix_spawn` does it: no page tables
+//! are copied (a `fork` of a large campaign would cost milliseconds and stall all other trials),
+//! the calling thread stands still until the child has execed or ended.
 //!
-//! Safety. Between clone and exec the child shares our memory and, as the only thread that moves, the thread-local
-//! storage of its caller. So it behaves like a function call on another stack:
-//! - it runs [`child`] on a stack of its own, which lives until `clone` has returned in the parent, that is until exec;
-//! - it uses only what [`Plan`] prepared: no allocation, no lock, no destructor (the child leaves by exec or `_exit`);
-//! - signals are blocked around the whole, and reset to their defaults in the child's own table before they are
-//!   unblocked, so that no handler of ours ever runs in it;
-//! - descriptors: the child starts with our table (`CLONE_FILES`), so the sockets that it opens *inside its namespace*
-//!   are ours without being passed; it then takes a copy of the table for itself before it touches 0, 1, 2;
+//! Safety. Between clone and exec the child shares our memory and, as the only thread that moves,
+//! the thread-local storage of its caller. So it behaves like a function call on another stack:
+//! - it runs [`child`] on a stack of its own, which lives until `clone` has returned in the parent,
+//!   that is until exec;
+//! - it uses only what [`Plan`] prepared: no allocation, no lock, no destructor (the child leaves
+//!   by exec or `_exit`);
+//! - signals are blocked around the whole, and reset to their defaults in the child's own table
+//!   before they are unblocked, so that no handler of ours ever runs in it;
+//! - descriptors: the child starts with our table (`CLONE_FILES`), so the sockets that it opens
+//!   *inside its namespace* are ours without being passed; it then takes a copy of the table for
+//!   itself before it touches 0, 1, 2;
 //! - what it has to say it writes to [`Said`], which the parent reads only after `clone` returned.
 
 use std::{
@@ -137,7 +140,8 @@ pub fn spawn(plan: &Plan<'_>) -> Result<Child, (&'static str, io::Error)> {
     }
     let mut stack = vec![0u128; STACK_BYTES / 16];
     let mut pidfd: libc::c_int = -1;
-    // SAFETY: see the essay above. `stack` and `shared` outlive the call, which returns after exec or _exit.
+    // SAFETY: see the essay above. `stack` and `shared` outlive the call, which returns after exec
+    // or _exit.
     let pid = unsafe {
         let mut all: libc::sigset_t = std::mem::zeroed();
         let mut before: libc::sigset_t = std::mem::zeroed();
@@ -218,7 +222,8 @@ fn prepare(shared: &mut Shared<'_>) -> Step {
         tried("redirect input", libc::dup2(plan.input.as_raw_fd(), 0))?;
         tried("redirect output", libc::dup2(plan.output.as_raw_fd(), 1))?;
         tried("redirect output", libc::dup2(plan.output.as_raw_fd(), 2))?;
-        // Ours are closed at exec already; this is for descriptors that a parent of ours leaked to us.
+        // Ours are closed at exec already; this is for descriptors that a parent of ours leaked to
+        // us.
         libc::syscall(libc::SYS_close_range, 3u32, u32::MAX, libc::CLOSE_RANGE_CLOEXEC);
         tried("enter the working folder", libc::chdir(plan.dir.as_ptr()))?;
         let mut none: libc::sigset_t = std::mem::zeroed();
@@ -247,7 +252,8 @@ fn default_signals() {
     }
 }
 
-/// Between clone and `PR_SET_PDEATHSIG` our parent may have been killed: then its end of the pipe is closed.
+/// Between clone and `PR_SET_PDEATHSIG` our parent may have been killed: then its end of the pipe
+/// is closed.
 fn die_if_orphaned(life: &(OwnedFd, OwnedFd)) {
     let mut entry = libc::pollfd { fd: life.0.as_raw_fd(), events: libc::POLLIN, revents: 0 };
     // SAFETY: closes the child's copy; polls one live entry without waiting.
@@ -306,8 +312,8 @@ fn mounts(steps: &[Mount]) -> Step {
     unsafe {
         let slave = libc::MS_REC | libc::MS_SLAVE;
         tried(PRIVATE, libc::mount(ptr::null(), c"/".as_ptr(), ptr::null(), slave, ptr::null()))?;
-        // A /proc that fits the new PID namespace. Containers that hide parts of /proc refuse it: then the old one
-        // stays, in which only /proc/self is right, and that is what programs use.
+        // A /proc that fits the new PID namespace. Containers that hide parts of /proc refuse it:
+        // then the old one stays, in which only /proc/self is right, and that is what programs use.
         let plain = libc::MS_NOSUID | libc::MS_NODEV | libc::MS_NOEXEC;
         let proc = c"proc".as_ptr();
         steps.iter().try_for_each(mount)?;

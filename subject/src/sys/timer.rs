@@ -1,4 +1,5 @@
-//! A descriptor that becomes readable after a short while: the pace of polling, finer than a millisecond.
+//! A descriptor that becomes readable after a short while: the pace of polling, finer than a
+//! millisecond.
 
 use std::{
     io,

@@ -44,7 +44,8 @@ pub fn proceed(thread: i32, signal: i32) -> io::Result<()> {
     request(libc::PTRACE_CONT, thread, signal as usize)
 }
 
-/// Waits until a tracee of this thread stops; who, and why. `first` is our own child, whose end is left for its reaper.
+/// Waits until a tracee of this thread stops; who, and why. `first` is our own child, whose end is
+/// left for its reaper.
 pub fn wait_any(first: i32) -> io::Result<(i32, Stop)> {
     wait(libc::P_ALL, 0, first)
 }
@@ -114,7 +115,8 @@ impl Registers {
 
     /// The number of the interrupted system call, if the kernel is about to restart one.
     pub fn restarting(&self) -> Option<i64> {
-        // ERESTARTSYS, ERESTARTNOINTR, ERESTARTNOHAND, ERESTART_RESTARTBLOCK, and plain EINTR (epoll).
+        // ERESTARTSYS, ERESTARTNOINTR, ERESTARTNOHAND, ERESTART_RESTARTBLOCK, and plain EINTR
+        // (epoll).
         let result = self.0.rax as i64;
         let number = self.0.orig_rax as i64;
         (matches!(result, -516..=-512 | -4) && number >= 0).then_some(number)

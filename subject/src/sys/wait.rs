@@ -1,5 +1,5 @@
-//! Signals to processes that we started, and their end. Processes are named by pidfd, never by a number that may have
-//! been given to somebody else meanwhile.
+//! Signals to processes that we started, and their end. Processes are named by pidfd, never by a
+//! number that may have been given to somebody else meanwhile.
 
 use std::{
     io,
@@ -62,7 +62,8 @@ pub fn copy_descriptor(pidfd: BorrowedFd<'_>, number: i32) -> io::Result<std::os
 
 /// Reaps our child if it has ended; waits for its end if `block`.
 pub fn reap(pidfd: BorrowedFd<'_>, block: bool) -> io::Result<Option<End>> {
-    // Asking for the end alone first: a plain `waitid` would also take the ptrace stops of the child that another thread of ours waits for.
+    // Asking for the end alone first: a plain `waitid` would also take the ptrace stops of the
+    // child that another thread of ours waits for.
     if !super::descriptor::is_readable(pidfd, block)? {
         return Ok(None);
     }

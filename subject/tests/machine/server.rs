@@ -1,7 +1,7 @@
 //! A toy HTTP responder that keeps the books that a proxy keeps.
 //!
-//! `GET /echo/…` answers with the path; `GET /watch` is a stream to which lines are pushed; `GET /hold` is answered on
-//! [`Server::release`]. It runs as tasks of the calling test's runtime.
+//! `GET /echo/…` answers with the path; `GET /watch` is a stream to which lines are pushed; `GET
+//! /hold` is answered on [`Server::release`]. It runs as tasks of the calling test's runtime.
 
 use std::{cell::RefCell, future::Future, net::SocketAddr, rc::Rc};
 

@@ -44,8 +44,8 @@ r = c.getresponse()
 while True: work.put(r.readline().decode().strip())
 ";
 
-/// Pushes events one by one: whenever quiet is reported, the event must have been handled to the end: the
-/// controller has written its line, and its request was served.
+/// Pushes events one by one: whenever quiet is reported, the event must have been handled to the
+/// end: the controller has written its line, and its request was served.
 fn never_too_early(command: &[&str], events: usize) {
     on_one_thread(async {
         let mut started = subject::start(&launch(command)).unwrap();

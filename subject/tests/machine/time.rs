@@ -1,4 +1,5 @@
-//! The subject's clocks: right from the first instruction on, moved at will, and noticed by those who wait.
+//! The subject's clocks: right from the first instruction on, moved at will, and noticed by those
+//! who wait.
 
 use std::time::Duration;
 
@@ -71,9 +72,9 @@ print(time.gmtime().tm_year)
     assert!(["2039", "2040"].contains(&year), "{year}");
 }
 
-/// Starts a program that says `start`, waits for five minutes in some way, and says `end`; moves its clock by
-/// five minutes as soon as it is quiet. (That a test passes at all shows that the wait ended at once: it has
-/// nothing else to end it.)
+/// Starts a program that says `start`, waits for five minutes in some way, and says `end`; moves
+/// its clock by five minutes as soon as it is quiet. (That a test passes at all shows that the wait
+/// ended at once: it has nothing else to end it.)
 fn five_minutes(command: &[&str]) {
     on_one_thread(async {
         let Started { mut process, listener, output } = subject::start(&launch(command)).unwrap();
