@@ -35,7 +35,8 @@ pub(crate) use validate::keys_of;
 pub struct Schema {
     arena: Arc<Vec<Node>>,
     root: NodeId,
-    builtin: Option<Gvk>,
+    gvk: Gvk,
+    builtin: bool,
 }
 
 /// Group, version and kind of a type.
@@ -193,12 +194,12 @@ impl Schema {
     /// Whether this is a type of Kubernetes itself. Built-in objects go through Go structs upstream, which
     /// decides what happens to nulls, zero values and unknown fields.
     pub fn is_builtin(&self) -> bool {
-        self.builtin.is_some()
+        self.builtin
     }
 
-    /// Group, version and kind of a built-in root; `None` for custom resources.
-    pub fn gvk(&self) -> Option<&Gvk> {
-        self.builtin.as_ref()
+    /// Group, version and kind of the objects.
+    pub fn gvk(&self) -> &Gvk {
+        &self.gvk
     }
 
     /// The root node.

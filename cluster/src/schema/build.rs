@@ -363,7 +363,6 @@ fn special(name: &str, node: &mut Node) {
 
 /// See [`Schema::custom`].
 pub(super) fn custom(gvk: &Gvk, schema: Option<&Value>) -> Result<Schema, SchemaError> {
-    let _ = gvk;
     let mut builder =
         Builder { arena: Vec::new(), definitions: None, known: BTreeMap::new(), builtin: false };
     let mut node = match schema {
@@ -385,5 +384,5 @@ pub(super) fn custom(gvk: &Gvk, schema: Option<&Value>) -> Result<Schema, Schema
     }
     arena.push(node);
     let root = arena.len() - 1;
-    Ok(Schema { arena: Arc::new(arena), root, builtin: None })
+    Ok(Schema { arena: Arc::new(arena), root, gvk: gvk.clone(), builtin: false })
 }

@@ -88,7 +88,7 @@ fn build(gvk: Gvk) -> Option<Schema> {
     let name = table.names.get(&gvk)?;
     let mut builder = Builder::builtin(&table.definitions);
     let root = builder.definition(name).expect("the definitions of this crate are closed");
-    Some(Schema { arena: Arc::new(builder.arena), root, builtin: Some(gvk) })
+    Some(Schema { arena: Arc::new(builder.arena), root, gvk, builtin: true })
 }
 
 /// Names the fields that every object has, `apiVersion`, `kind` and `metadata`, in a custom resource's

@@ -385,7 +385,7 @@ fn type_name(value: &Value) -> &'static str {
 
 /// See [`Schema::decode_error`].
 pub(super) fn decode_error(schema: &Schema, object: &Value) -> Option<String> {
-    let gvk = schema.gvk()?;
+    let gvk = schema.builtin.then(|| schema.gvk())?;
     let (given, owner, path, wanted) = misfit(schema, schema.root(), object, "", "")?;
     let place = if owner.is_empty() {
         "Go value".to_owned()
