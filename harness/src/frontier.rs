@@ -64,11 +64,6 @@ impl Frontier {
         self.waiting.drain(..count).collect()
     }
 
-    /// Puts worlds back that were taken and not explored.
-    pub fn put_back(&mut self, nodes: Vec<Node>) {
-        nodes.into_iter().rev().for_each(|node| self.waiting.push_front(node));
-    }
-
     /// Adds every place at which the subject could have been killed in this trial. Worlds behind a
     /// violated trial are only counted. Says how many worlds were new.
     pub fn absorb(&mut self, lab: &Lab, run: &TrialRun, violated: bool) -> usize {
@@ -111,6 +106,11 @@ impl Frontier {
             self.pruned.count(Rule::SameWorld, 1);
             return;
         }
+        tracing::debug!(
+            identity = %node.identity.short(), cursor = %node.cursor, revision = %node.world.revision(),
+            now = %node.world.now(), "new world: {}", node.plan
+        );
+        tracing::trace!("{}", lab.canonical(&node.world, node.cursor));
         // No environment runs yet: *when the environment is quiet* is the same plan as *at once*.
         self.enumerated += 1;
         self.pruned.count(Rule::EnvironmentIdle, 1);

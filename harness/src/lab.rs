@@ -9,7 +9,7 @@ use cluster::World;
 use workloads::Workload;
 
 use trace::{
-    Cursor,
+    Cursor, Time,
     identity::{self, Identity},
 };
 
@@ -84,13 +84,12 @@ impl Lab {
 
     /// What a world is, up to relabelling.
     pub fn identity(&self, world: &World, cursor: Cursor) -> Identity {
-        let context = identity::Context {
-            now: world.now(),
-            cursor,
-            generated_names: world.generated_names().collect(),
-            extra: serde_json::Value::Null,
-        };
-        identity::identity(world.objects(), &context)
+        identity::identity(world.objects(), &context(world, cursor))
+    }
+
+    /// The canonical world behind an identity, for people who wonder why two worlds differ.
+    pub fn canonical(&self, world: &World, cursor: Cursor) -> serde_json::Value {
+        identity::canonical_world(world.objects(), &context(world, cursor))
     }
 
     /// The `generateName` prefix of a name that was generated in this world.
@@ -112,5 +111,18 @@ impl Lab {
     /// Whether the subject talks TLS.
     pub fn tls(&self) -> bool {
         self.campaign.file.spec.subject.transport == Transport::Tls
+    }
+}
+
+fn context(world: &World, cursor: Cursor) -> identity::Context<'_> {
+    // Ages count in whole seconds, the precision of the timestamps that the API server writes. Below that the
+    // world's clock shows the phases of the subject's timers, and with them how fast this machine computed:
+    // an age that differs by less is the same moment of the same schedule.
+    let now = Time(world.now().seconds() * 1_000_000_000);
+    identity::Context {
+        now,
+        cursor,
+        generated_names: world.generated_names().collect(),
+        extra: serde_json::Value::Null,
     }
 }

@@ -189,8 +189,10 @@ fn finding(lab: &Lab, references: &References, found: &confirm::Finding) -> mode
     let trial = judge::trial_view(&found.shown);
     let explanation = oracles::explain(&trial, &references.baseline, &found.verdict);
     let mut sentences = explanation.sentences;
-    let because = sentences.pop().unwrap_or_default();
-    let then = sentences.pop().unwrap_or_default();
+    let because = without(&sentences.pop().unwrap_or_default(), &["because "]);
+    let then = without(&sentences.pop().unwrap_or_default(), &["Then "]);
+    let given: Vec<String> =
+        sentences.iter().map(|sentence| without(sentence, &["Let ", "and let "])).collect();
     let legality: Vec<String> = found
         .plan
         .perturbations
@@ -211,15 +213,21 @@ fn finding(lab: &Lab, references: &References, found: &confirm::Finding) -> mode
         replay_command: format!("trommel replay {replay_path}"),
         replay: replay_path,
         explanation: model::Explanation {
-            given: sentences,
+            given,
             then,
-            because: format!("{because} {}", legality.join("; ")),
+            because: format!("{because}; {}", legality.join("; ")),
         },
         timeline: timeline::around_crash(&found.shown.history),
         kubectl_steps: by_hand(lab, found, &diff),
         diff,
         replay_text: replay_text(lab, found),
     }
+}
+
+/// A sentence without its first word, which the report sets itself, and without its end.
+fn without(sentence: &str, words: &[&str]) -> String {
+    let bare = words.iter().find_map(|word| sentence.strip_prefix(word)).unwrap_or(sentence);
+    bare.trim_end_matches(['.', ',']).to_owned()
 }
 
 /// The settle that shows the difference best: the last one that both have.
@@ -279,6 +287,14 @@ fn by_hand(lab: &Lab, found: &confirm::Finding, diff: &[model::ObjectDiff]) -> V
     })
 }
 
+/// The campaign's folder as it is called from where the user stands, which is usually the repository's root:
+/// a replay file is to work on other machines.
+fn portable(folder: &std::path::Path) -> String {
+    let here = std::env::current_dir().ok();
+    let below = here.and_then(|here| folder.strip_prefix(here).ok().map(ToOwned::to_owned));
+    below.unwrap_or_else(|| folder.to_owned()).display().to_string()
+}
+
 fn replay_text(lab: &Lab, found: &confirm::Finding) -> String {
     let spec = &lab.campaign.file.spec;
     let replay = Replay {
@@ -292,7 +308,7 @@ fn replay_text(lab: &Lab, found: &confirm::Finding) -> String {
         plan: found.plan.clone(),
         legality: found.plan.perturbations.iter().map(Perturbation::citation).collect(),
         campaign: lab.campaign.name().to_owned(),
-        folder: lab.campaign.folder.display().to_string(),
+        folder: portable(&lab.campaign.folder),
         subject: ReplaySubject {
             build: spec.subject.build.clone(),
             command: spec.subject.command.clone(),

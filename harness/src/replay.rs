@@ -99,13 +99,31 @@ fn campaign(args: &ReplayArgs, replay: &Replay, folder: &RunFolder) -> anyhow::R
         "metadata": { "name": replay.campaign },
         "spec": spec,
     });
-    let near = args.file.parent().unwrap_or(Path::new("."));
     // A program given on the command line is relative to where the user stands.
-    let base = if args.command.is_empty() { near.join(&replay.folder) } else { ".".into() };
+    let base = if args.command.is_empty() { find(args, replay)? } else { ".".into() };
     Ok(Campaign {
         file: serde_json::from_value(file)?,
         path: std::path::absolute(&args.file)?,
         folder: std::path::absolute(base)?,
+    })
+}
+
+/// The campaign's folder: below the current folder, or below one of those above the replay file, so that a
+/// file in `regressions/` works from anywhere in its repository.
+fn find(args: &ReplayArgs, replay: &Replay) -> anyhow::Result<std::path::PathBuf> {
+    let file = std::path::absolute(&args.file)?;
+    let here = std::env::current_dir()?;
+    let above = file.ancestors().skip(1);
+    let mut folders =
+        std::iter::once(here.as_path()).chain(above).map(|base| base.join(&replay.folder));
+    folders.find(|folder| folder.is_dir()).ok_or_else(|| {
+        let file = args.file.display();
+        let message = format!(
+            "{file}: its campaign's folder {} is not here: run it from the repository's root, or give \
+             --campaign or --command",
+            replay.folder
+        );
+        Expected::new(Exit::Usage, message)
     })
 }
 

@@ -16,7 +16,7 @@ use plans::{Crash, Moment, Perturbation, Plan, Restart};
 use trace::{Cursor, Event, History, Recorder, Time};
 
 use crate::{
-    lab::{ClockMode, Ground, Lab},
+    lab::{ClockMode, Lab},
     providers::LiveCluster,
 };
 use incarnation::Incarnation;
@@ -308,11 +308,6 @@ impl Lab {
         static NUMBER: AtomicU64 = AtomicU64::new(0);
         let number = NUMBER.fetch_add(1, Ordering::Relaxed);
         self.scratch.join(format!("{}-{repeat}-{number}", plan.id()))
-    }
-
-    /// Whether trials can start on forks.
-    pub fn can_fork(&self) -> bool {
-        matches!(self.ground, Ground::Embedded(_))
     }
 
     /// Whether clocks can be moved.

@@ -59,7 +59,7 @@ pub struct Replay {
     pub legality: Vec<Citation>,
     /// Name of the campaign that found it.
     pub campaign: String,
-    /// The campaign's folder, relative to this file.
+    /// The campaign's folder, relative to the folder in which Trommel was run (usually the repository's root).
     pub folder: String,
     /// The controller.
     pub subject: ReplaySubject,

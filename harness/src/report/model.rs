@@ -150,7 +150,7 @@ pub struct Explanation {
 pub struct Entry {
     /// Position in the history.
     pub sequence: u64,
-    /// The world's time, relative to the first record: `+0.125s`.
+    /// Real time since the trial began, and the world's once its clock was moved: `12.5 ms · +60.000 s`.
     pub at: String,
     /// Who: `subject/0#1` (replica, incarnation), `user`, `trommel`, `store`.
     pub who: String,

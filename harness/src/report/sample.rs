@@ -62,7 +62,7 @@ fn double_foo() -> Finding {
     let strings = |lines: &[&str]| lines.iter().map(|line| (*line).to_owned()).collect::<Vec<_>>();
     let entry = |sequence, who: &str, kind, text: &str, detail: &str| Entry {
         sequence,
-        at: format!("+0.{sequence:03}s"),
+        at: format!("{sequence}.0 ms"),
         who: who.to_owned(),
         kind,
         text: text.to_owned(),

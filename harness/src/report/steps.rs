@@ -37,16 +37,24 @@ pub fn by_hand(facts: &ByHand<'_>) -> Vec<String> {
         steps.push(format!("In a second terminal, watch for the moment: {watch}"));
     }
     steps.push(format!("Start the controller: `{}`", facts.command));
-    steps.extend(facts.before.iter().map(|step| format!("As the user: {step}")));
+    steps.extend(facts.before.iter().map(|step| by_user(step)));
     steps.push(format!(
         "Kill the controller with `kill -9` {}. The moment is short: a breakpoint there, or `kill -STOP` \
          first, makes it certain.",
         facts.moment
     ));
     steps.push(format!("Start the controller again {}: `{}`", facts.restart, facts.command));
-    steps.extend(facts.after.iter().map(|step| format!("As the user: {step}")));
+    steps.extend(facts.after.iter().map(|step| by_user(step)));
     steps.extend(facts.diff.iter().map(look));
     steps
+}
+
+/// A person can't measure quiet, but can wait.
+fn by_user(step: &str) -> String {
+    match step.trim_end().ends_with(": settle") {
+        true => "Wait until nothing happens any more.".to_owned(),
+        false => format!("As the user: {step}"),
+    }
 }
 
 fn look(diff: &ObjectDiff) -> String {
@@ -105,7 +113,7 @@ mod tests {
             moment: "right after its create of foos.example.com",
             watched: Some("foos.example.com"),
             restart: "at once",
-            after: &[],
+            after: &["step 1: settle".to_owned()],
             diff: &diff,
         });
         insta::assert_snapshot!(steps.join("\n"), @r"
@@ -116,6 +124,7 @@ mod tests {
         As the user: `kubectl apply -f bar.yaml`
         Kill the controller with `kill -9` right after its create of foos.example.com. The moment is short: a breakpoint there, or `kill -STOP` first, makes it certain.
         Start the controller again at once: `./bar-foo`
+        Wait until nothing happens any more.
         Look: `kubectl get foos.example.com --namespace default -o yaml` shows an object that should not exist.
         ");
     }

@@ -125,12 +125,13 @@ pub fn explain(finding: &Finding) -> String {
 }
 
 fn timeline(finding: &Finding) -> String {
+    let at = finding.timeline.iter().map(|entry| entry.at.chars().count()).max().unwrap_or(0);
     let who = finding.timeline.iter().map(|entry| entry.who.chars().count()).max().unwrap_or(0);
     let rows = finding.timeline.iter().map(|entry| {
         let mark = if entry.kind == EntryKind::Crash { ">>>" } else { "   " };
-        let (at, kind) = (&entry.at, entry.kind.word());
+        let (time, kind) = (&entry.at, entry.kind.word());
         format!(
-            "{mark} {:>5} {at:>10}  {:who$}  {kind:8}  {}",
+            "{mark} {:>5} {time:>at$}  {:who$}  {kind:8}  {}",
             entry.sequence, entry.who, entry.text
         )
     });

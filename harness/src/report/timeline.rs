@@ -27,17 +27,39 @@ const DETAIL_LINES_MAX: usize = 120;
 pub fn around_crash(history: &History) -> Vec<Entry> {
     let calls: HashMap<CallId, &Call> = history.calls().map(|call| (call.id, call)).collect();
     let start = history.records.first().map_or(Time::default(), |record| record.at);
-    let entries: Vec<Entry> = history
-        .records
-        .iter()
-        .filter(|record| is_telling(record, &calls))
-        .map(|record| entry(record, start, &calls))
-        .collect();
+    let telling = history.records.iter().filter(|record| is_telling(record, &calls));
+    let mut entries: Vec<Entry> = telling.map(|record| entry(record, start, &calls)).collect();
+    mark_kills(&mut entries);
     let of_kind = |kind| entries.iter().position(|entry: &Entry| entry.kind == kind);
     let crash = of_kind(EntryKind::Crash).unwrap_or(entries.len());
     let from = crash.saturating_sub(BEFORE_MAX);
     entries.into_iter().skip(from).take(BEFORE_MAX + AFTER_MAX).collect()
 }
+
+/// A kill and the record of the perturbation that it was are one thing for a reader: the mark stands where the
+/// process died.
+fn mark_kills(entries: &mut Vec<Entry>) {
+    let mut killed: Option<usize> = None;
+    let mut told = Vec::new();
+    for index in 0..entries.len() {
+        match entries[index].kind {
+            EntryKind::Process if entries[index].text == KILLED => killed = Some(index),
+            EntryKind::Crash => {
+                if let Some(killed) = killed.take() {
+                    entries[killed].kind = EntryKind::Crash;
+                    entries[killed].text = entries[index].text.clone();
+                    told.push(index);
+                }
+            }
+            _ => {}
+        }
+    }
+    for index in told.into_iter().rev() {
+        entries.remove(index);
+    }
+}
+
+const KILLED: &str = "killed (SIGKILL)";
 
 fn is_telling(record: &Record, calls: &HashMap<CallId, &Call>) -> bool {
     let about_work = |call: &Call| {
@@ -98,8 +120,17 @@ fn entry(record: &Record, start: Time, calls: &HashMap<CallId, &Call>) -> Entry 
             (EntryKind::Note, "trommel".to_owned(), text.clone(), String::new())
         }
     };
-    let at = format!("+{:.3}s", record.at.since(start).as_secs_f64());
+    let at = times(record.real_us, record.at.since(start));
     Entry { sequence: record.sequence, at, who, kind, text, detail }
+}
+
+/// Real time; and the world's, once its clock was moved.
+fn times(real_us: u64, world: std::time::Duration) -> String {
+    let real = format!("{:.1} ms", real_us as f64 / 1000.0);
+    match world.is_zero() {
+        true => real,
+        false => format!("{real} · +{:.3} s", world.as_secs_f64()),
+    }
 }
 
 /// `subject/0#1`: the second start of replica 0.
@@ -131,6 +162,7 @@ fn call_text(call: &Call) -> String {
 
 fn answer_text(answer: &Answer, calls: &HashMap<CallId, &Call>) -> String {
     let what = calls.get(&answer.call).map_or_else(String::new, |call| call_text(call));
+    let is_write = calls.get(&answer.call).is_some_and(|call| call.is_write());
     let message = answer.body.json().filter(|_| !answer.succeeded());
     let message = message.and_then(|body| body["message"].as_str());
     let revision =
@@ -140,6 +172,7 @@ fn answer_text(answer: &Answer, calls: &HashMap<CallId, &Call>) -> String {
             let message = message.map(|message| format!(": {message}")).unwrap_or_default();
             format!("{} to {what}{revision}{message}", answer.status)
         }
+        Fate::Lost | Fate::Dropped if !is_write => format!("{what} was cut off"),
         Fate::Lost => format!("{what} was applied, but its answer never arrived"),
         Fate::Dropped => format!("{what} was dropped: it never reached the store"),
     }
@@ -166,7 +199,7 @@ fn process(event: &ProcessEvent) -> (EntryKind, String, String, String) {
     let mut kind = EntryKind::Process;
     let text = match &event.what {
         ProcessHappening::Started { command, .. } => format!("started: {}", command.join(" ")),
-        ProcessHappening::Killed => "killed (SIGKILL)".to_owned(),
+        ProcessHappening::Killed => KILLED.to_owned(),
         ProcessHappening::Exited { code: Some(code), .. } => {
             format!("ended by itself, exit code {code}")
         }
@@ -258,8 +291,8 @@ mod tests {
     fn history(events: Vec<Event>) -> History {
         let record = |(sequence, event)| Record {
             sequence: sequence as u64,
-            at: Time(sequence as i64 * 1_000_000),
-            real_us: 0,
+            at: Time(if sequence < 6 { 0 } else { 60_000_000_000 }),
+            real_us: sequence as u64 * 1500,
             event,
         };
         History { records: events.into_iter().enumerate().map(record).collect() }
@@ -285,20 +318,38 @@ mod tests {
             call(1, Verb::Create, "foos.example.com", foo),
             answer(1, Fate::Lost, 201, Body::None),
             Event::Perturbed { index: 0, text: "kill subject/0".to_owned() },
-            process(ProcessHappening::Killed),
             call(2, Verb::Update, "bars.example.com", Body::None),
             answer(2, Fate::Answered, 409, conflict),
         ]);
         assert_eq!(
             told,
             [
-                "+0.000s subject/0#1 log: creating",
-                "+0.001s subject/0#1 call: create foos.example.com/default foo-…",
-                "+0.002s subject/0#1 answer: create foos.example.com/default foo-… was applied, but its answer never arrived",
-                "+0.003s trommel crash: kill subject/0",
-                "+0.004s subject/0#1 process: killed (SIGKILL)",
-                "+0.005s subject/0#1 call: update bars.example.com/default",
-                "+0.006s subject/0#1 answer: 409 to update bars.example.com/default, revision 7: already exists",
+                "0.0 ms subject/0#1 log: creating",
+                "1.5 ms subject/0#1 call: create foos.example.com/default foo-…",
+                "3.0 ms subject/0#1 answer: create foos.example.com/default foo-… was applied, but its answer never arrived",
+                "4.5 ms trommel crash: kill subject/0",
+                "7.5 ms subject/0#1 call: update bars.example.com/default",
+                "9.0 ms · +60.000 s subject/0#1 answer: 409 to update bars.example.com/default, revision 7: already exists",
+            ]
+        );
+    }
+
+    #[test]
+    fn the_mark_stands_where_the_process_died() {
+        let killed = ProcessHappening::Killed;
+        let killed = ProcessEvent { actor: Actor::Subject(0), incarnation: 1, what: killed };
+        let told = lines(vec![
+            call(1, Verb::Watch, "bars.example.com", Body::None),
+            Event::Process(killed),
+            answer(1, Fate::Lost, 200, Body::None),
+            Event::Perturbed { index: 0, text: "killed after the first create".to_owned() },
+        ]);
+        assert_eq!(
+            told,
+            [
+                "0.0 ms subject/0#1 call: watch bars.example.com/default",
+                "1.5 ms subject/0#1 crash: killed after the first create",
+                "3.0 ms subject/0#1 answer: watch bars.example.com/default was cut off",
             ]
         );
     }
@@ -311,7 +362,7 @@ mod tests {
             answer(2, Fate::Answered, 200, Body::None),
             call(3, Verb::List, "bars.example.com", Body::None),
         ]);
-        assert_eq!(told, ["+0.003s subject/0#1 call: list bars.example.com/default"]);
+        assert_eq!(told, ["4.5 ms subject/0#1 call: list bars.example.com/default"]);
     }
 
     #[test]
