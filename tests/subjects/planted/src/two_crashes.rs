@@ -7,9 +7,9 @@
 //! The bug is inside the recovery: it takes the mark off *before* it notes the name. A second crash
 //! between these two writes leaves a ConfigMap of which neither mark nor status knows.
 //!
-//! Schedule: crash after the controller's create of the ConfigMap; restart; crash after the new
-//! incarnation's update of the Order (mark off); restart. Result: two ConfigMaps, one of them
-//! leaked.
+//! Schedule: crash after the controller's create of the ConfigMap, or after the mark that comes
+//! before it; restart; crash after the new incarnation's update of the Order that takes the mark off;
+//! restart. Result: two ConfigMaps, one of them leaked.
 //!
 //! Fixed: the recovery writes in the same order as the normal path, so the mark outlives everything
 //! that it stands for.
