@@ -10,6 +10,7 @@
 use std::{
     collections::BTreeMap,
     fmt::Write as _,
+    pin::Pin,
     sync::{Arc, Mutex, MutexGuard, PoisonError},
 };
 
@@ -283,7 +284,7 @@ impl Client {
         let bytes = body.map(|(_, body)| Bytes::from(body.to_string())).unwrap_or_default();
         let body = Full::new(bytes).map_err(|never| match never {}).boxed_unsync();
         let request = request.body(body).map_err(|error| transport(error.into()))?;
-        let response = self.upstream.clone().oneshot(request).await.map_err(transport)?;
+        let response = call(self.upstream.clone(), request).await.map_err(transport)?;
         let (head, body) = response.into_parts();
         let bytes = body.collect().await.map_err(transport)?.to_bytes();
         let value = serde_json::from_slice::<Value>(&bytes);
@@ -331,6 +332,14 @@ impl Resource {
             None => self.plural.clone(),
         }
     }
+}
+
+/// Boxed so that the futures of this crate are `Send`: the compiler can't see it through the service's type.
+fn call(
+    upstream: Upstream,
+    request: Request<Body>,
+) -> Pin<Box<dyn Future<Output = Result<http::Response<Body>, BoxError>> + Send>> {
+    Box::pin(upstream.oneshot(request))
 }
 
 fn refused(status: http::StatusCode, value: Option<Value>, bytes: &[u8]) -> ClientError {

@@ -78,6 +78,28 @@ fn bar(spec: Value) -> Value {
     json!({"apiVersion": "example.com/v1", "kind": "Bar", "metadata": {"name": "bar", "namespace": "default"}, "spec": spec})
 }
 
+/// Trials run on several threads, and their tasks may be spawned.
+#[test]
+fn all_of_it_can_be_sent_to_another_thread() {
+    fn send<T: Send>(_: &T) {}
+    fn share<T: Send + Sync>() {}
+    share::<Workload>();
+    share::<Client>();
+    let (client, _) = toy();
+    let workload = operations("- sleep: {duration: 1s}");
+    let operation = &workload.operations[0];
+    send(&act(operation, 0, &client));
+    send(&check(operation, &client));
+    let context = RunContext {
+        kubeconfig: PathBuf::new(),
+        env: vec![],
+        client: client.clone(),
+        timeout: None,
+    };
+    send(&run(operation, &context));
+    send(&apply_manifests(&client, &[]));
+}
+
 mod acts;
 mod checks;
 mod loading;
