@@ -129,3 +129,17 @@ fn a_watch_whose_client_leaves_is_let_go() {
         assert_eq!(bench.answers()[0].fate, Fate::Lost);
     });
 }
+
+#[test]
+fn an_answer_without_a_body_is_lost_with_its_client() {
+    run(async {
+        let bench = Bench::new(constant("{}"));
+        let hold = bench.proxy.gate().hold(|passing| matches!(passing, Passing::Response(..)));
+        let mut wire = bench.connect().await;
+        wire.request("HEAD", "/a", b"").await;
+        hold.until_held(1).await;
+        drop(wire);
+        bench.until(|bench| bench.proxy.flight().connections.is_empty()).await;
+        assert_eq!(bench.fates(), [("/a".to_owned(), Fate::Lost)]);
+    });
+}

@@ -298,6 +298,36 @@ fn requests_in_a_row_on_one_connection_are_answered_in_order() {
 }
 
 #[test]
+fn half_of_a_next_request_is_under_way() {
+    run(async {
+        let (called, mut calls) = futures::channel::mpsc::unbounded();
+        let bench = Bench::new(upstream(move |_| {
+            let (answer, answered) = oneshot::channel::<()>();
+            called.unbounded_send(answer).unwrap();
+            async move {
+                answered.await?;
+                Ok(json_response("{}"))
+            }
+        }));
+        let mut wire = bench.connect().await;
+        wire.request("GET", "/first", b"").await;
+        let first = futures::StreamExt::next(&mut calls).await.unwrap();
+        let received = bench.proxy.flight().connections[0].received_bytes;
+        wire.send("GET /second HTTP/1.1\r\n").await;
+        bench.until(|b| b.proxy.flight().connections[0].received_bytes > received).await;
+        assert_eq!(bench.proxy.flight().calls.len(), 2);
+        first.send(()).unwrap();
+        assert_eq!(wire.reply().await.status, 200);
+        assert_eq!(bench.proxy.flight().calls.len(), 1, "the second is still coming");
+        wire.send("\r\n").await;
+        let second = futures::StreamExt::next(&mut calls).await.unwrap();
+        second.send(()).unwrap();
+        assert_eq!(wire.reply().await.status, 200);
+        bench.assert_at_rest();
+    });
+}
+
+#[test]
 fn an_upstream_that_fails_costs_the_connection() {
     run(async {
         let bench = Bench::new(upstream(|_| async { Err("it burns".into()) }));
