@@ -35,7 +35,7 @@ const TOOLS: &[Tool] = &[
 /// Prints the table. Nothing that it looks for is a must, so it always succeeds.
 pub fn run() -> anyhow::Result<Exit> {
     let path = env::var_os("PATH").unwrap_or_default();
-    let mut rows: Vec<Row> = subject::probe().all.iter().map(Row::of_capability).collect();
+    let mut rows: Vec<Row> = subject::probe().all().into_iter().map(Row::of_capability).collect();
     rows.extend(TOOLS.iter().map(|tool| Row::of_tool(tool, &path)));
     print!("{}", table(&rows));
     Ok(Exit::Clean)

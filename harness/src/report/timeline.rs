@@ -291,7 +291,7 @@ mod tests {
     fn history(events: Vec<Event>) -> History {
         let record = |(sequence, event)| Record {
             sequence: sequence as u64,
-            at: Time(if sequence < 6 { 0 } else { 60_000_000_000 }),
+            at: Time(if sequence < 5 { 0 } else { 60_000_000_000 }),
             real_us: sequence as u64 * 1500,
             event,
         };
@@ -328,8 +328,8 @@ mod tests {
                 "1.5 ms subject/0#1 call: create foos.example.com/default foo-…",
                 "3.0 ms subject/0#1 answer: create foos.example.com/default foo-… was applied, but its answer never arrived",
                 "4.5 ms trommel crash: kill subject/0",
-                "7.5 ms subject/0#1 call: update bars.example.com/default",
-                "9.0 ms · +60.000 s subject/0#1 answer: 409 to update bars.example.com/default, revision 7: already exists",
+                "6.0 ms subject/0#1 call: update bars.example.com/default",
+                "7.5 ms · +60.000 s subject/0#1 answer: 409 to update bars.example.com/default, revision 7: already exists",
             ]
         );
     }
