@@ -209,6 +209,35 @@ fn programs_behind_scripts_are_moved_too() {
     }
 }
 
+const GO_EXECS: &str = r#"package main
+import ("os"; "os/exec"; "runtime"; "syscall")
+func main() {
+	for range 5 {
+		command := exec.Command("date", "+%s")
+		command.Stdout = os.Stdout
+		if err := command.Run(); err != nil { panic(err) }
+	}
+	path, _ := exec.LookPath("date")
+	runtime.LockOSThread() // the main thread is kept, so that the other goroutine gets another one
+	go func() { panic(syscall.Exec(path, []string{"date", "+%s"}, os.Environ())) }()
+	select {}
+}
+"#;
+
+/// Children made by vfork, and an exec by a thread that is not the first of its process.
+#[test]
+fn programs_that_go_starts_are_moved_too() {
+    let Some(program) = go("execs", GO_EXECS) else { return };
+    let mut launch = launch(&[program.to_str().unwrap()]);
+    launch.offset = Some(400 * DAY);
+    let low = now() + 400 * DAY / 1_000_000_000;
+    let said = output_of(&launch);
+    let high = now() + 400 * DAY / 1_000_000_000;
+    let told: Vec<i64> = said.lines().map(|line| line.parse().unwrap()).collect();
+    assert_eq!(told.len(), 6, "{said}");
+    assert!(told.iter().all(|told| (low..=high).contains(told)), "{low} {told:?} {high}");
+}
+
 const GO_SLEEPER: &str = r#"package main
 import ("fmt"; "os"; "time")
 func main() {
