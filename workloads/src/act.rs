@@ -10,6 +10,8 @@
 //! - **delete**: by name, else everything of the kind with these labels; what is not there is no error.
 //!   The wait for the end of it is the next operation.
 //!
+//! Every write asks for strict field validation, as chainsaw does: an unknown field is an error.
+//!
 //! `expect` is judged on what the API answered, or on the document where it refused, with `$error` bound to
 //! the API's message or null. What a later attempt may mend (chainsaw's table: anything for apply; conflicts, timeouts,
 //! throttling and unavailability for the rest) says so in [`ActError::may_pass`]; conflicts are tried again here.
@@ -145,7 +147,10 @@ impl Writing<'_> {
     }
 
     async fn attempt(&self, name: &str) -> Result<Value, ClientError> {
-        let query = if self.act.dry_run { "?dryRun=All" } else { "" };
+        let query = match self.act.dry_run {
+            true => "?fieldValidation=Strict&dryRun=All",
+            false => "?fieldValidation=Strict",
+        };
         let (client, resource, namespace) = (self.client, &self.resource, &*self.namespace);
         let create = client.create(resource, namespace, &self.object, query);
         match self.act.verb {

@@ -120,6 +120,8 @@ pub(crate) fn runtime() -> Runtime {
 fn texts(runtime: &mut Runtime) {
     use ArgumentType::{Any, Number as Num, String as Text};
     let text_or_number = || ArgumentType::Union(vec![Text, Num]);
+    // The crate's own writes whole floats, which its arithmetic gives, with a fraction.
+    add(runtime, "to_string", [Any], |a| Ok(text(shown(&a[0]))));
     add(runtime, "as_string", [Any], |a| Ok(a[0].as_string().map_or(Variable::Null, text)));
     add(runtime, "base64_decode", [Text], |a| {
         let bytes = BASE64_STANDARD.decode(string(&a[0])).map_err(|error| error.to_string())?;
@@ -323,7 +325,12 @@ fn int(value: i64) -> Variable {
     Variable::Number(value.into())
 }
 
+/// A whole result is an integer, as Go prints it: `to_string($index + $one)` is `2`, not `2.0`.
 fn float(value: f64) -> Result<Variable, String> {
+    const EXACT: f64 = 9_007_199_254_740_992.0; // 2^53
+    if value.fract() == 0.0 && value.abs() < EXACT {
+        return Ok(int(value as i64));
+    }
     Number::from_f64(value).map(Variable::Number).ok_or_else(|| "not a finite number".to_owned())
 }
 
@@ -431,6 +438,11 @@ mod tests {
             ("length($o)", json!(1)),
             ("$n > `2` && $n < `4`", json!(true)),
             ("join('-', ['a', a.b])", json!("a-x")),
+            ("to_string($n + `1`)", json!("4")),
+            ("to_string(length(`[1]`))", json!("1")),
+            ("to_string(sum(`[1, 2]`))", json!("3")),
+            ("to_string($o)", json!("{\"a\":[1]}")),
+            ("to_string('x')", json!("x")),
             ("join('-', ['bar', to_string($n)])", json!("bar-3")),
             ("split('a,b', ',')", json!(["a", "b"])),
             ("replace('aaa', 'a', 'b', `2`)", json!("bba")),

@@ -192,7 +192,9 @@ pub(super) fn title_of(object: &Value, namespace: &str) -> String {
         title.push_str(&format!("/{name}"));
     } else if !prefix.is_empty() {
         title.push_str(&format!("/{prefix}*"));
-    } else if let Some(labels) = object.pointer("/metadata/labels").and_then(Value::as_object) {
+    } else if let Some(labels) = object.pointer("/metadata/labels").and_then(Value::as_object)
+        && !labels.is_empty()
+    {
         let pairs = labels.iter().map(|(key, v)| format!("{key}={}", v.as_str().unwrap_or("?")));
         title.push_str(&format!(" with {}", pairs.collect::<Vec<_>>().join(",")));
     }

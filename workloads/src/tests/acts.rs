@@ -2,6 +2,7 @@
 
 use super::*;
 
+const STRICT: &str = "?fieldValidation=Strict";
 const HEAD: &str = "apiVersion: example.com/v1, kind: Bar, metadata: {name: bar}";
 
 fn calls(store: &toy::Shared) -> Vec<String> {
@@ -26,9 +27,9 @@ async fn apply_creates_and_then_patches_at_the_found_version() {
         calls(&store),
         [
             format!("user GET {BAR}"),
-            format!("user POST {collection}"),
+            format!("user POST {collection}{STRICT}"),
             format!("user GET {BAR}"),
-            format!("user PATCH {BAR}"),
+            format!("user PATCH {BAR}{STRICT}"),
         ]
     );
 }
@@ -145,8 +146,8 @@ async fn a_status_is_patched_and_a_dry_run_says_so() {
     );
     outcome(&text, &client).await;
     let calls = calls(&store);
-    assert_eq!(calls[1], format!("user PATCH {BAR}/status"));
-    assert_eq!(calls[3], format!("user PATCH {BAR}?dryRun=All"));
+    assert_eq!(calls[1], format!("user PATCH {BAR}/status{STRICT}"));
+    assert_eq!(calls[3], format!("user PATCH {BAR}{STRICT}&dryRun=All"));
 }
 
 #[tokio::test]
