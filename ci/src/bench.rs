@@ -1,8 +1,8 @@
 //! Figures, side by side, from one run on one machine. Prints them; judges nothing.
 //!
-//! A row is a campaign. Its figures come from its `summary.json` (`plans.run`, `seconds`) and from what the
-//! kernel charged to the whole process tree. Confirmations are part of the time but not of `plans.run`, so
-//! the time per plan is an upper bound.
+//! A row is a campaign. Its figures come from its run folder (`summary.json`: `plans.run`, `seconds`;
+//! `figures.json`: the median trial) and from what the kernel charged to the whole process tree. References and
+//! confirmations are part of that CPU time but not of `plans.run`, so CPU per plan is an upper bound.
 
 use std::{fs, process::Command};
 
@@ -15,6 +15,17 @@ use crate::{campaigns::out_folder, run::Runner};
 const CAMPAIGNS: &[(&str, usize)] =
     &[("examples/bar-foo/campaign.yaml", 5), ("examples/bar-foo/fixed.yaml", 5)];
 
+/// The columns, each as wide as its cells.
+const HEAD: [&str; 7] = [
+    "campaign                        ",
+    " plans",
+    "seconds",
+    "plans/s",
+    "trial ms (median)",
+    "subject CPU ms (median)",
+    "all CPU ms/plan",
+];
+
 /// One run of one campaign.
 #[derive(Debug, Clone, PartialEq)]
 struct Figures {
@@ -22,6 +33,10 @@ struct Figures {
     plans: u64,
     /// User and system time of trommel and everything that it started and waited for.
     cpu_seconds: f64,
+    /// Real time of the median trial.
+    trial_seconds: f64,
+    /// CPU time of the controller alone in the median trial.
+    subject_cpu_seconds: f64,
 }
 
 /// Measures every campaign and prints a table.
@@ -34,14 +49,11 @@ pub fn print(runner: &mut Runner) -> anyhow::Result<()> {
     for (campaign, repeats) in CAMPAIGNS {
         let runs =
             (0..*repeats).map(|_| measure(runner, campaign)).collect::<anyhow::Result<_>>()?;
-        rows.push(row(campaign, &middle(runs).context("no runs")?, cores));
+        rows.push(row(campaign, &middle(runs).context("no runs")?));
         runner.pass();
     }
     println!("\n{cores} cores; middle of several runs");
-    println!(
-        "{:<36} {:>6} {:>8} {:>9} {:>14} {:>13}",
-        "campaign", "plans", "s", "plans/s", "wall ms/plan", "CPU ms/plan"
-    );
+    println!("{}", HEAD.join(" | "));
     rows.iter().for_each(|row| println!("{row}"));
     Ok(())
 }
@@ -58,11 +70,17 @@ fn measure(runner: &Runner, campaign: &str) -> anyhow::Result<Figures> {
         .context("cannot start trommel")?;
     let cpu_seconds = children_cpu_seconds()? - before;
     ensure!(matches!(status.code(), Some(0 | 100)), "{campaign}: {status}");
-    let summary: Value = serde_json::from_str(&fs::read_to_string(folder.join("summary.json"))?)?;
+    let read = |name: &str| -> anyhow::Result<Value> {
+        Ok(serde_json::from_str(&fs::read_to_string(folder.join(name))?)?)
+    };
+    let (summary, figures) = (read("summary.json")?, read("figures.json")?);
+    let number = |file: &Value, key: &'static str| file[key].as_f64().context(key);
     Ok(Figures {
-        seconds: summary["seconds"].as_f64().context("seconds is missing")?,
-        plans: summary["plans"]["run"].as_u64().context("plans.run is missing")?,
+        seconds: number(&summary, "seconds")?,
+        plans: summary["plans"]["run"].as_u64().context("plans.run")?,
         cpu_seconds,
+        trial_seconds: number(&figures, "medianTrialSeconds")?,
+        subject_cpu_seconds: number(&figures, "medianSubjectCpuSeconds")?,
     })
 }
 
@@ -87,17 +105,23 @@ fn middle(mut runs: Vec<Figures>) -> Option<Figures> {
     runs.into_iter().nth(at)
 }
 
-fn row(campaign: &str, figures: &Figures, cores: usize) -> String {
+fn row(campaign: &str, figures: &Figures) -> String {
     let plans = figures.plans.max(1) as f64;
-    let Figures { seconds, cpu_seconds, .. } = figures;
-    // Plans run side by side on all cores: one plan's own time is that much longer.
-    let wall = seconds * 1000.0 * cores as f64 / plans;
-    format!(
-        "{campaign:<36} {:>6} {seconds:>8.2} {:>9.1} {wall:>14.1} {:>13.1}",
-        figures.plans,
-        plans / seconds,
-        cpu_seconds * 1000.0 / plans,
-    )
+    let ms = |seconds: f64| format!("{:.1}", seconds * 1000.0);
+    let cells = [
+        campaign.to_owned(),
+        figures.plans.to_string(),
+        format!("{:.2}", figures.seconds),
+        format!("{:.1}", plans / figures.seconds),
+        ms(figures.trial_seconds),
+        ms(figures.subject_cpu_seconds),
+        ms(figures.cpu_seconds / plans),
+    ];
+    let wide = |(head, cell): (&&str, &String)| match head.ends_with(' ') {
+        true => format!("{cell:<width$}", width = head.len()),
+        false => format!("{cell:>width$}", width = head.len()),
+    };
+    HEAD.iter().zip(&cells).map(wide).collect::<Vec<_>>().join(" | ")
 }
 
 #[cfg(test)]
@@ -113,11 +137,17 @@ mod tests {
 
     #[test]
     fn the_middle_run_counts() {
-        let run = |seconds| Figures { seconds, plans: 10, cpu_seconds: 0.4 };
+        let run = |seconds| Figures {
+            seconds,
+            plans: 10,
+            cpu_seconds: 0.4,
+            trial_seconds: 0.05,
+            subject_cpu_seconds: 0.02,
+        };
         assert_eq!(middle(vec![run(3.0), run(1.0), run(2.0)]), Some(run(2.0)));
         assert_eq!(middle(Vec::new()), None);
-        let row = row("x", &run(2.0), 2);
-        let cells: Vec<&str> = row.split_whitespace().collect();
-        assert_eq!(cells, ["x", "10", "2.00", "5.0", "400.0", "40.0"]);
+        let row = row("x", &run(2.0));
+        let cells: Vec<&str> = row.split('|').map(str::trim).collect();
+        assert_eq!(cells, ["x", "10", "2.00", "5.0", "50.0", "20.0", "40.0"]);
     }
 }
