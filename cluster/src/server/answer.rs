@@ -7,7 +7,7 @@ use http::{HeaderValue, Response, StatusCode, header};
 use http_body_util::{BodyExt, Full};
 use serde::{Serialize, Serializer, ser::SerializeMap};
 use serde_json::{Value, json};
-use trace::{DeliveryKind, Verb};
+use trace::{DeliveryKind, Time, Verb};
 
 use super::{Body, Shared, request::Request};
 use crate::{
@@ -19,6 +19,7 @@ use crate::{
     names::Names,
     route::{self, Target},
     status::Refusal,
+    table::{self, IncludeObject},
     verbs::{self, List, Outcome, Payload},
     watch::{Frame, stream::Stream},
     world::kinds::Kind,
@@ -58,11 +59,14 @@ fn resource(shared: &Arc<Shared>, request: &Request, target: &route::Route) -> R
             return refuse(request, &Refusal::new(406, "NotAcceptable", error.to_string()));
         }
     };
+    let Some(include) = IncludeObject::parse(request.query("includeObject")) else {
+        return refuse(request, &Refusal::bad_request("unrecognized includeObject value"));
+    };
     let outcome = verbs::carry_out(&mut live, request, target, kind.clone(), verb);
     shared.publish(&live);
     drop(live);
     match outcome {
-        Ok(outcome) => View { kind, agreed }.answer(shared, outcome),
+        Ok(outcome) => View { kind, agreed, include }.answer(shared, outcome),
         Err(refusal) => refuse(request, &refusal),
     }
 }
@@ -86,18 +90,24 @@ fn offer(kind: &Kind, target: &route::Route, verb: Verb) -> Offer<'static> {
 struct View {
     kind: Kind,
     agreed: MediaType,
+    include: IncludeObject,
 }
 
 impl View {
     fn answer(self, shared: &Arc<Shared>, outcome: Outcome) -> Response<Body> {
         let mut content_type = self.agreed.content_type();
         let body = match outcome.payload {
-            Payload::Object(object) => self.object(&object).map(full),
-            Payload::List(list) => self.list(&list).map(full),
+            Payload::Object(object) => self.object(&object, shared.now()).map(full),
+            Payload::List(list) => self.list(&list, shared.now()).map(full),
             Payload::Watch(number) => {
                 content_type = self.agreed.watch_content_type();
                 let view = self.clone();
-                let encode = Box::new(move |frame| view.event(frame));
+                let clock = shared.clone();
+                // A watch names the columns of its table once.
+                let mut first = true;
+                let encode = Box::new(move |frame| {
+                    view.event(frame, clock.now(), std::mem::replace(&mut first, false))
+                });
                 Ok(Body::new(Stream::new(shared.clone(), number, encode)))
             }
         };
@@ -121,20 +131,21 @@ impl View {
         response
     }
 
-    fn object(&self, object: &Value) -> Result<Bytes, ProtobufError> {
+    fn object(&self, object: &Value, now: Time) -> Result<Bytes, ProtobufError> {
         match self.agreed.target {
             // A completed delete answers with a Status whatever was asked for.
             Some(_) if object["kind"] == "Status" => encode(object, self.agreed.format),
             Some(Meta::METADATA) => encode(&metadata_view(object), self.agreed.format),
-            Some(_) => {
-                encode(&self.table(std::slice::from_ref(object), object), self.agreed.format)
-            }
+            Some(_) => encode(
+                &self.table(std::slice::from_ref(object), object, now, true),
+                self.agreed.format,
+            ),
             None if self.agreed.format == Format::Json => Ok(to_bytes(object)),
             None => encode(object, self.agreed.format),
         }
     }
 
-    fn list(&self, list: &List) -> Result<Bytes, ProtobufError> {
+    fn list(&self, list: &List, now: Time) -> Result<Bytes, ProtobufError> {
         let view = ListView { kind: &self.kind, list };
         if self.agreed == MediaType::JSON {
             return Ok(to_bytes(&view));
@@ -147,19 +158,29 @@ impl View {
             Some(Meta::METADATA_LIST) => encode(&metadata_list_view(&whole), self.agreed.format),
             Some(_) => {
                 let items = whole["items"].as_array().map_or(&[][..], Vec::as_slice);
-                encode(&self.table(items, &whole), self.agreed.format)
+                encode(&self.table(items, &whole, now, true), self.agreed.format)
             }
             None => encode(&whole, self.agreed.format),
         }
     }
 
     /// Rows for kubectl. `of` gives the table its revision.
-    fn table(&self, _objects: &[Value], of: &Value) -> Value {
-        of.clone()
+    fn table(&self, objects: &[Value], of: &Value, now: Time, with_columns: bool) -> Value {
+        let columns = match self.kind.custom() {
+            Some(custom) => table::custom(&custom.columns),
+            None => table::builtin(&self.kind.row().group, &self.kind.row().resource),
+        };
+        let mut metadata = json!({});
+        for field in ["resourceVersion", "continue", "remainingItemCount"] {
+            if let Some(value) = of["metadata"].get(field) {
+                metadata[field] = value.clone();
+            }
+        }
+        table::table(&columns, objects, metadata, self.include, now, with_columns)
     }
 
     /// The bytes of one watch event.
-    fn event(&self, frame: Frame) -> Bytes {
+    fn event(&self, frame: Frame, now: Time, first: bool) -> Bytes {
         let (name, object) = match frame {
             Frame::Event(delivery, object) => match self.kind.present(&object) {
                 Ok(object) => (event_type(delivery), object),
@@ -173,7 +194,9 @@ impl View {
         let object = match self.agreed.target {
             None => object,
             Some(_) if name == "ERROR" => object,
-            Some(Meta::TABLE) => Arc::new(self.table(std::slice::from_ref(&object), &object)),
+            Some(Meta::TABLE) => {
+                Arc::new(self.table(std::slice::from_ref(&*object), &object, now, first))
+            }
             Some(_) => Arc::new(metadata_view(&object)),
         };
         watch_frame(name, &object, self.agreed.format).unwrap_or_else(|error| {

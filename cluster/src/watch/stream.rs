@@ -12,7 +12,7 @@ use super::Frame;
 use crate::server::{BoxError, Shared};
 
 /// Turns a frame into the bytes of one event.
-pub(crate) type Encode = Box<dyn Fn(Frame) -> Bytes + Send>;
+pub(crate) type Encode = Box<dyn FnMut(Frame) -> Bytes + Send>;
 
 /// See the module's documentation. Dropping it closes the watch.
 pub(crate) struct Stream {
@@ -32,7 +32,7 @@ impl http_body::Body for Stream {
     type Error = BoxError;
 
     fn poll_frame(
-        self: Pin<&mut Self>,
+        mut self: Pin<&mut Self>,
         context: &mut Context<'_>,
     ) -> Poll<Option<Result<http_body::Frame<Bytes>, BoxError>>> {
         let frame = {
