@@ -5,14 +5,14 @@
 //! outside), `random`, `time_now*` (not the same twice). Calling one is an error at load time.
 //! Of the arithmetic functions we do numbers; kyverno's also do quantities and durations.
 
-use base64::{Engine, prelude::BASE64_STANDARD};
 use jmespath::{
     Context, ErrorReason, JmespathError, Rcvar, Runtime, Variable,
     functions::{ArgumentType, CustomFunction, Signature},
 };
 use serde_json::Number;
 
-use crate::expression::to_variable;
+mod structure;
+mod text;
 
 /// All names, in order.
 pub(crate) const NAMES: &[&str] = &[
@@ -111,86 +111,10 @@ type Body = fn(&[Rcvar]) -> Result<Variable, String>;
 pub(crate) fn runtime() -> Runtime {
     let mut runtime = Runtime::new();
     runtime.register_builtin_functions();
-    texts(&mut runtime);
+    text::register(&mut runtime);
     numbers(&mut runtime);
-    structures(&mut runtime);
+    structure::register(&mut runtime);
     runtime
-}
-
-fn texts(runtime: &mut Runtime) {
-    use ArgumentType::{Any, Number as Num, String as Text};
-    let text_or_number = || ArgumentType::Union(vec![Text, Num]);
-    // The crate's own writes whole floats, which its arithmetic gives, with a fraction.
-    add(runtime, "to_string", [Any], |a| Ok(text(shown(&a[0]))));
-    add(runtime, "as_string", [Any], |a| Ok(a[0].as_string().map_or(Variable::Null, text)));
-    add(runtime, "base64_decode", [Text], |a| {
-        let bytes = BASE64_STANDARD.decode(string(&a[0])).map_err(|error| error.to_string())?;
-        String::from_utf8(bytes).map(Variable::String).map_err(|error| error.to_string())
-    });
-    add(runtime, "base64_encode", [Text], |a| Ok(text(BASE64_STANDARD.encode(string(&a[0])))));
-    add(runtime, "compare", [Text, Text], |a| Ok(int(string(&a[0]).cmp(string(&a[1])) as i64)));
-    add(runtime, "concat", [Text, Text], |a| {
-        Ok(text(format!("{}{}", string(&a[0]), string(&a[1]))))
-    });
-    add(runtime, "equal_fold", [Text, Text], |a| {
-        Ok(Variable::Bool(string(&a[0]).to_lowercase() == string(&a[1]).to_lowercase()))
-    });
-    for name in ["lower", "to_lower"] {
-        add(runtime, name, [Text], |a| Ok(text(string(&a[0]).to_lowercase())));
-    }
-    for name in ["upper", "to_upper"] {
-        add(runtime, name, [Text], |a| Ok(text(string(&a[0]).to_uppercase())));
-    }
-    add(runtime, "pattern_match", [Text, text_or_number()], |a| {
-        Ok(Variable::Bool(wildcard(string(&a[0]), &shown(&a[1]))))
-    });
-    add(runtime, "wildcard", [Text, Text], |a| {
-        Ok(Variable::Bool(wildcard(string(&a[0]), string(&a[1]))))
-    });
-    add(runtime, "regex_match", [Text, text_or_number()], |a| {
-        Ok(Variable::Bool(regex(string(&a[0]))?.is_match(&shown(&a[1]))))
-    });
-    let three = || [Text, text_or_number(), text_or_number()];
-    add(runtime, "regex_replace_all", three(), |a| {
-        let (source, by) = (shown(&a[1]), shown(&a[2]));
-        Ok(text(regex(string(&a[0]))?.replace_all(&source, by.as_str())))
-    });
-    add(runtime, "regex_replace_all_literal", three(), |a| {
-        let (source, by) = (shown(&a[1]), shown(&a[2]));
-        Ok(text(regex(string(&a[0]))?.replace_all(&source, regex::NoExpand(&by))))
-    });
-    add(runtime, "replace", [Text, Text, Text, Num], |a| {
-        let (source, from, to) = (string(&a[0]), string(&a[1]), string(&a[2]));
-        Ok(text(match whole(&a[3])? {
-            count if count < 0 => source.replace(from, to),
-            count => source.replacen(from, to, count as usize),
-        }))
-    });
-    add(runtime, "replace_all", [Text, Text, Text], |a| {
-        Ok(text(string(&a[0]).replace(string(&a[1]), string(&a[2]))))
-    });
-    add(runtime, "semver_compare", [Text, Text], |a| semver_compare(string(&a[0]), string(&a[1])));
-    add(runtime, "split", [Text, Text], |a| {
-        let parts = string(&a[0]).split(string(&a[1])).map(|part| Rcvar::new(text(part)));
-        Ok(Variable::Array(parts.collect()))
-    });
-    add(runtime, "to_boolean", [Text], |a| match string(&a[0]).to_lowercase().as_str() {
-        "true" => Ok(Variable::Bool(true)),
-        "false" => Ok(Variable::Bool(false)),
-        other => Err(format!("{other:?} is neither true nor false")),
-    });
-    add(runtime, "trim", [Text, Text], |a| {
-        Ok(text(string(&a[0]).trim_matches(|c| string(&a[1]).contains(c))))
-    });
-    add(runtime, "trim_prefix", [Text, Text], |a| {
-        let source = string(&a[0]);
-        Ok(text(source.strip_prefix(string(&a[1])).unwrap_or(source)))
-    });
-    add(runtime, "trim_space", [Text], |a| Ok(text(string(&a[0]).trim())));
-    add(runtime, "truncate", [Text, Num], |a| {
-        let length = usize::try_from(whole(&a[1])?).unwrap_or(0);
-        Ok(text(string(&a[0]).chars().take(length).collect::<String>()))
-    });
 }
 
 fn numbers(runtime: &mut Runtime) {
@@ -209,71 +133,6 @@ fn numbers(runtime: &mut Runtime) {
     add(runtime, "round", [Num, Num], |a| {
         let scale = 10_f64.powi(whole(&a[1])?.clamp(0, 15) as i32);
         float((number(&a[0]) * scale).round() / scale)
-    });
-}
-
-fn structures(runtime: &mut Runtime) {
-    use ArgumentType::{Any, Array, Number as Num, Object, String as Text};
-    add(runtime, "at", [Array, Num], |a| {
-        let items = a[0].as_array().map(Vec::as_slice).unwrap_or_default();
-        let index = usize::try_from(whole(&a[1])?).ok();
-        let item = index.and_then(|index| items.get(index));
-        item.map(|item| (**item).clone()).ok_or_else(|| "the index is out of range".to_owned())
-    });
-    add(runtime, "items", [ArgumentType::Union(vec![Object, Array]), Text, Text], |a| {
-        let pair = |key: Variable, value: &Rcvar| {
-            let entries = [
-                (string(&a[1]).to_owned(), Rcvar::new(key)),
-                (string(&a[2]).to_owned(), value.clone()),
-            ];
-            Rcvar::new(Variable::Object(entries.into_iter().collect()))
-        };
-        Ok(Variable::Array(match &*a[0] {
-            Variable::Object(map) => map.iter().map(|(key, v)| pair(text(key), v)).collect(),
-            Variable::Array(items) => {
-                items.iter().enumerate().map(|(index, v)| pair(int(index as i64), v)).collect()
-            }
-            _ => Vec::new(),
-        }))
-    });
-    for name in ["json_parse", "parse_json"] {
-        add(runtime, name, [Text], |a| {
-            let value = serde_json::from_str(string(&a[0])).map_err(|error| error.to_string())?;
-            Ok((*to_variable(&value)).clone())
-        });
-    }
-    add(runtime, "parse_yaml", [Text], |a| {
-        let nodes = crate::node::parse("parse_yaml".as_ref(), string(&a[0]));
-        let nodes = nodes.map_err(|error| error.to_string())?;
-        Ok(nodes.first().map_or(Variable::Null, |node| (*to_variable(&node.to_json())).clone()))
-    });
-    add(runtime, "label_match", [Object, Object], |a| {
-        let labels = a[1].as_object();
-        Ok(Variable::Bool(a[0].as_object().into_iter().flatten().all(|(key, value)| {
-            labels.and_then(|labels| labels.get(key)).is_some_and(|found| found == value)
-        })))
-    });
-    let container = || ArgumentType::Union(vec![Object, Array]);
-    add(runtime, "lookup", [container(), ArgumentType::Union(vec![Text, Num])], |a| {
-        let found = match (&*a[0], &*a[1]) {
-            (Variable::Object(map), Variable::String(key)) => map.get(key),
-            (Variable::Array(items), Variable::Number(_)) => {
-                usize::try_from(whole(&a[1])?).ok().and_then(|index| items.get(index))
-            }
-            _ => return Err("an object is looked up by a string, an array by a number".to_owned()),
-        };
-        Ok(found.map_or(Variable::Null, |value| (**value).clone()))
-    });
-    let list = || ArgumentType::TypedArray(Box::new(Text));
-    add(runtime, "object_from_lists", [list(), ArgumentType::TypedArray(Box::new(Any))], |a| {
-        let keys = a[0].as_array().map(Vec::as_slice).unwrap_or_default();
-        let values = a[1].as_array().map(Vec::as_slice).unwrap_or_default();
-        let null = Rcvar::new(Variable::Null);
-        let value = |index| values.get(index).unwrap_or(&null).clone();
-        let entries = keys.iter().enumerate();
-        Ok(Variable::Object(
-            entries.map(|(index, key)| (string(key).to_owned(), value(index))).collect(),
-        ))
     });
 }
 
@@ -332,66 +191,6 @@ fn float(value: f64) -> Result<Variable, String> {
         return Ok(int(value as i64));
     }
     Number::from_f64(value).map(Variable::Number).ok_or_else(|| "not a finite number".to_owned())
-}
-
-fn regex(pattern: &str) -> Result<regex::Regex, String> {
-    regex::Regex::new(pattern).map_err(|error| error.to_string())
-}
-
-/// `*` any characters, `?` one character.
-fn wildcard(pattern: &str, text: &str) -> bool {
-    let (pattern, text): (Vec<char>, Vec<char>) =
-        (pattern.chars().collect(), text.chars().collect());
-    let (mut p, mut t, mut star) = (0, 0, None);
-    while t < text.len() {
-        if p < pattern.len() && pattern[p] == '*' {
-            star = Some((p, t));
-            p += 1;
-        } else if p < pattern.len() && (pattern[p] == '?' || pattern[p] == text[t]) {
-            (p, t) = (p + 1, t + 1);
-        } else if let Some((at, from)) = star {
-            star = Some((at, from + 1));
-            (p, t) = (at + 1, from + 1);
-        } else {
-            return false;
-        }
-    }
-    pattern[p..].iter().all(|character| *character == '*')
-}
-
-/// Ranges as `>=1.2.3 <2.0.0`, joined by spaces (and) or ` || ` (or); pre-releases are not ordered.
-fn semver_compare(version: &str, range: &str) -> Result<Variable, String> {
-    let parse = |text: &str| -> Result<[u64; 3], String> {
-        let core = text.trim().trim_start_matches('v').split(['-', '+']).next().unwrap_or_default();
-        let mut parts = [0; 3];
-        for (index, part) in core.split('.').enumerate() {
-            let slot = parts.get_mut(index).ok_or_else(|| format!("{text:?} is no version"))?;
-            *slot = part.parse().map_err(|_| format!("{text:?} is no version"))?;
-        }
-        Ok(parts)
-    };
-    let version = parse(version)?;
-    for alternative in range.split("||") {
-        let mut all = true;
-        for bound in alternative.split_whitespace() {
-            let digits =
-                bound.find(|c: char| c.is_ascii_digit() || c == 'v').unwrap_or(bound.len());
-            let order = version.cmp(&parse(&bound[digits..])?);
-            all &= match &bound[..digits] {
-                "" | "=" | "==" => order.is_eq(),
-                "!" | "!=" => order.is_ne(),
-                ">" => order.is_gt(),
-                ">=" => order.is_ge(),
-                "<" => order.is_lt(),
-                "<=" => order.is_le(),
-                other => return Err(format!("unknown comparison {other:?}")),
-            };
-        }
-        if all {
-            return Ok(Variable::Bool(true));
-        }
-    }
-    Ok(Variable::Bool(false))
 }
 
 #[cfg(test)]

@@ -20,10 +20,9 @@ use std::{
 use serde_json::json;
 
 use crate::{
-    expression::Expression,
     fields::{Fields, as_list},
     manifest,
-    node::{self, Content, Entry, Node},
+    node::{self, Entry, Node},
     operation::{Act, ActVerb, Document, Operation, OperationKind, Phase},
     place::{LoadError, Place},
     scope::Scope,
@@ -33,8 +32,12 @@ use crate::{
 
 mod act;
 mod check;
+mod context;
+mod operation;
 mod run;
 mod shared;
+
+use context::{Context, Timeouts};
 
 /// Reads a test file, or the one in a folder.
 pub(crate) fn load(path: &Path) -> Result<Workload, LoadError> {
@@ -78,46 +81,6 @@ struct Loader {
     operations: Vec<Operation>,
     catches: Vec<Vec<Operation>>,
     hasher: blake3::Hasher,
-}
-
-/// What an operation inherits.
-#[derive(Clone)]
-struct Context {
-    scope: Scope,
-    namespace: String,
-    timeouts: Timeouts,
-    template: bool,
-    propagation: &'static str,
-    step: u32,
-    step_name: String,
-    phase: Phase,
-    continue_on_error: bool,
-    place: Place,
-}
-
-/// chainsaw's defaults, on the world's clock.
-#[derive(Clone, Copy)]
-struct Timeouts {
-    apply: Duration,
-    assert: Duration,
-    cleanup: Duration,
-    delete: Duration,
-    error: Duration,
-    exec: Duration,
-}
-
-impl Default for Timeouts {
-    fn default() -> Timeouts {
-        let seconds = Duration::from_secs;
-        Timeouts {
-            apply: seconds(5),
-            assert: seconds(30),
-            cleanup: seconds(30),
-            delete: seconds(15),
-            error: seconds(30),
-            exec: seconds(5),
-        }
-    }
 }
 
 const ONE_CLUSTER: &str = "a workload talks to one cluster; remove it";
@@ -287,134 +250,6 @@ impl Loader {
         result.map(|()| catches)
     }
 
-    fn operation(&mut self, node: &Node, context: &mut Context) -> Result<(), LoadError> {
-        let mut fields = Fields::of(node, "an operation")?;
-        fields.text("description")?;
-        let mut own = context.clone();
-        own.continue_on_error = fields.flag("continueOnError")?.unwrap_or(false)
-            // A failed clean-up is reported, and the next one still runs.
-            || context.phase != Phase::Try;
-        own.compiler(&mut fields)?;
-        own.place = node.place.clone();
-        let mut actions: Vec<&Entry> = Vec::new();
-        for key in CHAINSAW.iter().chain(OURS) {
-            actions.extend(fields.take(key));
-        }
-        fields.finish()?;
-        let action = match actions[..] {
-            [action] => action,
-            [] => return Err(node.place.error("an operation that does nothing")),
-            [first, second, ..] => {
-                let message = format!("`{}` and `{}` in one operation", first.key, second.key);
-                return Err(second.place.error(message).help("write two operations"));
-            }
-        };
-        own.place = action.place.clone();
-        let first = self.operations.len();
-        self.action(action, &own)?;
-        for operation in &self.operations[first..] {
-            for name in operation.kind.output_names() {
-                context.scope.output(name, operation.index);
-            }
-        }
-        Ok(())
-    }
-
-    fn action(&mut self, action: &Entry, context: &Context) -> Result<(), LoadError> {
-        let (key, node) = (action.key.as_str(), &action.value);
-        if OURS.contains(&key) && !self.ours {
-            let error = action.place.error(format!("`{key}` is not chainsaw's"));
-            return Err(error.help("use `apiVersion: trommel.dev/v1alpha1` for this file"));
-        }
-        let blocked = !matches!(context.phase, Phase::Try)
-            && matches!(key, "apply" | "assert" | "create" | "error" | "patch" | "update");
-        if blocked && !self.ours {
-            let error = action.place.error(format!("chainsaw has no `{key}` in this block"));
-            return Err(error.help("move it to `try`"));
-        }
-        match key {
-            "apply" => self.write(node, context, ActVerb::Apply),
-            "create" => self.write(node, context, ActVerb::Create),
-            "patch" => self.write(node, context, ActVerb::Patch),
-            "update" => self.write(node, context, ActVerb::Update),
-            "delete" => self.delete(node, context),
-            "assert" => self.assert(node, context, false),
-            "error" => self.assert(node, context, true),
-            "wait" => self.wait(node, context),
-            "script" => self.script(node, context),
-            "command" => self.command(node, context),
-            "sleep" => self.sleep(node, context),
-            "settle" | "restart" => {
-                Fields::of(node, if key == "settle" { "settle" } else { "restart" })?.finish()?;
-                let (kind, what) = match key {
-                    "settle" => (OperationKind::Settle, ""),
-                    _ => (OperationKind::Restart, "the controller"),
-                };
-                self.push(context, key, what, kind, context.timeouts.assert);
-                Ok(())
-            }
-            "concurrently" => self.concurrently(node, context),
-            // They change nothing and print what the history holds anyway.
-            "describe" | "events" | "get" | "podLogs" if context.phase != Phase::Try => Ok(()),
-            "describe" | "events" | "get" | "podLogs" => {
-                let error = action.place.error(format!("`{key}` collects, and is not supported"));
-                Err(error.help(
-                    "the history holds what it would collect; move it to `catch` or `finally`",
-                ))
-            }
-            _ => {
-                let error = action.place.error(format!("`{key}` is not supported"));
-                Err(error.help("use a script"))
-            }
-        }
-    }
-
-    fn sleep(&mut self, node: &Node, context: &Context) -> Result<(), LoadError> {
-        let mut fields = Fields::of(node, "sleep")?;
-        let written = fields.need("duration")?;
-        let duration = fields.duration("duration")?.unwrap_or_default();
-        fields.finish()?;
-        let text = written.text().unwrap_or_default();
-        self.push(context, "sleep", text, OperationKind::Sleep(duration), duration);
-        Ok(())
-    }
-
-    fn concurrently(&mut self, node: &Node, context: &Context) -> Result<(), LoadError> {
-        let first = self.operations.len();
-        for node in as_list(node, "concurrently")? {
-            // Each on its own: what runs at the same time can't use each other's outputs.
-            self.operation(node, &mut context.clone())?;
-        }
-        let mut inner = Vec::new();
-        let mut gone = Vec::new();
-        for mut operation in self.operations.split_off(first) {
-            match &operation.kind {
-                OperationKind::Act(_) | OperationKind::Run(_) => {
-                    operation.index = first as u32;
-                    inner.push(operation);
-                }
-                OperationKind::Check(check) if check.is_after_delete() => gone.push(operation),
-                _ => {
-                    let error = operation.place.error("only writes and programs run concurrently");
-                    return Err(error.help("move it before or after"));
-                }
-            }
-        }
-        if inner.is_empty() {
-            return Err(node.place.error("`concurrently` is empty"));
-        }
-        let prefix = context.title("", "").len();
-        let names: Vec<String> = inner.iter().map(|op| op.title[prefix..].to_owned()).collect();
-        let timeout = inner.iter().map(|op| op.timeout).max().unwrap_or_default();
-        let kind = OperationKind::Concurrently(inner);
-        self.push(context, "concurrently", &names.join(", "), kind, timeout);
-        for mut operation in gone {
-            operation.index = self.operations.len() as u32;
-            self.operations.push(operation);
-        }
-        Ok(())
-    }
-
     /// Appends an operation.
     fn push(
         &mut self,
@@ -454,151 +289,10 @@ impl Loader {
     }
 }
 
-/// Operations of chainsaw's, supported or not.
-const CHAINSAW: &[&str] = &[
-    "apply", "assert", "command", "create", "delete", "describe", "error", "events", "get",
-    "patch", "podLogs", "proxy", "script", "sleep", "update", "wait",
-];
-
-/// Operations of ours.
-const OURS: &[&str] = &["settle", "restart", "concurrently"];
-
 /// An operation and those within it.
 pub(crate) fn inner(operation: &Operation) -> Vec<&Operation> {
     match &operation.kind {
         OperationKind::Concurrently(inner) => std::iter::once(operation).chain(inner).collect(),
         _ => vec![operation],
-    }
-}
-
-impl Context {
-    /// The keys that the test and the step have in common.
-    fn inherit(&mut self, fields: &mut Fields) -> Result<(), LoadError> {
-        self.compiler(fields)?;
-        self.timeouts.read(fields)?;
-        if let Some(template) = fields.flag("template")? {
-            self.template = template;
-        }
-        if let Some(entry) = fields.take("skipDelete")
-            && entry.value.content != Content::Bool(true)
-        {
-            let error = entry.value.place.error("objects are not deleted at the end");
-            return Err(error.help("write a `delete` operation, or `skipDelete: true`"));
-        }
-        self.propagation(fields)?;
-        self.bindings(fields)
-    }
-
-    fn compiler(&mut self, fields: &mut Fields) -> Result<(), LoadError> {
-        match fields.take("compiler") {
-            None => Ok(()),
-            Some(entry) if entry.value.text() == Some("jp") => Ok(()),
-            Some(entry) => Err(entry
-                .value
-                .place
-                .error("only the JMESPath compiler is supported")
-                .help("write `jp`, or leave it out")),
-        }
-    }
-
-    fn propagation(&mut self, fields: &mut Fields) -> Result<(), LoadError> {
-        let Some(entry) = fields.take("deletionPropagationPolicy") else { return Ok(()) };
-        let known = ["Orphan", "Background", "Foreground"];
-        let found = known.into_iter().find(|name| entry.value.text() == Some(name));
-        self.propagation = found.ok_or_else(|| {
-            entry.value.place.error("unknown policy").help("Orphan, Background or Foreground")
-        })?;
-        Ok(())
-    }
-
-    /// `bindings: [{name, value}]`.
-    fn bindings(&mut self, fields: &mut Fields) -> Result<(), LoadError> {
-        for node in fields.list("bindings")? {
-            let mut fields = Fields::of(node, "a binding")?;
-            self.compiler(&mut fields)?;
-            let name = self.binding_name(&mut fields)?;
-            let value = Template::compile(fields.need("value")?, true)?;
-            fields.finish()?;
-            self.scope.bind(name, value)?;
-        }
-        Ok(())
-    }
-
-    fn binding_name(&self, fields: &mut Fields) -> Result<String, LoadError> {
-        let node = fields.need("name")?;
-        let name = self.known_text(node, "name")?;
-        let word = !name.is_empty() && name.chars().all(|c| c.is_ascii_alphanumeric() || c == '_');
-        word.then_some(name)
-            .ok_or_else(|| node.place.error("a binding's name has letters, digits and underscores"))
-    }
-
-    /// A string that may be an expression, of bindings that are known before the run.
-    fn known_text(&self, node: &Node, key: &str) -> Result<String, LoadError> {
-        crate::fields::as_text(node, key)?;
-        let template = self.compile(node, true)?;
-        let value = template
-            .evaluate(&serde_json::Value::Null, &self.scope.known_bindings())
-            .map_err(|error| {
-                let help = "it must be known before the workload runs: no outputs";
-                error.place.error(format!("({}): {}", error.text, error.message)).help(help)
-            })?;
-        let text = value.as_str().map(str::to_owned);
-        text.ok_or_else(|| node.place.error(format!("`{key}` must be a string, and is {value}")))
-    }
-
-    /// Compiles a template of which all bindings are known here.
-    fn compile(&self, node: &Node, evaluate: bool) -> Result<Template, LoadError> {
-        let template = Template::compile(node, evaluate)?;
-        let mut result = Ok(());
-        template.expressions(&mut |expression: &Expression| {
-            if result.is_ok() {
-                result = self.scope.knows(expression, &[]);
-            }
-        });
-        result.map(|()| template)
-    }
-
-    /// `step 2 "scale down" (finally): patch bars.example.com/default/bar`.
-    fn title(&self, verb: &str, what: &str) -> String {
-        let mut title = match self.step {
-            0 => "set-up".to_owned(),
-            step => format!("step {step}"),
-        };
-        if !self.step_name.is_empty() {
-            title.push_str(&format!(" {:?}", self.step_name));
-        }
-        title.push_str(match self.phase {
-            Phase::Try => "",
-            Phase::Finally => " (finally)",
-            Phase::Cleanup => " (cleanup)",
-            Phase::Catch => " (catch)",
-        });
-        title.push_str(": ");
-        title.push_str(verb);
-        if !what.is_empty() {
-            title.push(' ');
-            title.push_str(what);
-        }
-        title
-    }
-}
-
-impl Timeouts {
-    fn read(&mut self, fields: &mut Fields) -> Result<(), LoadError> {
-        let Some(entry) = fields.take("timeouts") else { return Ok(()) };
-        let mut fields = Fields::of(&entry.value, "timeouts")?;
-        for (key, slot) in [
-            ("apply", &mut self.apply),
-            ("assert", &mut self.assert),
-            ("cleanup", &mut self.cleanup),
-            ("delete", &mut self.delete),
-            ("error", &mut self.error),
-            ("exec", &mut self.exec),
-        ] {
-            if let Some(duration) = fields.duration(key)? {
-                *slot = duration;
-            }
-        }
-        fields.finish()
     }
 }

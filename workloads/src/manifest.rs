@@ -97,9 +97,41 @@ fn need_identity(node: &Node) -> Result<(), LoadError> {
 
 #[cfg(test)]
 mod tests {
+    use proptest::prelude::*;
     use serde_json::json;
 
     use super::*;
+
+    fn any_json() -> impl Strategy<Value = Value> {
+        let leaf = prop_oneof![
+            Just(Value::Null),
+            any::<bool>().prop_map(Value::from),
+            any::<i64>().prop_map(Value::from),
+            // All characters that JSON has, control characters as escapes.
+            any::<String>().prop_map(Value::from),
+            "(yes|no|on|~|0644|1e3|- a|a: b|#|\\*|&x|<<|[a-z]{0,3})".prop_map(Value::from),
+        ];
+        leaf.prop_recursive(3, 24, 4, |inner| {
+            prop_oneof![
+                prop::collection::vec(inner.clone(), 0..4).prop_map(Value::from),
+                prop::collection::btree_map("[a-z<>~.]{0,4}", inner, 0..4)
+                    .prop_map(|map| Value::Object(map.into_iter().collect())),
+            ]
+        })
+    }
+
+    proptest! {
+        #[test]
+        fn json_is_read_as_itself(value in any_json()) {
+            let value = json!({"v": value});
+            prop_assert_eq!(parse(&value.to_string()), Ok(vec![value]));
+        }
+
+        #[test]
+        fn no_text_makes_it_panic(text in "[a-c:\\-\\[\\]{}&*!|>'\"#%@, \n\t]{0,40}") {
+            let _ = parse(&text);
+        }
+    }
 
     fn parse(text: &str) -> Result<Vec<Value>, String> {
         let objects = objects("m.yaml".as_ref(), text).map_err(|error| error.to_string())?;
