@@ -53,10 +53,10 @@ fn never_too_early(command: &[&str], events: usize) {
         let mut lines = Lines::new(started.output);
         server.requested("/watch").await;
         for event in 0..events {
+            // There may be a deadline: Go leaves the time-out of a finished dial in its `epoll`.
             let found = quiet(&mut started.process, &server).await;
-            assert_eq!(found.deadline, None, "{found:?}");
-            assert_eq!(lines.take(), event, "lines before event {event}");
-            assert_eq!(server.paths().len(), 1 + event);
+            assert_eq!(lines.take(), event, "lines before event {event}: {found:?}");
+            assert_eq!(server.paths().len(), 1 + event, "{found:?}");
             server.push(&format!("event-{event}"));
         }
         quiet(&mut started.process, &server).await;
