@@ -8,8 +8,8 @@
 //! record may therefore name events that it did not read.
 //!
 //! Simplification: of a client that pipelines, the first part of a second request that arrived in the
-//! same read as the end of the first does not count as under way until the rest arrives or the first is
-//! answered. No Kubernetes client pipelines.
+//! same read as the end of the first does not count as under way until more of it arrives. No Kubernetes
+//! client pipelines.
 
 use std::{
     net::{Shutdown, SocketAddr, TcpStream},

@@ -126,7 +126,7 @@ impl State {
         self.next
     }
 
-    /// Wakes all that wait for one of `reasons`. From here on they count as under way, not as held,
+    /// Wakes all that are `wanted`. From here on they count as under way, not as held,
     /// though their tasks have not run yet.
     fn wake(&mut self, wanted: impl Fn(&Waiter) -> bool) {
         self.waiting.retain(|_, waiter| {
