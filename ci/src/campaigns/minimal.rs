@@ -59,7 +59,7 @@ fn crash_matches(wanted: &Crash, given: &Value, writes: &[UserWrite], index: usi
         && given.is_object()
         && wanted.after.iter().any(|write| match write.actor {
             Actor::Subject => is_commit(write, &at["committed"]),
-            Actor::User => is_step(write, &at["step"]["cursor"], writes, index),
+            Actor::User => is_step(write, given, writes, index),
         })
 }
 
@@ -80,15 +80,29 @@ struct UserWrite {
     operation: u64,
 }
 
+/// Whether the controller next sees the world as this user's write left it: killed right after the write, or
+/// killed at some place since the write before and started again after this one.
+///
 /// After a crash, occurrences are counted from where the crash was, which a plan does not say: there, any
 /// occurrence is accepted.
-fn is_step(write: &Write, cursor: &Value, writes: &[UserWrite], index: usize) -> bool {
+fn is_step(write: &Write, given: &Value, writes: &[UserWrite], index: usize) -> bool {
+    let cursor = &given["at"]["step"]["cursor"];
+    let (Some(operation), Some(document)) =
+        (cursor["operation"].as_u64(), cursor["document"].as_u64())
+    else {
+        return false;
+    };
+    let after_next = given["restart"]["afterUserStep"] == 1;
+    let since = |user: &UserWrite| {
+        let before = writes.iter().rev().find(|other| other.operation < user.operation);
+        before.is_none_or(|before| before.operation < operation) && operation <= user.operation
+    };
     let matching = writes.iter().filter(|user| user.is(write)).enumerate();
-    matching.filter(|(nth, _)| index > 0 || *nth as u64 + 1 == write.occurrence).any(|(_, user)| {
-        let after = |operation, document| {
-            cursor["operation"] == operation && cursor["document"] == document
-        };
-        after(user.operation + 1, 0) || after(user.operation, 1)
+    let counted = |nth: usize| index > 0 || nth as u64 + 1 == write.occurrence;
+    matching.filter(|(nth, _)| counted(*nth)).any(|(_, user)| {
+        let right_after = (operation, document) == (user.operation + 1, 0)
+            || (operation, document) == (user.operation, 1);
+        right_after || after_next && document == 0 && since(user)
     })
 }
 
@@ -186,6 +200,13 @@ mod tests {
         check(&write("patch"), step(5, 0), at_once(), true);
         check(&write("patch"), step(4, 1), at_once(), true);
         check(&write("patch"), step(4, 0), at_once(), false);
+        let later = || json!({"afterUserStep": 1});
+        let mut late = write("delete");
+        late.crashes[0].restart.push(later());
+        check(&late, step(2, 0), later(), true);
+        check(&late, step(1, 0), later(), true);
+        check(&late, step(0, 0), later(), false);
+        check(&late, step(2, 0), at_once(), false);
     }
 
     #[test]
