@@ -15,7 +15,7 @@ mod quantity;
 mod types;
 mod view;
 mod watch;
-mod wire;
+pub(crate) mod wire;
 
 use bytes::Bytes;
 use serde_json::Value;

@@ -2,10 +2,11 @@
 //! from the data of this crate, custom resources generated.
 //!
 //! Documents of groups without custom resources are served as they stand in the binary. The v2 document
-//! is only JSON: the gnostic protobuf form, which old clients ask for, is not made; answer them 406.
+//! comes as JSON or, for old clients, as gnostic's protobuf.
 
 mod custom;
 pub(crate) mod documents;
+mod gnostic;
 mod v2;
 
 use std::{collections::BTreeMap, sync::OnceLock};
@@ -106,6 +107,18 @@ pub fn v2<'a>(customs: impl IntoIterator<Item = CustomResource<'a>>) -> Document
         return built_in.clone();
     }
     Document::generated(&v2::document(&customs))
+}
+
+/// The media type of [`v2_protobuf`]; both spellings of the separator are in use.
+pub const V2_PROTOBUF: [&str; 2] = [
+    "application/com.github.proto-openapi.spec.v2@v1.0+protobuf",
+    "application/com.github.proto-openapi.spec.v2.v1.0+protobuf",
+];
+
+/// `/openapi/v2` in gnostic's protobuf.
+pub fn v2_protobuf<'a>(customs: impl IntoIterator<Item = CustomResource<'a>>) -> Document {
+    let value: Value = serde_json::from_slice(&v2(customs).body).unwrap_or_default();
+    Document::of(Bytes::from(gnostic::encode(&value)))
 }
 
 #[cfg(test)]

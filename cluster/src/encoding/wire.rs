@@ -3,11 +3,11 @@
 /// Bytes that are no protobuf message.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error("malformed protobuf")]
-pub(super) struct Malformed;
+pub(crate) struct Malformed;
 
 /// One field as it stands on the wire.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub(super) enum Payload<'a> {
+pub(crate) enum Payload<'a> {
     Varint(u64),
     Fixed64(u64),
     Fixed32(u32),
@@ -15,7 +15,7 @@ pub(super) enum Payload<'a> {
 }
 
 /// Splits a message into its fields.
-pub(super) struct Fields<'a>(pub(super) &'a [u8]);
+pub(crate) struct Fields<'a>(pub(crate) &'a [u8]);
 
 impl<'a> Fields<'a> {
     fn varint(&mut self) -> Result<u64, Malformed> {
@@ -75,7 +75,7 @@ impl<'a> Iterator for Fields<'a> {
 }
 
 /// Appends a varint.
-pub(super) fn put_varint(out: &mut Vec<u8>, mut value: u64) {
+pub(crate) fn put_varint(out: &mut Vec<u8>, mut value: u64) {
     while value >= 0x80 {
         out.push(value as u8 | 0x80);
         value >>= 7;
@@ -84,19 +84,19 @@ pub(super) fn put_varint(out: &mut Vec<u8>, mut value: u64) {
 }
 
 /// Appends a varint field.
-pub(super) fn put_number(out: &mut Vec<u8>, number: u32, value: u64) {
+pub(crate) fn put_number(out: &mut Vec<u8>, number: u32, value: u64) {
     put_varint(out, u64::from(number) << 3);
     put_varint(out, value);
 }
 
 /// Appends a 64-bit field.
-pub(super) fn put_fixed64(out: &mut Vec<u8>, number: u32, value: u64) {
+pub(crate) fn put_fixed64(out: &mut Vec<u8>, number: u32, value: u64) {
     put_varint(out, u64::from(number) << 3 | 1);
     out.extend(value.to_le_bytes());
 }
 
 /// Appends a field of bytes: strings, bytes, messages.
-pub(super) fn put_bytes(out: &mut Vec<u8>, number: u32, bytes: &[u8]) {
+pub(crate) fn put_bytes(out: &mut Vec<u8>, number: u32, bytes: &[u8]) {
     put_varint(out, u64::from(number) << 3 | 2);
     put_varint(out, bytes.len() as u64);
     out.extend_from_slice(bytes);

@@ -85,7 +85,7 @@ pub(super) struct Raw {
 #[serde(untagged)]
 enum RawAdditional {
     Allowed(bool),
-    Schema(Raw),
+    Schema(Box<Raw>),
 }
 
 /// Keeps `default: null` apart from no default.
