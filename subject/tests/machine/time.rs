@@ -293,6 +293,22 @@ print('end', flush=True)
 }
 
 #[test]
+fn after_a_freeze_the_deadline_is_still_known() {
+    on_one_thread(async {
+        let command = ["sh", "-c", "sleep 300; echo end"];
+        let Started { mut process, listener, output } = subject::start(&launch(&command)).unwrap();
+        let server = Server::serve(listener);
+        let before = quiet(&mut process, &server).await.deadline.unwrap();
+        process.freeze().unwrap();
+        process.thaw().unwrap();
+        let after = quiet(&mut process, &server).await.deadline.unwrap();
+        assert!(after <= before, "{before:?} {after:?}");
+        process.advance(after).unwrap();
+        assert_eq!(Lines::new(output).next().await, "end");
+    });
+}
+
+#[test]
 fn without_an_offset_time_is_real() {
     let mut launch = launch(&["sleep", "300"]);
     launch.offset = None;
