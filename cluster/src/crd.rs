@@ -8,6 +8,8 @@ use std::sync::Arc;
 use serde_json::{Map, Value, json};
 use trace::GroupResource;
 
+pub(crate) mod validate;
+
 use crate::{
     facts::{Resource, Subresource},
     schema::{Gvk, Schema},

@@ -124,6 +124,13 @@ impl Work<'_> {
             name => &row.subresource(name).ok_or_else(Refusal::no_such_path)?.verbs,
         };
         let wanted = verb.to_string();
+        let named = !self.route.name.is_empty();
+        let needs_name = matches!(verb, Verb::Update | Verb::Patch);
+        if (needs_name && !named)
+            || (verb == Verb::Create && named && self.route.subresource.is_empty())
+        {
+            return Err(Refusal::method_not_allowed());
+        }
         let scoped = row.namespaced
             && self.route.namespace.is_empty()
             && !matches!(verb, Verb::List | Verb::Watch);

@@ -6,11 +6,11 @@ use trace::ObjectKey;
 
 use super::{Work, strategy};
 use crate::{
-    encoding,
+    crd, encoding,
     schema::{FieldError, FieldErrorKind, unknown_field_message},
     server::request::FieldValidation,
     status::Refusal,
-    world::{meta, namespaces},
+    world::{crds, meta, namespaces},
 };
 
 /// Longest total of annotations in bytes.
@@ -135,6 +135,9 @@ impl Work<'_> {
         }
         if let Some(schema) = self.kind.schema() {
             errors.extend(schema.validate(object));
+        }
+        if self.kind.storage == crds() {
+            errors.extend(crd::validate::errors(object));
         }
         match &errors[..] {
             [] => Ok(()),

@@ -289,3 +289,123 @@ fn a_namespace_that_goes_takes_nothing_in() {
     assert_eq!(api.call("PUT", &format!("{spaces}/n/finalize"), Some(body)).code, 200);
     assert_eq!(api.get(&format!("{spaces}/n")).code, 404);
 }
+
+const PROTOBUF: &str = "application/vnd.kubernetes.protobuf";
+
+#[test]
+fn patch_types_of_custom_resources() {
+    let api = Api::with_foos();
+    api.create(FOOS, foo("a", json!({"x": 1})));
+    let path = format!("{FOOS}/a");
+    for kind in ["application/strategic-merge-patch+json", "application/json", "text/plain"] {
+        let got = api.raw("PATCH", &path, &[("content-type", kind)], "{}");
+        assert_eq!((got.code, got.reason()), (415, "UnsupportedMediaType"), "{kind}");
+        assert!(got.message().contains("application/apply-patch+yaml"), "{}", got.message());
+    }
+    let json = [("content-type", "application/json-patch+json; charset=utf-8")];
+    let got = api.raw("PATCH", &path, &json, r#"[{"op":"replace","path":"/spec/x","value":4}]"#);
+    assert_eq!((got.code, &got.body["spec"]["x"]), (200, &json!(4)));
+    let got = api.raw("PATCH", &path, &json, r#"[{"op":"test","path":"/spec/x","value":9}]"#);
+    assert_eq!((got.code, got.reason()), (422, "Invalid"));
+    let stale = json!({"metadata": {"resourceVersion": "1"}, "spec": {"x": 5}});
+    assert_eq!(api.call("PATCH", &path, Some(stale)).code, 409);
+    assert_eq!(api.call("PATCH", &format!("{FOOS}/none"), Some(json!({}))).code, 404);
+}
+
+#[test]
+fn applies() {
+    let api = Api::with_foos();
+    let path = format!("{FOOS}/a");
+    let apply = |query: &str, x: i64| {
+        let yaml = format!(
+            "apiVersion: example.com/v1\nkind: Foo\nmetadata: {{name: a}}\nspec: {{x: {x}}}\n"
+        );
+        api.raw(
+            "PATCH",
+            &format!("{path}?{query}"),
+            &[("content-type", "application/apply-patch+yaml")],
+            yaml,
+        )
+    };
+    let nobody = apply("", 1);
+    assert_eq!((nobody.code, nobody.reason()), (422, "Invalid"));
+    let created = apply("fieldManager=m1", 1);
+    assert_eq!(
+        (created.code, &created.body["metadata"]["managedFields"][0]["manager"]),
+        (201, &json!("m1"))
+    );
+    let same = apply("fieldManager=m1", 1);
+    assert_eq!((same.code, same.revision()), (200, created.revision()));
+    let conflict = apply("fieldManager=m2", 2);
+    assert_eq!((conflict.code, conflict.reason()), (409, "Conflict"));
+    assert_eq!(conflict.message(), "Apply failed with 1 conflict: conflict with \"m1\": .spec.x");
+    assert_eq!(conflict.body["details"]["causes"][0]["reason"], "FieldManagerConflict");
+    let forced = apply("fieldManager=m2&force=true", 2);
+    assert_eq!((forced.code, &forced.body["spec"]["x"]), (200, &json!(2)));
+    assert_eq!(forced.body["metadata"]["generation"], 2);
+}
+
+#[test]
+fn encodings_are_negotiated() {
+    let api = Api::with_foos();
+    api.create(FOOS, foo("a", json!({})));
+    let check = |path: &str, accept: &str, code: u16, content_type: &str| {
+        let got = api.raw("GET", path, &[("accept", accept)], "");
+        assert_eq!((got.code, got.header("content-type")), (code, content_type), "{path} {accept}");
+        got
+    };
+    let foo = format!("{FOOS}/a");
+    let metadata = format!("{PROTOBUF};as=PartialObjectMetadata;g=meta.k8s.io;v=v1");
+    // A refusal is itself in the form that was asked for.
+    check(&foo, PROTOBUF, 406, PROTOBUF);
+    check(&foo, &format!("{PROTOBUF}, */*"), 200, "application/json");
+    check(&foo, &metadata, 200, PROTOBUF);
+    check(&foo, "application/cbor", 406, "application/json");
+    check(
+        "/apis/apiextensions.k8s.io/v1/customresourcedefinitions/foos.example.com",
+        PROTOBUF,
+        200,
+        PROTOBUF,
+    );
+    let got = check("/api/v1/namespaces/default", PROTOBUF, 200, PROTOBUF);
+    let read = crate::encoding::decode(Some(PROTOBUF), &got.bytes).expect("protobuf");
+    assert_eq!(read, api.get("/api/v1/namespaces/default").body);
+    let got = check("/api/v1/namespaces", PROTOBUF, 200, PROTOBUF);
+    let read = crate::encoding::decode(Some(PROTOBUF), &got.bytes).expect("protobuf");
+    assert_eq!(read["items"].as_array().map(Vec::len), Some(4));
+    let got = check("/api/v1/namespaces/none", PROTOBUF, 404, PROTOBUF);
+    let read = crate::encoding::decode(Some(PROTOBUF), &got.bytes).expect("protobuf");
+    assert_eq!((&read["reason"], &read["code"]), (&json!("NotFound"), &json!(404)));
+    let got = check(FOOS, "application/json;as=Table;g=meta.k8s.io;v=v1", 200, "application/json");
+    assert_eq!(
+        (&got.body["kind"], &got.body["rows"][0]["cells"][0]),
+        (&json!("Table"), &json!("a"))
+    );
+    let body = api.raw("POST", FOOS, &[("content-type", PROTOBUF)], &b"k8s\0"[..]);
+    assert_eq!(body.code / 100, 4);
+}
+
+#[test]
+fn a_write_whose_answer_cannot_be_read_does_not_happen() {
+    let api = Api::with_foos();
+    let before = api.server.revision();
+    let body = foo("a", json!({})).to_string();
+    let got =
+        api.raw("POST", FOOS, &[("accept", PROTOBUF), ("content-type", "application/json")], body);
+    assert_eq!((got.code, api.server.revision()), (406, before));
+}
+
+#[test]
+fn verbs_that_a_type_does_not_have() {
+    let api = Api::new();
+    let check = |method: &str, path: &str| {
+        let got = api.call(method, path, None);
+        assert_eq!((got.code, got.reason()), (405, "MethodNotAllowed"), "{method} {path}");
+    };
+    check("DELETE", "/api/v1/namespaces");
+    check("PUT", MAPS);
+    check("GET", "/apis/authorization.k8s.io/v1/subjectaccessreviews");
+    check("DELETE", "/api/v1/componentstatuses/x");
+    check("OPTIONS", MAPS);
+    check("POST", "/version");
+}

@@ -1,1 +1,125 @@
-//! To come.
+//! Subresources that are no part of their object, and types that are only answered.
+
+use super::*;
+
+const PODS: &str = "/api/v1/namespaces/default/pods";
+
+fn pod(name: &str) -> Value {
+    json!({
+        "metadata": {"name": name, "labels": {"app": "a"}},
+        "spec": {"containers": [{"name": "c", "image": "i"}]},
+    })
+}
+
+#[test]
+fn scale_of_built_in_and_custom_types() {
+    let api = Api::with_foos();
+    api.create(FOOS, foo("a", json!({"replicas": 2})));
+    api.call(
+        "PATCH",
+        &format!("{FOOS}/a/status"),
+        Some(json!({"status": {"replicas": 1, "selector": "l=1"}})),
+    );
+    let path = format!("{FOOS}/a/scale");
+    let scale = api.get(&path).body;
+    assert_eq!((&scale["kind"], &scale["spec"]), (&json!("Scale"), &json!({"replicas": 2})));
+    assert_eq!(scale["status"], json!({"replicas": 1, "selector": "l=1"}));
+    let patched = api.call("PATCH", &path, Some(json!({"spec": {"replicas": 5}})));
+    assert_eq!(patched.body["spec"]["replicas"], 5, "{}", patched.message());
+    let object = api.get(&format!("{FOOS}/a")).body;
+    assert_eq!(
+        (&object["spec"]["replicas"], &object["metadata"]["generation"]),
+        (&json!(5), &json!(2))
+    );
+    let stale = api.call("PUT", &path, Some(scale));
+    assert_eq!((stale.code, stale.reason()), (409, "Conflict"));
+
+    let deployments = "/apis/apps/v1/namespaces/default/deployments";
+    let template = json!({
+        "metadata": {"labels": {"app": "a"}},
+        "spec": {"containers": [{"name": "c", "image": "i"}]},
+    });
+    let spec = json!({"selector": {"matchLabels": {"app": "a"}}, "template": template});
+    api.create(deployments, json!({"metadata": {"name": "d"}, "spec": spec}));
+    let scale = api.get(&format!("{deployments}/d/scale")).body;
+    assert_eq!(scale["spec"]["replicas"], 1, "the default");
+    assert_eq!(scale["status"]["selector"], "app=a");
+}
+
+#[test]
+fn pods_are_bound_once_and_then_deleted_gracefully() {
+    let api = Api::new();
+    api.create(PODS, pod("p"));
+    let binding = json!({"metadata": {"name": "p"}, "target": {"kind": "Node", "name": "n"}});
+    let path = format!("{PODS}/p/binding");
+    assert_eq!(api.call("POST", &path, Some(binding.clone())).code, 201);
+    assert_eq!(api.get(&format!("{PODS}/p")).body["spec"]["nodeName"], "n");
+    assert_eq!(api.call("POST", &path, Some(binding)).code, 409);
+    let got = api.call("DELETE", &format!("{PODS}/p"), None);
+    assert_eq!(got.body["metadata"]["deletionGracePeriodSeconds"], 30);
+    assert_eq!(got.body["metadata"]["deletionTimestamp"], "2026-01-01T00:00:30Z");
+    let again = api.call("DELETE", &format!("{PODS}/p"), None);
+    assert_eq!(again.revision(), got.revision());
+    let now = api.call("DELETE", &format!("{PODS}/p"), Some(json!({"gracePeriodSeconds": 0})));
+    assert_eq!(now.code, 200);
+    assert_eq!(api.get(&format!("{PODS}/p")).code, 404);
+}
+
+#[test]
+fn budgets_hold_back_evictions() {
+    let api = Api::new();
+    api.create(PODS, pod("p"));
+    api.call("PATCH", &format!("{PODS}/p/status"), Some(json!({"status": {"phase": "Running"}})));
+    let budgets = "/apis/policy/v1/namespaces/default/poddisruptionbudgets";
+    let spec = json!({"minAvailable": 1, "selector": {"matchLabels": {"app": "a"}}});
+    api.create(budgets, json!({"metadata": {"name": "b"}, "spec": spec}));
+    let allow = |count: u32| {
+        let status = json!({"status": {"disruptionsAllowed": count, "observedGeneration": 1}});
+        api.call("PATCH", &format!("{budgets}/b/status"), Some(status));
+    };
+    allow(0);
+    let eviction =
+        json!({"apiVersion": "policy/v1", "kind": "Eviction", "metadata": {"name": "p"}});
+    let path = format!("{PODS}/p/eviction");
+    let refused = api.call("POST", &path, Some(eviction.clone()));
+    assert_eq!((refused.code, refused.reason()), (429, "TooManyRequests"));
+    assert_eq!(refused.body["details"]["causes"][0]["reason"], "DisruptionBudget");
+    allow(1);
+    assert_eq!(api.call("POST", &path, Some(eviction)).code, 201);
+    assert_eq!(api.get(&format!("{PODS}/p")).code, 404);
+    assert_eq!(api.get(&format!("{budgets}/b")).body["status"]["disruptionsAllowed"], 0);
+}
+
+#[test]
+fn reviews_allow_everything() {
+    let api = Api::new();
+    let check = |path: &str, body: Value, at: &str, expect: Value| {
+        let got = api.call("POST", path, Some(body));
+        assert_eq!((got.code, got.body.pointer(at)), (201, Some(&expect)), "{path}");
+    };
+    let access = json!({"spec": {"resourceAttributes": {"verb": "get", "resource": "pods"}}});
+    let group = "/apis/authorization.k8s.io/v1";
+    check(
+        &format!("{group}/selfsubjectaccessreviews"),
+        access.clone(),
+        "/status/allowed",
+        json!(true),
+    );
+    check(&format!("{group}/subjectaccessreviews"), access, "/status/allowed", json!(true));
+    let token = json!({"spec": {"token": "t"}});
+    check(
+        "/apis/authentication.k8s.io/v1/tokenreviews",
+        token,
+        "/status/authenticated",
+        json!(true),
+    );
+    let accounts = "/api/v1/namespaces/default/serviceaccounts";
+    api.create(accounts, json!({"metadata": {"name": "s"}}));
+    check(
+        &format!("{accounts}/s/token"),
+        json!({"spec": {"audiences": []}}),
+        "/status/expirationTimestamp",
+        json!("2026-01-01T01:00:00Z"),
+    );
+    assert_eq!(api.get("/api/v1/componentstatuses").body["items"], json!([]));
+}
