@@ -10,6 +10,7 @@ use serde_json::{Value, json};
 
 use crate::{
     encoding::{MediaType, Offer, Target, encode, negotiate},
+    openapi::{self, CustomResource},
     server::{
         Body,
         answer::{full, not_found, refuse, to_bytes},
@@ -41,8 +42,37 @@ pub(crate) fn respond(world: &World, request: &Request, path: &str) -> Response<
         ["apis", group] => found(request, documents::group(world, group)),
         ["api", version] => found(request, documents::resources(world, "", version)),
         ["apis", group, version] => found(request, documents::resources(world, group, version)),
+        ["openapi", "v2"] => openapi_v2(world, request),
+        ["openapi", "v3"] => plain(request, &openapi::v3_index(customs(world))),
+        ["openapi", "v3", ..] => {
+            let path = path.trim_start_matches("/openapi/v3/");
+            openapi::v3(path, customs(world)).map_or_else(not_found, |document| {
+                document_answer(request, document.body, "application/json")
+            })
+        }
         [""] => plain(request, &documents::paths(world)),
         _ => not_found(),
+    }
+}
+
+/// The custom versions that are served, for their documents.
+fn customs(world: &World) -> impl Iterator<Item = CustomResource<'_>> {
+    world.customs.values().flat_map(|custom| {
+        custom.versions.iter().map(|version| CustomResource {
+            resource: &version.row,
+            list_kind: &custom.list_kind,
+            schema: version.published.as_ref(),
+        })
+    })
+}
+
+/// OpenAPI v2: gnostic's protobuf for those who ask for nothing else (client-go), else JSON.
+fn openapi_v2(world: &World, request: &Request) -> Response<Body> {
+    let accept = request.accept();
+    let wanted = openapi::V2_PROTOBUF.iter().find(|name| accept.contains(**name));
+    match wanted {
+        Some(name) => document_answer(request, openapi::v2_protobuf(customs(world)).body, name),
+        None => document_answer(request, openapi::v2(customs(world)).body, "application/json"),
     }
 }
 

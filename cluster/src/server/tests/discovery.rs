@@ -81,3 +81,22 @@ fn version_and_health() {
         assert_eq!(&api.get(path).bytes[..], b"ok", "{path}");
     }
 }
+
+#[test]
+fn openapi_documents_follow_the_definitions() {
+    let api = Api::new();
+    let before = api.get("/openapi/v3");
+    assert!(before.body["paths"].get("apis/example.com/v1").is_none());
+    api.create("/apis/apiextensions.k8s.io/v1/customresourcedefinitions", foos_crd());
+    let after = api.get("/openapi/v3").body;
+    let url = after["paths"]["apis/example.com/v1"]["serverRelativeURL"].as_str().expect("a URL");
+    let document = api.get(url);
+    assert_eq!(document.code, 200);
+    assert!(document.body["components"]["schemas"].get("com.example.v1.Foo").is_some());
+    let v2 = api.get("/openapi/v2");
+    assert!(v2.body["definitions"].get("com.example.v1.Foo").is_some());
+    let gnostic = "application/com.github.proto-openapi.spec.v2@v1.0+protobuf";
+    let got = api.raw("GET", "/openapi/v2", &[("accept", gnostic)], "");
+    assert_eq!((got.code, got.header("content-type")), (200, gnostic));
+    assert_eq!(api.get("/openapi/v3/apis/none/v1").code, 404);
+}
