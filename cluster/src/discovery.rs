@@ -34,7 +34,7 @@ pub(crate) fn respond(world: &World, request: &Request, path: &str) -> Response<
     match steps[..] {
         ["healthz" | "livez" | "readyz", ..] => text("ok"),
         ["version"] => plain(request, &version()),
-        ["api"] => aggregated(request, &documents::core_list(), || documents::api_versions()),
+        ["api"] => aggregated(request, &documents::core_list(), documents::api_versions),
         ["apis"] => {
             let all = || documents::aggregated(world);
             aggregated(request, &all(), || documents::group_list(world))

@@ -137,7 +137,7 @@ impl Work<'_> {
         if scoped || (!row.namespaced && !self.route.namespace.is_empty()) {
             return Err(Refusal::no_such_path());
         }
-        match verbs.iter().any(|served| *served == wanted) {
+        match verbs.contains(&wanted) {
             true => Ok(()),
             false => Err(Refusal::method_not_allowed()),
         }

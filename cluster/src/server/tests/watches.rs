@@ -180,3 +180,59 @@ fn undelivered_counts_what_no_stream_has_pulled() {
     drop(watch);
     assert_eq!(api.server.undelivered(), 0);
 }
+
+#[test]
+fn a_waiting_stream_is_woken_by_a_commit_and_by_the_clock() {
+    let api = Api::new();
+    let mut watch = api.watch(&format!("{MAPS}?watch=1&timeoutSeconds=10"));
+    let (waker, woken) = counting_waker();
+    let mut context = std::task::Context::from_waker(&waker);
+    assert!(watch.body.poll_next_unpin(&mut context).is_pending());
+    api.create("/api/v1/namespaces/default/secrets", json!({"metadata": {"name": "s"}}));
+    assert_eq!(woken.load(std::sync::atomic::Ordering::SeqCst), 0, "another type");
+    api.create(MAPS, map("a"));
+    assert_eq!(woken.load(std::sync::atomic::Ordering::SeqCst), 1);
+    assert!(watch.body.poll_next_unpin(&mut context).is_ready());
+    assert!(watch.body.poll_next_unpin(&mut context).is_pending());
+    api.server.advance_to(START.plus(std::time::Duration::from_secs(10)));
+    assert_eq!(woken.load(std::sync::atomic::Ordering::SeqCst), 2);
+    assert_eq!(watch.drain(), ["end"]);
+}
+
+/// A waker that counts.
+fn counting_waker() -> (std::task::Waker, std::sync::Arc<std::sync::atomic::AtomicUsize>) {
+    struct Count(std::sync::Arc<std::sync::atomic::AtomicUsize>);
+    impl std::task::Wake for Count {
+        fn wake(self: std::sync::Arc<Self>) {
+            self.0.fetch_add(1, std::sync::atomic::Ordering::SeqCst);
+        }
+    }
+    let count = std::sync::Arc::new(std::sync::atomic::AtomicUsize::new(0));
+    (std::sync::Arc::new(Count(count.clone())).into(), count)
+}
+
+#[test]
+fn protobuf_watches_are_framed() {
+    let api = Api::new();
+    api.create(MAPS, map("a"));
+    let accept = "application/vnd.kubernetes.protobuf";
+    let body = Full::new(Bytes::new()).map_err(|never| match never {}).boxed_unsync();
+    let query =
+        "watch=1&sendInitialEvents=true&resourceVersionMatch=NotOlderThan&allowWatchBookmarks=true";
+    let request = Request::builder().uri(format!("{MAPS}?{query}")).header("accept", accept);
+    let response = api.send(request.body(body).expect("a request"));
+    let content_type = response.headers()["content-type"].to_str().expect("text").to_owned();
+    assert_eq!(content_type, "application/vnd.kubernetes.protobuf;stream=watch");
+    let mut frames = crate::encoding::WatchFrames::new(&content_type);
+    let mut body = BodyStream::new(response.into_body());
+    while let Some(Some(frame)) = body.next().now_or_never() {
+        frames.feed(&frame.expect("a frame").into_data().expect("data"));
+    }
+    let mut seen = Vec::new();
+    while let Some(frame) = frames.next_frame() {
+        let (kind, object) = frames.read(&frame).expect("an event");
+        seen.push(format!("{kind} {} {}", object["kind"], object["metadata"]["annotations"]));
+    }
+    let end = "BOOKMARK \"ConfigMap\" {\"k8s.io/initial-events-end\":\"true\"}";
+    assert_eq!(seen, ["ADDED \"ConfigMap\" null", end]);
+}
