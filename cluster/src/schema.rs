@@ -13,6 +13,7 @@
 
 mod build;
 mod builtin;
+mod decode;
 mod default;
 mod defaults;
 mod error;
@@ -247,7 +248,7 @@ impl Schema {
     /// For built-in types: a value of a wrong JSON type, which upstream's decoder refuses with 400. The
     /// message goes into a BadRequest status as it is.
     pub fn decode_error(&self, object: &Value) -> Option<String> {
-        validate::decode_error(self, object)
+        decode::decode_error(self, object)
     }
 }
 

@@ -3,6 +3,10 @@
 //! Directives: `$patch: replace | delete | merge` in maps and list items, `$retainKeys`,
 //! `$deleteFromPrimitiveList/FIELD`, `$setElementOrder/FIELD`. As upstream, a directive is obeyed also
 //! where the schema gives no strategy, and nulls in the patch delete.
+//!
+//! One difference from upstream, which could only show in hand-written or stale patches: inside an item
+//! that the live list doesn't have, upstream leaves directives unobeyed (`$patch: delete` then adds the
+//! item that it names); here they are obeyed there too.
 
 use std::collections::BTreeSet;
 
@@ -147,9 +151,6 @@ fn delete_from_list(live: &mut Fields, name: &str, gone: &Value) -> Outcome<()> 
     let gone = gone.as_array().ok_or_else(|| bad(format!("{DELETE_FROM}{name} must be a list")))?;
     if let Some(Value::Array(list)) = live.get_mut(name) {
         list.retain(|item| !gone.contains(item));
-        if list.is_empty() {
-            live.remove(name);
-        }
     }
     Ok(())
 }
@@ -164,14 +165,16 @@ fn merge_list(
         return Ok(Value::Array(patch.iter().map(plain).collect()));
     }
     let key = place.and_then(|(_, node)| node.patch_merge_key.as_deref());
+    let server = live.clone();
     let merged = match key {
         Some(key) => merge_objects(live, patch, key, items(place))?,
         None => merge_scalars(live, patch),
     };
-    Ok(Value::Array(match order {
-        Some(order) => sorted(merged, order, key)?,
-        None => merged,
-    }))
+    let order = match order {
+        Some(order) => order.as_array().ok_or_else(|| bad("$setElementOrder must be a list"))?,
+        None => patch,
+    };
+    Ok(Value::Array(sorted(merged, order, &server, key)))
 }
 
 /// A list of scalars is a set; new ones go to the end.
@@ -220,36 +223,41 @@ fn merge_objects(
 
 fn reorder(live: &mut Fields, name: &str, order: &Value, place: Place<'_>) -> Outcome<()> {
     let key = place.and_then(|(_, node)| node.patch_merge_key.as_deref());
+    let order = order.as_array().ok_or_else(|| bad("$setElementOrder must be a list"))?;
     if let Some(Value::Array(list)) = live.get_mut(name) {
-        *list = sorted(std::mem::take(list), order, key)?;
+        let server = list.clone();
+        *list = sorted(std::mem::take(list), order, &server, key);
     }
     Ok(())
 }
 
-/// Items that `order` names come in its order; the others keep their place relative to the item that
-/// stood before them.
-fn sorted(list: Vec<Value>, order: &Value, key: Option<&str>) -> Outcome<Vec<Value>> {
-    let order = order.as_array().ok_or_else(|| bad("$setElementOrder must be a list"))?;
+/// Items that `order` names come in its order. The others keep the server's order among themselves, and
+/// come before a named item only if they stood in front of it on the server.
+fn sorted(list: Vec<Value>, order: &[Value], server: &[Value], key: Option<&str>) -> Vec<Value> {
     let identity = |item: &Value| match key {
         Some(key) => item.get(key).cloned().unwrap_or(Value::Null),
         None => item.clone(),
     };
-    let wanted: Vec<Value> = order.iter().map(identity).collect();
-    let rank = |item: &Value| wanted.iter().position(|wanted| *wanted == identity(item));
-    let (mut named, others): (Vec<_>, Vec<_>) =
-        list.into_iter().enumerate().partition(|(_, item)| rank(item).is_some());
-    named.sort_by_key(|(_, item)| rank(item));
-    // Merge: an unnamed item goes before the first named one that stood behind it originally.
-    let mut result: Vec<(usize, Value)> = Vec::new();
+    let place = |list: &[Value], item: &Value| {
+        list.iter().position(|other| identity(other) == identity(item))
+    };
+    let (mut named, mut others): (Vec<Value>, Vec<Value>) =
+        list.into_iter().partition(|item| place(order, item).is_some());
+    named.sort_by_key(|item| place(order, item));
+    others.sort_by_key(|item| place(server, item));
+    let mut result = Vec::with_capacity(named.len() + others.len());
     let mut others = others.into_iter().peekable();
-    for (place, item) in named {
-        while let Some(other) = others.next_if(|(other, _)| *other < place) {
+    for item in named {
+        let own = place(server, &item);
+        while let Some(other) =
+            others.next_if(|other| own.is_some_and(|own| place(server, other) < Some(own)))
+        {
             result.push(other);
         }
-        result.push((place, item));
+        result.push(item);
     }
     result.extend(others);
-    Ok(result.into_iter().map(|(_, item)| item).collect())
+    result
 }
 
 #[cfg(test)]
@@ -273,7 +281,7 @@ mod tests {
         check(
             json!({"containers": [{"name": "a", "image": "1"}, {"name": "b"}]}),
             json!({"containers": [{"name": "a", "image": "2"}, {"name": "c"}]}),
-            json!({"containers": [{"name": "a", "image": "2"}, {"name": "b"}, {"name": "c"}]}),
+            json!({"containers": [{"name": "a", "image": "2"}, {"name": "c"}, {"name": "b"}]}),
         );
         check(
             json!({"containers": [{"name": "a", "args": ["x"]}]}),
@@ -328,7 +336,7 @@ mod tests {
         );
         assert_eq!(
             run(json!({"metadata": {"$deleteFromPrimitiveList/finalizers": ["a", "b"]}})),
-            json!({"metadata": {}})
+            json!({"metadata": {"finalizers": []}})
         );
     }
 

@@ -1,0 +1,107 @@
+//! What upstream's decoder refuses before validation: values of a wrong JSON type in built-in objects.
+
+use serde_json::Value;
+
+use super::{Additional, Node, Schema, Type, validate::type_fits};
+
+/// See [`Schema::decode_error`].
+pub(super) fn decode_error(schema: &Schema, object: &Value) -> Option<String> {
+    let gvk = schema.builtin.then(|| schema.gvk())?;
+    let (given, owner, path, wanted) = misfit(schema, schema.root(), object, "", "")?;
+    let place = if owner.is_empty() {
+        "Go value".to_owned()
+    } else {
+        format!("Go struct field {owner}.{path}")
+    };
+    Some(format!(
+        "{kind} in version {version:?} cannot be handled as a {kind}: json: cannot unmarshal {given} \
+         into {place} of type {wanted}",
+        kind = gvk.kind,
+        version = gvk.version,
+    ))
+}
+
+type Misfit = (&'static str, String, String, String);
+
+/// The first value of a wrong type: what it is, the struct around it, its path, the Go type wanted.
+fn misfit(schema: &Schema, node: &Node, value: &Value, owner: &str, path: &str) -> Option<Misfit> {
+    if value.is_null() {
+        return None;
+    }
+    if !type_fits(node, value) {
+        let given = match value {
+            Value::Bool(_) => "bool",
+            Value::Number(_) => "number",
+            Value::String(_) => "string",
+            Value::Array(_) => "array",
+            _ => "object",
+        };
+        return Some((given, owner.to_owned(), path.to_owned(), go_type(schema, node)));
+    }
+    match value {
+        Value::Object(fields) => {
+            let own = short_name(node).unwrap_or(owner);
+            fields.iter().find_map(|(name, value)| {
+                let field = schema.field(node, name)?;
+                let is_map = matches!(node.additional, Additional::Values(_));
+                let below = match (path, is_map) {
+                    (_, true) => path.to_owned(),
+                    ("", _) => name.clone(),
+                    _ => format!("{path}.{name}"),
+                };
+                misfit(schema, field, value, own, &below)
+            })
+        }
+        Value::Array(items) => {
+            let node = schema.items(node)?;
+            items.iter().find_map(|item| misfit(schema, node, item, owner, path))
+        }
+        _ => None,
+    }
+}
+
+fn short_name(node: &Node) -> Option<&str> {
+    node.name.as_deref()?.rsplit('.').next()
+}
+
+fn go_type(schema: &Schema, node: &Node) -> String {
+    if let Some(name) = short_name(node) {
+        return format!("v1.{name}");
+    }
+    match node.kind {
+        Type::Integer => node.format.clone().unwrap_or_else(|| "int64".to_owned()),
+        Type::Number => "float64".to_owned(),
+        Type::Boolean => "bool".to_owned(),
+        Type::String => "string".to_owned(),
+        Type::Array => {
+            let item = schema.items(node).map(|item| go_type(schema, item));
+            format!("[]{}", item.unwrap_or_default())
+        }
+        Type::Object => match node.additional {
+            Additional::Values(id) => format!("map[string]{}", go_type(schema, schema.node(id))),
+            _ => "map[string]interface {}".to_owned(),
+        },
+        Type::Any => "interface {}".to_owned(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn decoding_refuses_wrong_types_in_go_words() {
+        let deployment = Schema::builtin("apps", "v1", "Deployment").unwrap();
+        let error = deployment.decode_error(&json!({"spec": {"replicas": "three"}}));
+        assert_eq!(
+            error.as_deref(),
+            Some(
+                "Deployment in version \"v1\" cannot be handled as a Deployment: json: cannot \
+                 unmarshal string into Go struct field DeploymentSpec.spec.replicas of type int32"
+            )
+        );
+        assert_eq!(deployment.decode_error(&json!({"spec": {"replicas": null}})), None);
+    }
+}
