@@ -41,7 +41,8 @@ pub fn run(args: &RunArgs) -> anyhow::Result<Exit> {
     progress.tell(phase("confirming"));
     let suspects = std::mem::take(&mut explored.suspects);
     let findings = confirm::findings(&lab, &references.baseline, suspects, &progress);
-    let report = publish::report(&lab, &references, &explored, &findings, began.elapsed(), args);
+    let report =
+        publish::report(&lab, &folder, &references, &explored, &findings, began.elapsed(), args);
     progress.finish();
     publish::write(&folder, &report, &explored, &findings)?;
     match args.output {

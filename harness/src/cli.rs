@@ -5,9 +5,9 @@ use std::path::PathBuf;
 use clap::{Args, Parser, Subcommand, ValueEnum};
 
 use crate::{
-    campaign,
+    campaign, doctor,
     exit::{Exit, Expected},
-    replay,
+    init, replay,
 };
 
 const EXAMPLES: &str = "\
@@ -31,6 +31,10 @@ enum Command {
     Run(RunArgs),
     /// Reproduce a finding from its replay file: 100 reproduced, 0 gone, 2 its moment never came.
     Replay(ReplayArgs),
+    /// Write a commented campaign for a controller and its CRDs.
+    Init(init::Options),
+    /// What works on this machine, and what to do about the rest.
+    Doctor,
 }
 
 /// `trommel run`.
@@ -120,5 +124,7 @@ pub fn main() -> anyhow::Result<Exit> {
     match cli.command {
         Command::Run(args) => campaign::run(&args),
         Command::Replay(args) => replay::run(&args),
+        Command::Init(options) => init::run(&options),
+        Command::Doctor => doctor::run(),
     }
 }

@@ -34,8 +34,6 @@ pub struct Finding {
     pub shown: TrialRun,
     /// How often it was reproduced, of how many.
     pub confirmed: (u32, u32),
-    /// Trials of the exploration with the same fingerprint.
-    pub alike: usize,
 }
 
 /// A group of suspects that did not hold up.
@@ -137,7 +135,6 @@ fn confirm(
                 plan,
                 shown: run,
                 confirmed,
-                alike: group.len(),
             });
             return;
         }

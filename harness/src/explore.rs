@@ -9,9 +9,10 @@ use std::{
 use oracles::{Baseline, Verdict, VerdictValue};
 
 use crate::{
+    confirm,
     frontier::{Frontier, Node},
     interrupt, judge,
-    lab::Lab,
+    lab::{Ground, Lab},
     pool,
     progress::{Event, Progress},
     trial::{self, Start, TrialRun, TrialSpec},
@@ -88,7 +89,10 @@ pub fn to_closure(
     progress: &Progress,
 ) -> Explored {
     let mut explored = Explored::default();
-    explored.frontier.depth = bounds.brute_force.or(lab.campaign.file.spec.depth);
+    // On a cluster that can't be forked time is real and never repeats: worlds hardly ever merge, and only a
+    // bound on the depth ends the exploration.
+    let remote = matches!(lab.ground, Ground::Remote(_)).then_some(1);
+    explored.frontier.depth = bounds.brute_force.or(lab.campaign.file.spec.depth).or(remote);
     explored.frontier.brute_force = bounds.brute_force.is_some();
     for reference in references {
         explored.end_states.extend(judge::end_state(reference, baseline));
@@ -175,10 +179,12 @@ fn repeat_until_calm(
     }
 }
 
+/// A trial of this world: on a fork where there is one, else from the beginning.
 fn fork(node: &Node, repeat: u64) -> TrialSpec {
+    let Some(world) = &node.world else { return confirm::from_beginning(&node.plan, repeat) };
     TrialSpec {
         plan: node.plan.clone(),
-        start: Start::Fork(Box::new(node.world.clone()), node.cursor),
+        start: Start::Fork(Box::new(world.clone()), node.cursor),
         armed: vec![],
         repeat,
         folder: None,

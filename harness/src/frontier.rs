@@ -1,18 +1,22 @@
 //! Worlds in which the controller is down: seen, waiting to be explored, and how they are told apart.
 
-use std::collections::{BTreeMap, HashMap, HashSet, VecDeque};
+use std::{
+    collections::{BTreeMap, BTreeSet, HashMap, HashSet, VecDeque},
+    sync::Arc,
+};
 
-use cluster::{Server, World};
+use cluster::World;
 use plans::{Crash, CrashPoint, Perturbation, Plan, Pruned, Restart, Rule};
-use trace::{Cursor, identity::Identity};
+use serde_json::Value;
+use trace::{Change, Cursor, ObjectKey, Revision, identity::Identity};
 
-use crate::{down, lab::Lab, trial::TrialRun};
+use crate::{down, judge, lab::Lab, trial::TrialRun};
 
 /// A world with the controller down: a place to start it again.
 #[derive(Clone)]
 pub struct Node {
-    /// The world.
-    pub world: World,
+    /// The world; none on a remote cluster, where it can only be reached again from the beginning.
+    pub world: Option<World>,
     /// How far the workload is.
     pub cursor: Cursor,
     /// How it is reached from the beginning.
@@ -67,14 +71,18 @@ impl Frontier {
     /// Adds every place at which the subject could have been killed in this trial. Worlds behind a
     /// violated trial are only counted. Says how many worlds were new.
     pub fn absorb(&mut self, lab: &Lab, run: &TrialRun, violated: bool) -> usize {
-        let Some(server) = &run.server else { return 0 };
-        let world = server.world();
-        let generated = |name: &str| lab.generated_prefix(&world, name);
+        let view = judge::run_view(run);
+        let names = view.generated_names();
+        // Suffixes have five characters (apiserver, storage/names).
+        let generated = |name: &str| {
+            let prefix = name.get(..name.len().saturating_sub(5));
+            prefix.filter(|_| names.contains(name)).map(str::to_owned)
+        };
         let found = plans::crash_points(&run.history, run.started_at, &generated);
         self.bookkeeping += found.bookkeeping;
         if violated {
             for point in &found.points {
-                if let Some(node) = node_at(lab, run, server, point) {
+                if let Some(node) = node_at(lab, run, &names, point) {
                     self.behind.insert(node.identity, ());
                 }
             }
@@ -88,7 +96,11 @@ impl Frontier {
         let before = self.seen.len();
         for point in &found.points {
             self.enumerated += 1;
-            match node_at(lab, run, server, point) {
+            if let Some(why) = run.server.as_ref().and_then(|_| not_resumable(lab, point)) {
+                self.leave_out(why, 1);
+                continue;
+            }
+            match node_at(lab, run, &names, point) {
                 Some(node) => self.add(lab, node),
                 None => self.leave_out("worlds that could not be rebuilt", 1),
             }
@@ -107,21 +119,28 @@ impl Frontier {
             return;
         }
         tracing::debug!(
-            identity = %node.identity.short(), cursor = %node.cursor, revision = %node.world.revision(),
-            now = %node.world.now(), "new world: {}", node.plan
+            identity = %node.identity.short(), cursor = %node.cursor, "new world: {}", node.plan
         );
-        tracing::trace!("{}", lab.canonical(&node.world, node.cursor));
+        if let Some(world) = &node.world {
+            tracing::trace!("{}", lab.canonical(world, node.cursor));
+        }
         // No environment runs yet: *when the environment is quiet* is the same plan as *at once*.
         self.enumerated += 1;
         self.pruned.count(Rule::EnvironmentIdle, 1);
-        let user_goes_on = down::user_step(lab, &node.world, node.cursor);
         self.waiting.push_back(node.clone());
         self.enumerated += 1;
-        match user_goes_on {
+        let Some(world) = &node.world else {
+            self.leave_out(
+                "restarts after a further user step (they need a cluster that can be forked)",
+                1,
+            );
+            return;
+        };
+        match down::user_step(lab, world, node.cursor) {
             down::UserStep::Done(world, cursor) => {
                 let plan = later_restart(&node.plan);
                 let identity = lab.identity(&world, cursor);
-                self.add(lab, Node { world: *world, cursor, plan, identity });
+                self.add(lab, Node { world: Some(*world), cursor, plan, identity });
             }
             down::UserStep::Waits | down::UserStep::End => self.pruned.count(Rule::UserWaits, 1),
             down::UserStep::Foreign => {
@@ -138,6 +157,18 @@ impl Frontier {
     }
 }
 
+/// Why the workload can't be taken up on a fork of this point, if it can't.
+fn not_resumable(lab: &Lab, point: &CrashPoint) -> Option<&'static str> {
+    let operation = lab.workload.operation(point.cursor);
+    if point.begun && operation.is_some_and(|operation| !operation.resumable_within()) {
+        return Some(
+            "crashes during a script, command or concurrent step (its state outside the cluster can't be forked)",
+        );
+    }
+    let resumable = lab.workload.resumable_from(point.cursor);
+    resumable.is_err().then_some("crashes after a step whose outputs a later step uses")
+}
+
 /// The same plan, its last restart one user step later.
 fn later_restart(plan: &Plan) -> Plan {
     let mut plan = plan.clone();
@@ -150,15 +181,40 @@ fn later_restart(plan: &Plan) -> Plan {
     plan
 }
 
-fn node_at(lab: &Lab, run: &TrialRun, server: &Server, point: &CrashPoint) -> Option<Node> {
-    let world = server.world_at(point.revision)?;
-    let world = down::rebuild(world, point.time, &point.kept)?;
+fn node_at(lab: &Lab, run: &TrialRun, names: &BTreeSet<&str>, point: &CrashPoint) -> Option<Node> {
     let crash = Crash {
         at: point.at.clone(),
         dropped: point.dropped.clone(),
         restart: Restart::Immediately,
     };
     let plan = run.spec.plan.and(Perturbation::Crash(crash));
-    let identity = lab.identity(&world, point.cursor);
-    Some(Node { world, cursor: point.cursor, plan, identity })
+    let cursor = point.cursor;
+    let Some(server) = &run.server else {
+        // Other worlds than those that were observed can't be made there.
+        if !point.kept.is_empty() {
+            return None;
+        }
+        let objects = objects_at(run, point.revision);
+        let identity = lab.identity_of(&objects, point.time, cursor, names);
+        return Some(Node { world: None, cursor, plan, identity });
+    };
+    let world = server.world_at(point.revision)?;
+    let world = down::rebuild(world, point.time, &point.kept)?;
+    let identity = lab.identity(&world, cursor);
+    Some(Node { world: Some(world), cursor, plan, identity })
+}
+
+/// Every object as of a revision, from what was observed.
+fn objects_at(run: &TrialRun, revision: Revision) -> BTreeMap<ObjectKey, Arc<Value>> {
+    let mut objects: BTreeMap<ObjectKey, Arc<Value>> = run.before.iter().cloned().collect();
+    let mut commits: Vec<&trace::Commit> =
+        run.history.commits().filter(|commit| commit.revision <= revision).collect();
+    commits.sort_by_key(|commit| commit.revision);
+    for commit in commits {
+        match commit.change {
+            Change::Deleted => objects.remove(&commit.key),
+            _ => objects.insert(commit.key.clone(), commit.object.clone()),
+        };
+    }
+    objects
 }

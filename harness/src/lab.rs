@@ -3,13 +3,19 @@
 
 mod prepare;
 
-use std::{path::PathBuf, sync::Arc, time::Duration};
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    path::PathBuf,
+    sync::Arc,
+    time::Duration,
+};
 
 use cluster::World;
+use serde_json::Value;
 use workloads::Workload;
 
 use trace::{
-    Cursor, Time,
+    Cursor, ObjectKey, Time,
     identity::{self, Identity},
 };
 
@@ -84,24 +90,39 @@ impl Lab {
 
     /// What a world is, up to relabelling.
     pub fn identity(&self, world: &World, cursor: Cursor) -> Identity {
-        identity::identity(world.objects(), &context(world, cursor))
+        identity::identity(
+            world.objects(),
+            &context(world.now(), cursor, world.generated_names().collect()),
+        )
     }
 
     /// The canonical world behind an identity, for people who wonder why two worlds differ.
     pub fn canonical(&self, world: &World, cursor: Cursor) -> serde_json::Value {
-        identity::canonical_world(world.objects(), &context(world, cursor))
+        identity::canonical_world(
+            world.objects(),
+            &context(world.now(), cursor, world.generated_names().collect()),
+        )
     }
 
-    /// The `generateName` prefix of a name that was generated in this world.
-    pub fn generated_prefix(&self, world: &World, name: &str) -> Option<String> {
-        let generated = world.generated_names().any(|known| known == name);
-        // Suffixes have five characters (apiserver, storage/names).
-        let prefix = name.get(..name.len().saturating_sub(5));
-        prefix.filter(|_| generated).map(str::to_owned)
+    /// What a world is that was only observed.
+    pub fn identity_of(
+        &self,
+        objects: &BTreeMap<ObjectKey, Arc<Value>>,
+        now: Time,
+        cursor: Cursor,
+        names: &BTreeSet<&str>,
+    ) -> Identity {
+        let generated_names = names.iter().copied().collect();
+        identity::identity(objects, &context(now, cursor, generated_names))
     }
 
     /// Removes what trials left that nobody needs.
     pub fn clean_up(&self) {
+        if let Ground::Remote(remote) = &self.ground
+            && let Err(error) = remote.restore()
+        {
+            tracing::warn!("the cluster was not restored: {error:#}");
+        }
         if !self.keep_files {
             // Trials without a finding removed their own folders; an empty one is left.
             drop(std::fs::remove_dir(&self.scratch));
@@ -114,15 +135,10 @@ impl Lab {
     }
 }
 
-fn context(world: &World, cursor: Cursor) -> identity::Context<'_> {
+fn context(now: Time, cursor: Cursor, generated_names: Vec<&str>) -> identity::Context<'_> {
     // Ages count in whole seconds, the precision of the timestamps that the API server writes. Below that the
     // world's clock shows the phases of the subject's timers, and with them how fast this machine computed:
     // an age that differs by less is the same moment of the same schedule.
-    let now = Time(world.now().seconds() * 1_000_000_000);
-    identity::Context {
-        now,
-        cursor,
-        generated_names: world.generated_names().collect(),
-        extra: serde_json::Value::Null,
-    }
+    let now = Time(now.seconds() * 1_000_000_000);
+    identity::Context { now, cursor, generated_names, extra: Value::Null }
 }

@@ -22,8 +22,10 @@ mod publish;
 mod replay;
 
 mod codec;
+mod doctor;
 mod down;
 mod history_file;
+mod init;
 mod interrupt;
 mod kubeconfig;
 mod pool;

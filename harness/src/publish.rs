@@ -20,6 +20,7 @@ use crate::{
 /// Everything that the campaign has to say, as one value.
 pub fn report(
     lab: &Lab,
+    folder: &RunFolder,
     references: &References,
     explored: &Explored,
     findings: &Findings,
@@ -50,7 +51,11 @@ pub fn report(
             nondeterministic: explored.nondeterministic,
             bookkeeping: explored.frontier.bookkeeping,
         },
-        findings: findings.confirmed.iter().map(|found| finding(lab, references, found)).collect(),
+        findings: findings
+            .confirmed
+            .iter()
+            .map(|found| finding(lab, folder, references, found))
+            .collect(),
         not_explored: not_explored(explored),
         notes: notes(lab, references, explored, findings),
         ..Report::default()
@@ -185,7 +190,12 @@ fn notes(
     notes
 }
 
-fn finding(lab: &Lab, references: &References, found: &confirm::Finding) -> model::Finding {
+fn finding(
+    lab: &Lab,
+    folder: &RunFolder,
+    references: &References,
+    found: &confirm::Finding,
+) -> model::Finding {
     let trial = judge::trial_view(&found.shown);
     let explanation = oracles::explain(&trial, &references.baseline, &found.verdict);
     let mut sentences = explanation.sentences;
@@ -210,7 +220,7 @@ fn finding(lab: &Lab, references: &References, found: &confirm::Finding) -> mode
         family: found.plan.family().map_or(String::new(), |family| family.to_string()),
         oracle: found.verdict.oracle.to_string(),
         confirmed: model::Confirmed { k: found.confirmed.0, n: found.confirmed.1 },
-        replay_command: format!("trommel replay {replay_path}"),
+        replay_command: format!("trommel replay {}", shown(&folder.path.join(&replay_path))),
         replay: replay_path,
         explanation: model::Explanation {
             given,
@@ -290,9 +300,7 @@ fn by_hand(lab: &Lab, found: &confirm::Finding, diff: &[model::ObjectDiff]) -> V
 /// The campaign's folder as it is called from where the user stands, which is usually the repository's root:
 /// a replay file is to work on other machines.
 fn portable(folder: &std::path::Path) -> String {
-    let here = std::env::current_dir().ok();
-    let below = here.and_then(|here| folder.strip_prefix(here).ok().map(ToOwned::to_owned));
-    below.unwrap_or_else(|| folder.to_owned()).display().to_string()
+    shown(folder)
 }
 
 fn replay_text(lab: &Lab, found: &confirm::Finding) -> String {
@@ -363,13 +371,16 @@ fn figures(explored: &Explored) -> Value {
 
 /// Prints the result for people.
 pub fn print(folder: &RunFolder, report: &Report) {
-    let page = folder.path.join("report/index.html");
-    let shown = std::env::current_dir()
-        .ok()
-        .and_then(|here| page.strip_prefix(here).ok().map(ToOwned::to_owned))
-        .unwrap_or(page);
+    let page = shown(&folder.path.join("report/index.html"));
     let style = text::Style { color: colour() };
-    print!("{}", text::terminal(report, &shown.display().to_string(), style));
+    print!("{}", text::terminal(report, &page, style));
+}
+
+/// A path as the user would type it here.
+fn shown(path: &std::path::Path) -> String {
+    let here = std::env::current_dir().ok();
+    let below = here.and_then(|here| path.strip_prefix(here).ok().map(ToOwned::to_owned));
+    below.unwrap_or_else(|| path.to_owned()).display().to_string()
 }
 
 fn colour() -> bool {

@@ -17,7 +17,7 @@ use trace::{Cursor, Event, History, Recorder, Time};
 
 use crate::{
     lab::{ClockMode, Lab},
-    providers::LiveCluster,
+    providers::{LiveCluster, kubeconfig::attribution},
 };
 use incarnation::Incarnation;
 use quiet::Armed;
@@ -117,6 +117,8 @@ pub(crate) struct Trial<'lab> {
     armed: Option<Armed>,
     /// Documents that the user still sends before the subject is started again.
     down_for: u32,
+    /// A step that failed and was allowed to.
+    failed_on: Option<String>,
     /// When something last disturbed the world: a start, a step.
     disturbed_at: Time,
     subject_cpu: std::time::Duration,
@@ -161,14 +163,19 @@ async fn run_here(lab: &Lab, spec: TrialSpec) -> TrialRun {
         trial.recorder.record(Event::Note { text: format!("the trial ended early: {end:?}") });
     }
     let server = trial.cluster.server();
+    trial.cluster.caught_up().await;
     let recorder = trial.recorder.clone();
     let folder = trial.folder.clone();
     let subject_cpu = trial.shut_down().await;
+    let mut history = recorder.take();
+    if server.is_none() {
+        attribution::attribute(&mut history);
+    }
     TrialRun {
         spec,
         before,
         started_at,
-        history: recorder.take(),
+        history,
         end,
         server,
         real: began.elapsed(),
@@ -216,6 +223,7 @@ impl<'lab> Trial<'lab> {
             carried_out,
             armed: None,
             down_for: 0,
+            failed_on: None,
             disturbed_at,
             subject_cpu: Default::default(),
         })
@@ -231,6 +239,9 @@ impl<'lab> Trial<'lab> {
         }
         self.bring_up().await?;
         self.settle(true).await?;
+        if let Some(why) = self.failed_on.take() {
+            return Err(Stop(RunEnd::StepFailed(why)));
+        }
         match self.todo.front() {
             Some(missed) => {
                 Err(Stop(RunEnd::NeverFired(format!("the moment never came: {missed}"))))

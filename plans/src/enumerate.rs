@@ -26,6 +26,8 @@ pub struct CrashPoint {
     pub time: Time,
     /// How far the workload is then.
     pub cursor: Cursor,
+    /// Whether the operation at the cursor had begun.
+    pub begun: bool,
     /// Writes under way that never reached the store; empty for the plain crash.
     pub dropped: Vec<DroppedCall>,
     /// With `dropped`: the writes that did commit after the first dropped one, in order.
@@ -62,6 +64,14 @@ pub fn crash_points(
     let mut moments: HashMap<CallId, (Moment, Time, Cursor)> = HashMap::new();
     for record in &history.records {
         match &record.event {
+            Event::Perturbed { .. } => {
+                // What lies before was a place to crash in the trial without this perturbation, and occurrences
+                // count from here.
+                found.points.clear();
+                moments.clear();
+                scan.occurrences.clear();
+                scan.calls_since_commit = 0;
+            }
             Event::Call(call) if call.actor.is_subject() => scan.calls_since_commit += 1,
             Event::Commit(commit) if commit.is_bookkeeping() => found.bookkeeping += 1,
             Event::Commit(commit) => {
@@ -82,18 +92,22 @@ pub fn crash_points(
                     revision: commit.revision,
                     time: record.at,
                     cursor: scan.cursor,
+                    begun: scan.begun,
                     dropped: vec![],
                     kept: vec![],
                 });
             }
+            Event::Step(step) if step.state == StepState::Started => scan.begun = true,
             Event::Step(step) if step.state == StepState::Done && step.cursor > scan.cursor => {
                 scan.cursor = step.cursor;
+                scan.begun = false;
                 scan.calls_since_commit = 0;
                 found.points.push(CrashPoint {
                     at: Moment::Step { cursor: step.cursor },
                     revision: scan.revision,
                     time: record.at,
                     cursor: step.cursor,
+                    begun: false,
                     dropped: vec![],
                     kept: vec![],
                 });
@@ -114,6 +128,7 @@ pub fn crash_points(
             revision: Revision(writes[missing[0]].revision.0 - 1),
             time,
             cursor,
+            begun: true,
             kept: kept.map(|index| writes[index].clone()).collect(),
             dropped: missing
                 .iter()
@@ -139,6 +154,7 @@ fn dropped(
 #[derive(Default)]
 struct Scan {
     cursor: Cursor,
+    begun: bool,
     revision: Revision,
     calls_since_commit: u64,
     occurrences: HashMap<CallMatch, (u32, Option<CallId>)>,

@@ -51,6 +51,10 @@ impl Lab {
         let command = resolve(&campaign, &path_variable)?;
         let workload_file = campaign.resolve(&spec.workload.file);
         let workload = Workload::load(&workload_file).map_err(|error| usage(error.to_string()))?;
+        if workload.skip {
+            let message = format!("{} says `skip: true`", workload_file.display());
+            return Err(Expected::new(Exit::Nothing, message));
+        }
         let workload_text = std::fs::read_to_string(&workload_file)?;
         let mut manifests = Vec::new();
         let pod = spec.subject.pod.iter().map(|pod| &pod.manifest);
@@ -59,10 +63,11 @@ impl Lab {
             let read = read.map_err(|error| usage(error.to_string()))?;
             manifests.extend(read.into_iter().map(|manifest| manifest.object));
         }
-        let isolation = subject::Isolation::Namespaces;
+        let capabilities = subject::probe();
+        let isolation = capabilities.isolation();
         let embedded = matches!(spec.cluster, ClusterSpec::Embedded(_));
         let clock = match spec.subject.clock {
-            ClockSpec::Auto if embedded => ClockMode::Virtual,
+            ClockSpec::Auto if embedded && capabilities.jump.works() => ClockMode::Virtual,
             _ => ClockMode::Real,
         };
         let certificates = certificates(spec.subject.transport == crate::config::Transport::Tls)?;
@@ -115,10 +120,14 @@ fn resolve(campaign: &Campaign, path_variable: &str) -> anyhow::Result<Vec<Strin
     Ok(command)
 }
 
+const DAY_SECONDS: i64 = 24 * 3600;
+
 /// The embedded world before the subject starts: a new cluster with the manifests applied.
 fn first_world(manifests: &[serde_json::Value]) -> anyhow::Result<World> {
-    // A whole second, so that the subject's clock, which runs while the world's stands still, stays within it.
-    let start = Time(real_now().seconds() * 1_000_000_000);
+    // A whole second, so that the subject's clock, which runs while the world's stands still, stays within it. A
+    // day ahead of this machine: a subject's clock must never lie behind the machine's, or waits with an absolute
+    // deadline would be over at once.
+    let start = Time((real_now().seconds() + DAY_SECONDS) * 1_000_000_000);
     let world = World::new(WorldOptions { start, seed: 0, suffixes: SuffixOrder::Ascending });
     let server = Server::new(world, None);
     let client = workloads::Client::as_actor(server.service(), Actor::Trommel);

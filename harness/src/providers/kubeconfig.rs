@@ -5,6 +5,7 @@
 //! Time is real: the cluster's own components can't be moved, so nobody is.
 
 mod access;
+pub mod attribution;
 mod observer;
 mod reset;
 
@@ -19,6 +20,7 @@ use trace::{Answer, Call, ObjectKey, Recorder, Revision, Time};
 
 use crate::{
     config::{Campaign, KubeconfigSpec},
+    exit::{Exit, Expected},
     history_file,
     kubeconfig::real_now,
     lab::Lab,
@@ -56,12 +58,40 @@ impl Remote {
             workloads::apply_manifests(&client, manifests).await.map_err(|error| {
                 access::unavailable(&format!("a manifest was refused: {error}"))
             })?;
-            let types = access::types(&upstream).await?;
-            let objects = access::list_all(&upstream, &types).await?;
+            let (types, objects) = access::ready(&upstream, manifests).await?;
+            refuse_strangers(&objects, manifests)?;
             let keep = objects.iter().filter_map(|(_, object)| uid(object)).collect();
             Ok(Remote { access, kubeconfig: path, types, keep })
         })
     }
+
+    /// Brings the cluster back to how it was when we came.
+    pub fn restore(&self) -> anyhow::Result<()> {
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
+        runtime
+            .block_on(async { reset::to(&self.access.upstream()?, &self.types, &self.keep).await })
+    }
+}
+
+/// Objects of the campaign's own types are what trials make and delete: there must be none at the start.
+fn refuse_strangers(
+    objects: &[(ObjectKey, Arc<Value>)],
+    manifests: &[Value],
+) -> anyhow::Result<()> {
+    let of = |key: &ObjectKey, crd: &Value| {
+        crd["kind"] == "CustomResourceDefinition"
+            && crd["spec"]["group"] == *key.resource.group
+            && crd["spec"]["names"]["plural"] == *key.resource.resource
+    };
+    let stranger =
+        objects.iter().find(|(key, _)| manifests.iter().any(|manifest| of(key, manifest)));
+    let Some((key, _)) = stranger else { return Ok(()) };
+    Err(Expected::new(
+        Exit::Usage,
+        format!(
+            "the cluster already has {key}; a campaign starts without any: delete it, or use another cluster"
+        ),
+    ))
 }
 
 fn uid(object: &Value) -> Option<String> {

@@ -90,6 +90,11 @@ impl Trial<'_> {
             match waited {
                 Waited::Stopped => self.crash().await?,
                 Waited::Quiet(Ok(quiet)) => {
+                    let activity = self.proxy.flight().activity;
+                    self.cluster.caught_up().await;
+                    if self.proxy.flight().activity != activity {
+                        continue;
+                    }
                     let timers = quiet.timers.iter().map(ToString::to_string).collect();
                     return Ok(Quiet { deadline: quiet.deadline, timers });
                 }

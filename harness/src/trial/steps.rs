@@ -6,8 +6,20 @@ use workloads::{CheckOutcome, Operation, OperationKind};
 use super::{Going, RunEnd, Stop, Trial};
 
 impl Trial<'_> {
-    /// Performs the operation at the cursor and moves the cursor past it.
+    /// Performs the operation at the cursor and moves the cursor past it. A failure that the author allows
+    /// (`continueOnError`, clean-up) is kept for the end.
     pub(super) async fn perform(&mut self, operation: &Operation) -> Going<()> {
+        match self.try_to_perform(operation).await {
+            Err(Stop(RunEnd::StepFailed(why))) if operation.continue_on_error => {
+                self.failed_on.get_or_insert(why);
+                self.cursor = next(self.cursor);
+                Ok(())
+            }
+            done => done,
+        }
+    }
+
+    async fn try_to_perform(&mut self, operation: &Operation) -> Going<()> {
         if self.cursor.document == 0 {
             self.step(operation, self.cursor, StepState::Started);
         }
@@ -68,12 +80,25 @@ impl Trial<'_> {
         self.reached(operation, next(self.cursor)).await
     }
 
+    /// Sends a document; again at each of the subject's timers where a refusal may pass (a webhook that is
+    /// down), as long as the operation's timeout lasts.
     async fn send(&mut self, operation: &Operation, document: u32) -> Going<()> {
-        let sent = workloads::act(operation, document, &self.user).await;
-        self.disturbed_at = self.cluster.now();
-        match sent {
-            Ok(_) => Ok(()),
-            Err(error) => Err(self.failed(operation, error.to_string())),
+        let began = self.cluster.now();
+        loop {
+            let sent = workloads::act(operation, document, &self.user).await;
+            self.disturbed_at = self.cluster.now();
+            let Err(refused) = sent else { return Ok(()) };
+            let left = operation.timeout.saturating_sub(self.cluster.now().since(began));
+            let gate_closed = self.proxy.gate().is_closed();
+            if !refused.may_pass || gate_closed {
+                return Err(self.failed(operation, refused.to_string()));
+            }
+            match self.quiet().await?.deadline {
+                Some(deadline) if deadline <= left && !left.is_zero() => {
+                    self.pass(deadline).await?
+                }
+                _ => return Err(self.failed(operation, refused.to_string())),
+            }
         }
     }
 
@@ -120,14 +145,24 @@ impl Trial<'_> {
         }
     }
 
-    /// Sends all documents of all operations without waiting for quiet in between.
+    /// Carries out all operations at the same time.
     async fn concurrently(&mut self, whole: &Operation, operations: &[Operation]) -> Going<()> {
         self.quiet().await?;
-        for operation in operations {
+        let context = self.run_context()?;
+        let all = operations.iter().map(|operation| async {
             for document in 0..operation.documents() {
-                self.send(operation, document).await?;
+                let sent = workloads::act(operation, document, &self.user).await;
+                sent.map_err(|error| format!("{}: {error}", operation.title))?;
             }
-        }
+            if let OperationKind::Run(_) = operation.kind {
+                let ran = workloads::run(operation, &context).await;
+                ran.map_err(|error| format!("{}: {error}", operation.title))?;
+            }
+            Ok(())
+        });
+        let done: Result<Vec<()>, String> = futures::future::try_join_all(all).await;
+        self.disturbed_at = self.cluster.now();
+        done.map_err(|message| self.failed(whole, message))?;
         self.count_down();
         self.reached(whole, next(self.cursor)).await?;
         self.start_if_due().await
@@ -135,19 +170,23 @@ impl Trial<'_> {
 
     async fn run_command(&mut self, operation: &Operation) -> Going<()> {
         self.quiet().await?;
+        let context = self.run_context()?;
+        if let Err(error) = workloads::run(operation, &context).await {
+            return Err(self.failed(operation, error.to_string()));
+        }
+        self.disturbed_at = self.cluster.now();
+        self.reached(operation, next(self.cursor)).await
+    }
+
+    /// What programs of the workload get.
+    fn run_context(&mut self) -> Going<workloads::RunContext> {
         let kubeconfig = self.cluster.user_kubeconfig(self.lab, &self.folder);
         let kubeconfig = kubeconfig.map_err(Stop::broken)?;
         let env = vec![
             ("PATH".to_owned(), self.lab.path_variable.clone()),
             ("HOME".to_owned(), self.folder.display().to_string()),
         ];
-        let client = self.user.clone();
-        let context = workloads::RunContext { kubeconfig, env, client, timeout: None };
-        if let Err(error) = workloads::run(operation, &context).await {
-            return Err(self.failed(operation, error.to_string()));
-        }
-        self.disturbed_at = self.cluster.now();
-        self.reached(operation, next(self.cursor)).await
+        Ok(workloads::RunContext { kubeconfig, env, client: self.user.clone(), timeout: None })
     }
 
     /// The workload is at `cursor` now.

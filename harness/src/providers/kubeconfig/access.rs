@@ -227,6 +227,38 @@ pub async fn list_all(
     Ok(lists.into_iter().flatten().collect())
 }
 
+/// How often, and at which pace, a cluster is asked again for types that it has just been given.
+const READY_ATTEMPTS: u32 = 600;
+const READY_PACE: std::time::Duration = std::time::Duration::from_millis(50);
+
+/// Types and objects, once every CRD among `manifests` is discovered and can be listed: a new type is
+/// answered with 404 or 429 for a moment (API concepts, CRD establishing).
+pub async fn ready(
+    upstream: &proxy::Upstream,
+    manifests: &[Value],
+) -> anyhow::Result<(Vec<Type>, Vec<(ObjectKey, Arc<Value>)>)> {
+    let crds = manifests.iter().filter(|object| object["kind"] == "CustomResourceDefinition");
+    let wanted: Vec<GroupResource> = crds
+        .filter_map(|crd| {
+            let group = crd["spec"]["group"].as_str()?;
+            Some(GroupResource::new(group, crd["spec"]["names"]["plural"].as_str()?))
+        })
+        .collect();
+    let mut pace = tokio::time::interval(READY_PACE);
+    let mut missing = String::new();
+    for _ in 0..READY_ATTEMPTS {
+        pace.tick().await;
+        let types = types(upstream).await?;
+        let unknown = wanted.iter().find(|crd| !types.iter().any(|of| of.resource == **crd));
+        match (unknown, list_all(upstream, &types).await) {
+            (None, Ok(objects)) => return Ok((types, objects)),
+            (Some(unknown), _) => missing = format!("{unknown} is not discovered"),
+            (None, Err(error)) => missing = error.to_string(),
+        }
+    }
+    Err(unavailable(&format!("its types are not ready: {missing}")))
+}
+
 /// Where an object of a type stands in the API.
 pub fn object_path(of: &Type, object: &Value) -> Option<String> {
     let name = object["metadata"]["name"].as_str()?;
