@@ -178,7 +178,7 @@ impl Live {
         }
     }
 
-    /// A write changed the store if its answer carries a revision that was not seen before.
+    /// A write changed the store if its answer carries a revision that was not seen before it.
     pub fn change_detector(&self) -> super::ChangeDetector {
         let recorder = self.recorder.clone();
         Box::new(move |call: &Call, answer: &Answer| {
@@ -186,7 +186,11 @@ impl Live {
                 return answer.succeeded() && call.is_write();
             };
             recorder.with(|history| {
-                let mut earlier = history.records.iter().filter_map(|record| match &record.event {
+                // Only what was seen before the call: the watch may tell of its effect before its answer comes.
+                let before = history.records.iter().take_while(
+                    |record| !matches!(&record.event, trace::Event::Call(other) if other.id == call.id),
+                );
+                let mut earlier = before.into_iter().filter_map(|record| match &record.event {
                     trace::Event::Answer(other) if other.call != call.id => other.revision,
                     trace::Event::Delivery(delivery) => delivery.revision,
                     _ => None,
