@@ -36,8 +36,14 @@ pub fn run(args: &RunArgs) -> anyhow::Result<Exit> {
     let references = reference::learn(&lab, &folder, &progress)?;
     progress.tell(phase("exploring"));
     let bounds = bounds(args, &lab, began);
-    let mut explored =
-        explore::to_closure(&lab, &references.baseline, &references.runs, &bounds, &progress);
+    let mut explored = explore::to_closure(
+        &lab,
+        &references.baseline,
+        &references.runs,
+        &bounds,
+        &progress,
+        &folder,
+    );
     progress.tell(phase("confirming"));
     let suspects = std::mem::take(&mut explored.suspects);
     let findings = confirm::findings(&lab, &references.baseline, suspects, &progress);

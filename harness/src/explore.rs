@@ -15,6 +15,7 @@ use crate::{
     lab::{Ground, Lab},
     pool,
     progress::{Event, Progress},
+    run_folder::RunFolder,
     trial::{self, Start, TrialRun, TrialSpec},
 };
 
@@ -74,6 +75,23 @@ pub struct Explored {
 }
 
 impl Explored {
+    /// What a live reader may want to know.
+    fn stats(&self) -> serde_json::Value {
+        serde_json::json!({
+            "plans": {
+                "run": self.run,
+                "held": self.held,
+                "violated": self.violated,
+                "unknown": self.unknown,
+            },
+            "coverage": {
+                "worlds": self.frontier.worlds(),
+                "frontier": self.frontier.waiting(),
+                "nondeterministic": self.nondeterministic,
+            },
+        })
+    }
+
     /// Every crash schedule was covered, except behind findings.
     pub fn closed(&self) -> bool {
         self.frontier.waiting() == 0 && self.stopped.is_none() && self.frontier.left_out.is_empty()
@@ -87,6 +105,7 @@ pub fn to_closure(
     references: &[TrialRun],
     bounds: &Bounds,
     progress: &Progress,
+    folder: &RunFolder,
 ) -> Explored {
     let mut explored = Explored::default();
     // On a cluster that can't be forked time is real and never repeats: worlds hardly ever merge, and only a
@@ -106,6 +125,15 @@ pub fn to_closure(
         progress.tell(Event::Total(explored.run + REPEATS * explored.frontier.waiting() as u64));
         let nodes = explored.frontier.take(4 * lab.workers);
         explore(lab, baseline, nodes, bounds, &mut explored, progress);
+        if let Err(error) = folder.write_json("stats.json", &explored.stats()) {
+            explored.stopped = Some(format!("{error:#}"));
+        }
+        if explored.stopped.is_some() {
+            break;
+        }
+    }
+    if let Some(why) = &explored.stopped {
+        progress.tell(Event::Note(format!("stopped: {why}")));
     }
     explored
 }

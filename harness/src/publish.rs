@@ -324,6 +324,7 @@ fn replay_text(lab: &Lab, found: &confirm::Finding) -> String {
         },
         manifests: lab.manifests.clone(),
         workload: lab.workload_text.clone(),
+        workload_files: lab.workload.files().clone(),
         workload_hash: lab.workload.hash().to_owned(),
         made_by: history_file::MADE_BY.to_owned(),
     };

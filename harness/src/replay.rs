@@ -67,7 +67,7 @@ fn load(path: &Path) -> anyhow::Result<Replay> {
 /// The campaign that the replay stands for: the file's own, with subject or everything swapped.
 fn campaign(args: &ReplayArgs, replay: &Replay, folder: &RunFolder) -> anyhow::Result<Campaign> {
     // The file's own manifests and workload are written out, so that it needs nothing but the controller.
-    folder.write("workload.yaml", replay.workload.as_bytes())?;
+    let workload = write_workload(replay, folder)?;
     let mut manifests = String::new();
     for manifest in &replay.manifests {
         manifests.push_str("---\n");
@@ -75,7 +75,6 @@ fn campaign(args: &ReplayArgs, replay: &Replay, folder: &RunFolder) -> anyhow::R
         manifests.push('\n');
     }
     folder.write("manifests/all.yaml", manifests.as_bytes())?;
-    let workload = folder.path.join("workload.yaml");
     if let Some(path) = &args.campaign {
         let mut campaign = Campaign::load(path, None)?;
         campaign.file.spec.workload.file = workload;
@@ -106,6 +105,23 @@ fn campaign(args: &ReplayArgs, replay: &Replay, folder: &RunFolder) -> anyhow::R
         path: std::path::absolute(&args.file)?,
         folder: std::path::absolute(base)?,
     })
+}
+
+/// Writes the workload and the files that it names, deep enough for paths that lead upwards.
+fn write_workload(replay: &Replay, folder: &RunFolder) -> anyhow::Result<std::path::PathBuf> {
+    let upwards = |path: &String| {
+        Path::new(path).components().filter(|part| part.as_os_str() == "..").count()
+    };
+    let depth = replay.workload_files.keys().map(upwards).max().unwrap_or(0);
+    let below = format!("workload{}", "/below".repeat(depth));
+    folder.write(&format!("{below}/workload.yaml"), replay.workload.as_bytes())?;
+    for (path, text) in &replay.workload_files {
+        if Path::new(path).is_absolute() {
+            continue; // it names a file of the machine, not of the test
+        }
+        folder.write(&format!("{below}/{path}"), text.as_bytes())?;
+    }
+    Ok(folder.path.join(below).join("workload.yaml"))
 }
 
 /// The campaign's folder: below the current folder, or below one of those above the replay file, so that a

@@ -108,7 +108,7 @@ pub(crate) struct Trial<'lab> {
     folder: PathBuf,
     /// Incarnations started so far.
     started: u32,
-    /// Times in a row that the subject ended by itself.
+    /// Times that the subject ended by itself.
     exits: u32,
     cursor: Cursor,
     /// Perturbations not yet carried out, with the position of the first in the plan.

@@ -2,6 +2,7 @@
 
 mod assumptions;
 mod end_state;
+mod exits;
 mod object_lives;
 mod workload;
 
@@ -24,10 +25,13 @@ pub fn judge(trial: &Trial, baseline: &Baseline) -> Vec<Verdict> {
             workload::judge(trial),
             end_state::judge(trial, baseline),
             object_lives::judge(trial, baseline),
+            exits::judge(trial),
         ]
     } else {
         let unknown = |oracle| Verdict::unknown(oracle, assumptions.title.clone());
-        [Oracle::Workload, Oracle::EndState, Oracle::ObjectLives].map(unknown).to_vec()
+        [Oracle::Workload, Oracle::EndState, Oracle::ObjectLives, Oracle::Exits]
+            .map(unknown)
+            .to_vec()
     };
     std::iter::once(assumptions).chain(verdicts).collect()
 }

@@ -18,12 +18,15 @@ pub enum Oracle {
     EndState,
     /// Did what lives to the end in all references live on?
     ObjectLives,
+    /// Does the controller stay up once it was started again?
+    Exits,
 }
 
 impl fmt::Display for Oracle {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
             Oracle::Assumptions => "assumptions",
+            Oracle::Exits => "exits",
             Oracle::Workload => "workload",
             Oracle::EndState => "end-state",
             Oracle::ObjectLives => "object-lives",

@@ -16,8 +16,6 @@ pub enum Rule {
     EnvironmentIdle,
     /// The user waits here for something that is not so while the subject is down.
     UserWaits,
-    /// The subject's next start can't act before its predecessor's lease ran out: *at once* is *then*.
-    LeaseHeld,
 }
 
 impl fmt::Display for Rule {
@@ -27,7 +25,6 @@ impl fmt::Display for Rule {
             Rule::NoWriteBetween => "no-write-between",
             Rule::EnvironmentIdle => "environment-idle",
             Rule::UserWaits => "user-waits",
-            Rule::LeaseHeld => "lease-held",
         })
     }
 }

@@ -67,7 +67,10 @@ pub struct Replay {
     pub manifests: Vec<serde_json::Value>,
     /// The user's side: the text of the workload file.
     pub workload: String,
-    /// The same text's hash (blake3, hexadecimal): a changed workload is noticed.
+    /// Files that the workload names, by their path relative to it.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub workload_files: BTreeMap<String, String>,
+    /// Hash (blake3, hexadecimal) of the workload and its files: a changed one is noticed.
     pub workload_hash: String,
     /// The version of Trommel that wrote it.
     pub made_by: String,

@@ -32,7 +32,7 @@ pub use clock::ClockAbility;
 pub use launch::{Isolation, Launch, StartError, Started};
 pub use look::Look;
 pub use probe::{Capabilities, Capability, probe};
-pub use process::{Exit, Process, start};
+pub use process::{Exit, Process, start, start_at};
 pub use quiet::{NotQuiet, Quiet, quiet};
 pub use runtime::Runtime;
 pub use why::{Timer, Why};

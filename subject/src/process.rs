@@ -54,12 +54,18 @@ pub struct Process {
 
 /// Starts a subject. Problems with the program itself are found before anything else happens.
 pub fn start(launch: &Launch) -> Result<Started, StartError> {
+    start_at(launch, None)
+}
+
+/// The same; without namespaces the subject reaches the proxy at `outside`, a listener that the caller has bound, so that
+/// its port can be written down before the start; a free port is taken if there is none.
+pub fn start_at(launch: &Launch, outside: Option<TcpListener>) -> Result<Started, StartError> {
     let program = launch::resolve(launch)?;
     let (read, write) = descriptor::pipe(true).map_err(StartError::refused("make a pipe"))?;
     let outside = match launch.isolation {
         Isolation::Namespaces => None,
         Isolation::None => {
-            Some(free_listener().map_err(StartError::refused("listen on a free port"))?)
+            Some(listener(outside).map_err(StartError::refused("listen on a free port"))?)
         }
     };
     let clock = Arc::new(Clock::new(launch.offset));
@@ -85,8 +91,11 @@ pub fn start(launch: &Launch) -> Result<Started, StartError> {
     Ok(Started { process, listener, output: read })
 }
 
-fn free_listener() -> io::Result<TcpListener> {
-    let listener = TcpListener::bind(SocketAddr::from(([127, 0, 0, 1], 0)))?;
+fn listener(given: Option<TcpListener>) -> io::Result<TcpListener> {
+    let listener = match given {
+        Some(listener) => listener,
+        None => TcpListener::bind(SocketAddr::from(([127, 0, 0, 1], 0)))?,
+    };
     listener.set_nonblocking(true)?;
     Ok(listener)
 }

@@ -12,6 +12,7 @@
 //! - What chainsaw has and we have not is an error that says where and what to do.
 
 use std::{
+    collections::BTreeMap,
     path::{Path, PathBuf},
     sync::Arc,
     time::Duration,
@@ -59,6 +60,7 @@ pub(crate) fn load(path: &Path) -> Result<Workload, LoadError> {
         operations: Vec::new(),
         catches: vec![Vec::new()],
         hasher: blake3::Hasher::new(),
+        files: BTreeMap::new(),
     };
     loader.hash_file(Path::new("test"), &text);
     loader.test(&test, file)
@@ -81,6 +83,7 @@ struct Loader {
     operations: Vec<Operation>,
     catches: Vec<Vec<Operation>>,
     hasher: blake3::Hasher,
+    files: BTreeMap<String, String>,
 }
 
 const ONE_CLUSTER: &str = "a workload talks to one cluster; remove it";
@@ -114,6 +117,7 @@ impl Loader {
             operations: self.operations,
             catches: self.catches,
             hash: self.hasher.finalize().to_hex().to_string(),
+            files: self.files,
         })
     }
 

@@ -1,7 +1,7 @@
 //! A workload: a flat list of operations that can be taken up at any of them.
 
 use std::{
-    collections::BTreeSet,
+    collections::{BTreeMap, BTreeSet},
     path::{Path, PathBuf},
 };
 
@@ -24,6 +24,7 @@ pub struct Workload {
     pub operations: Vec<Operation>,
     pub(crate) catches: Vec<Vec<Operation>>,
     pub(crate) hash: String,
+    pub(crate) files: BTreeMap<String, String>,
 }
 
 impl Workload {
@@ -36,6 +37,11 @@ impl Workload {
     /// wherever the folder is.
     pub fn hash(&self) -> &str {
         &self.hash
+    }
+
+    /// The files that the test names, by their path relative to the test's folder, with their text.
+    pub fn files(&self) -> &BTreeMap<String, String> {
+        &self.files
     }
 
     /// The operation at a position; `None` at the end.

@@ -12,7 +12,7 @@ use crate::kubeconfig;
 const REPLICA: u32 = 0;
 /// Where the proxy listens inside the subject's network namespace.
 const PORT: u16 = 6443;
-/// A controller that ends by itself this often in a row is not started again.
+/// A controller that ends by itself this often is not started again: the oracles call it a crash loop.
 const EXITS_ALLOWED: u32 = 3;
 
 /// A running start of the subject.
@@ -52,11 +52,18 @@ impl Trial<'_> {
             port: PORT,
             service_account: Some(account),
         };
-        let port = PORT;
+        let outside = match launch.isolation {
+            subject::Isolation::Namespaces => None,
+            subject::Isolation::None => Some(std::net::TcpListener::bind("127.0.0.1:0")?),
+        };
+        let port = match &outside {
+            Some(listener) => listener.local_addr()?.port(),
+            None => PORT,
+        };
         kubeconfig::write(&kubeconfig_path, port, self.lab)?;
         launch.command = substitute(&self.lab.command, &kubeconfig_path, port);
         launch.env = environment(self.lab, &home, &kubeconfig_path, port);
-        let started = subject::start(&launch)?;
+        let started = subject::start_at(&launch, outside)?;
         let (actor, recorder) = (Actor::Subject(REPLICA), self.recorder.clone());
         let what = ProcessHappening::Started {
             command: launch.command,
@@ -100,7 +107,8 @@ impl Trial<'_> {
         };
         self.recorder.record(process_event(number, what));
         self.exits += 1;
-        if self.exits >= EXITS_ALLOWED || self.started == self.exits {
+        let undisturbed = self.carried_out == 0;
+        if self.exits >= EXITS_ALLOWED || undisturbed {
             let tail = log_tail(&self.folder.join(format!("subject-{number}.log")));
             return Err(Stop(RunEnd::SubjectGone(format!(
                 "the controller ended by itself ({exit}){tail}"

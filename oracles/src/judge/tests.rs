@@ -18,7 +18,10 @@ fn check(trial: Builder, baseline: &Baseline, expect: &[&str]) -> Vec<Verdict> {
         .iter()
         .map(|verdict| format!("{} {}: {}", verdict.oracle, verdict.value, verdict.title))
         .collect();
-    assert_eq!(found, expect);
+    // The last oracle looks at processes, of which these trials have one that stays up.
+    let (exits, others) = found.split_last().unwrap();
+    assert!(exits.starts_with("exits "), "{exits}");
+    assert_eq!(others, expect);
     verdicts
 }
 
@@ -391,4 +394,28 @@ fn verdicts_survive_json() {
     let verdicts = judge(&double_foo_by_prefix().trial(), &bar_foo_baseline());
     let text = serde_json::to_string(&verdicts).unwrap();
     assert_eq!(serde_json::from_str::<Vec<Verdict>>(&text).unwrap(), verdicts);
+}
+
+#[test]
+fn a_controller_that_goes_on_ending_is_violated() {
+    use trace::{Actor, Event, ProcessEvent, ProcessHappening};
+    let exits = |times: usize| {
+        let mut trial = undisturbed("zzzzz").crash("killed").started().called().trial();
+        for _ in 0..times {
+            let at = trial.run.history.records.last().unwrap().clone();
+            let what = ProcessHappening::Exited { code: Some(2), signal: None };
+            let event =
+                Event::Process(ProcessEvent { actor: Actor::Subject(0), incarnation: 1, what });
+            trial.run.history.records.push(trace::Record {
+                sequence: at.sequence + 1,
+                event,
+                ..at
+            });
+        }
+        let verdicts = judge(&trial, &bar_foo_baseline());
+        let last = verdicts.last().unwrap().clone();
+        (last.oracle, last.value)
+    };
+    assert_eq!(exits(2), (Oracle::Exits, VerdictValue::Held));
+    assert_eq!(exits(3), (Oracle::Exits, VerdictValue::Violated));
 }

@@ -65,6 +65,7 @@ impl Loader {
                 manifest::read(&file).map_err(|error| node.place.error(error.to_string()))?;
             let name = file.strip_prefix(&self.dir).unwrap_or(&file).to_owned();
             self.hash_file(&name, &text);
+            self.files.insert(name.to_string_lossy().into_owned(), text.clone());
             objects.extend(manifest::objects(&file, &text)?);
         }
         if objects.is_empty() {
