@@ -111,7 +111,7 @@ pub fn main() -> anyhow::Result<Exit> {
         Ok(cli) => cli,
         // clap's own code for wrong usage is 2, which means `unknown` here.
         Err(error) if error.use_stderr() => {
-            return Err(Expected::new(Exit::Usage, error.render().ansi().to_string()));
+            return Err(Expected::error(Exit::Usage, error.render().ansi().to_string()));
         }
         Err(help) => {
             print!("{help}");

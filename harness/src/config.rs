@@ -249,7 +249,7 @@ impl Campaign {
     /// # Errors
     /// Unreadable or wrong files, with file, line, column and what to do (exit 64).
     pub fn load(path: &Path, profile: Option<&str>) -> anyhow::Result<Campaign> {
-        let usage = |message: String| Expected::new(Exit::Usage, message);
+        let usage = |message: String| Expected::error(Exit::Usage, message);
         let text = std::fs::read_to_string(path).map_err(|error| {
             usage(format!("cannot read the campaign {}: {error}", path.display()))
         })?;
@@ -292,7 +292,7 @@ impl Campaign {
 fn apply_profile(spec: &mut Spec, name: &str, path: &Path) -> anyhow::Result<()> {
     let Some(profile) = spec.profiles.get(name).cloned() else {
         let known: Vec<&str> = spec.profiles.keys().map(String::as_str).collect();
-        return Err(Expected::new(
+        return Err(Expected::error(
             Exit::Usage,
             format!("{}: no profile {name:?}; it has {known:?}", path.display()),
         ));
@@ -304,7 +304,8 @@ fn apply_profile(spec: &mut Spec, name: &str, path: &Path) -> anyhow::Result<()>
 }
 
 fn check(spec: &Spec, path: &Path) -> anyhow::Result<()> {
-    let wrong = |what: &str| Err(Expected::new(Exit::Usage, format!("{}: {what}", path.display())));
+    let wrong =
+        |what: &str| Err(Expected::error(Exit::Usage, format!("{}: {what}", path.display())));
     if spec.subject.command.is_empty() {
         return wrong("spec.subject.command is empty: give the program and its arguments");
     }

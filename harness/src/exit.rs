@@ -60,7 +60,7 @@ pub struct Expected {
 
 impl Expected {
     /// Wraps a message for the user with the exit code that it means.
-    pub fn new(exit: Exit, message: impl Into<String>) -> anyhow::Error {
+    pub fn error(exit: Exit, message: impl Into<String>) -> anyhow::Error {
         anyhow::Error::new(Expected { exit, message: message.into() })
     }
 }

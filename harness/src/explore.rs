@@ -113,6 +113,9 @@ pub fn to_closure(
     let remote = matches!(lab.ground, Ground::Remote(_)).then_some(1);
     explored.frontier.depth = bounds.brute_force.or(lab.campaign.file.spec.depth).or(remote);
     explored.frontier.brute_force = bounds.brute_force.is_some();
+    if let Some(first) = references.first() {
+        explored.frontier.add_start(lab, first);
+    }
     for reference in references {
         explored.end_states.extend(judge::end_state(reference, baseline));
         explored.frontier.absorb(lab, reference, false);

@@ -6,7 +6,7 @@ use std::{
 };
 
 use cluster::World;
-use plans::{Crash, CrashPoint, Perturbation, Plan, Pruned, Restart, Rule};
+use plans::{Crash, CrashPoint, Moment, Perturbation, Plan, Pruned, Restart, Rule};
 use serde_json::Value;
 use trace::{Change, Cursor, ObjectKey, Revision, identity::Identity};
 
@@ -66,6 +66,21 @@ impl Frontier {
     pub fn take(&mut self, count: usize) -> Vec<Node> {
         let count = count.min(self.waiting.len());
         self.waiting.drain(..count).collect()
+    }
+
+    /// Adds the world before the subject's first write: it may die right after it connected.
+    pub fn add_start(&mut self, lab: &Lab, reference: &TrialRun) {
+        let (revision, cursor) = reference.started_at;
+        let crash =
+            Crash { at: Moment::Step { cursor }, dropped: vec![], restart: Restart::Immediately };
+        let plan = Plan::undisturbed().and(Perturbation::Crash(crash));
+        let Some(world) = reference.server.as_ref().and_then(|server| server.world_at(revision))
+        else {
+            return; // a remote cluster: the same as the reference run itself
+        };
+        let identity = lab.identity(&world, cursor);
+        self.enumerated += 1;
+        self.add(lab, Node { world: Some(world), cursor, plan, identity });
     }
 
     /// Adds every place at which the subject could have been killed in this trial. Worlds behind a

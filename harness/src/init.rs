@@ -44,7 +44,7 @@ pub fn run(options: &Options) -> anyhow::Result<Exit> {
     for path in [&campaign, &workload] {
         if path.exists() {
             let message = format!("{} exists: move it away, or give another --dir", path.display());
-            return Err(Expected::new(Exit::Usage, message));
+            return Err(Expected::error(Exit::Usage, message));
         }
     }
     let samples = samples(&options.crds)?;
@@ -65,7 +65,7 @@ pub fn run(options: &Options) -> anyhow::Result<Exit> {
 
 /// A sample of each custom resource that the CRDs define, in their order.
 fn samples(crds: &Path) -> anyhow::Result<Vec<Sample>> {
-    let usage = |message| Expected::new(Exit::Usage, message);
+    let usage = |message| Expected::error(Exit::Usage, message);
     let manifests = workloads::manifest::load(crds).map_err(|error| usage(error.to_string()))?;
     let samples: Vec<Sample> =
         manifests.iter().filter_map(|manifest| sample::of_crd(&manifest.object)).collect();
@@ -80,7 +80,7 @@ fn campaign_text(options: &Options) -> anyhow::Result<String> {
     let crds = relative(&dir, &std::path::absolute(&options.crds)?);
     let mut command = words(&options.command);
     if command.is_empty() {
-        return Err(Expected::new(
+        return Err(Expected::error(
             Exit::Usage,
             "--command is empty: give the program and its arguments",
         ));

@@ -45,7 +45,7 @@ pub fn learn(lab: &Lab, folder: &RunFolder, progress: &Progress) -> anyhow::Resu
             runs.push(run);
         }
         if interrupt::asked() {
-            return Err(Expected::new(Exit::Incomplete, "interrupted during the reference runs"));
+            return Err(Expected::error(Exit::Incomplete, "interrupted during the reference runs"));
         }
         let Learnt { baseline, disagreements, added } = oracles::learn(&views, &accepted);
         if !disagreements.is_empty() {
@@ -76,7 +76,7 @@ fn accepted(lab: &Lab) -> anyhow::Result<Vec<Accepted>> {
     let parse = |text: &String| {
         text.parse::<Accepted>().map_err(|error| {
             let file = lab.campaign.path.display();
-            Expected::new(Exit::Usage, format!("{file}: spec.accept: {error}"))
+            Expected::error(Exit::Usage, format!("{file}: spec.accept: {error}"))
         })
     };
     lab.campaign.file.spec.accept.iter().map(parse).collect()
@@ -86,7 +86,7 @@ fn accepted(lab: &Lab) -> anyhow::Result<Vec<Accepted>> {
 fn check(run: &TrialRun, folder: &RunFolder) -> anyhow::Result<()> {
     let place = run.spec.folder.as_ref().unwrap_or(&folder.path).display().to_string();
     let failed = |what: String| {
-        Err(Expected::new(
+        Err(Expected::error(
             Exit::References,
             format!("undisturbed run {}: {what}\nits files are in {place}", run.spec.repeat),
         ))
@@ -102,7 +102,7 @@ fn check(run: &TrialRun, folder: &RunFolder) -> anyhow::Result<()> {
     };
     match &run.end {
         RunEnd::Completed => {}
-        RunEnd::Broken(why) => return Err(Expected::new(Exit::Environment, why.clone())),
+        RunEnd::Broken(why) => return Err(Expected::error(Exit::Environment, why.clone())),
         RunEnd::StepFailed(why) => return failed(format!("the workload failed: {why}{hint}")),
         RunEnd::SubjectGone(why) => return failed(format!("{why}{hint}")),
         RunEnd::NeverSettled(why) => {
@@ -133,5 +133,5 @@ fn disagree(disagreements: &[oracles::Disagreement], folder: &RunFolder) -> anyh
         text.push_str(&format!("  and {left} more\n"));
     }
     text.push_str(&format!("their histories are in {}", folder.path.join("references").display()));
-    Expected::new(Exit::References, text)
+    Expected::error(Exit::References, text)
 }

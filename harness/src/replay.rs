@@ -54,7 +54,7 @@ pub fn run(args: &ReplayArgs) -> anyhow::Result<Exit> {
 
 fn load(path: &Path) -> anyhow::Result<Replay> {
     let usage =
-        |message: String| Expected::new(Exit::Usage, format!("{}: {message}", path.display()));
+        |message: String| Expected::error(Exit::Usage, format!("{}: {message}", path.display()));
     let text = std::fs::read_to_string(path).map_err(|error| usage(error.to_string()))?;
     let replay: Replay = serde_saphyr::from_str(&text)
         .map_err(|error| usage(format!("not a replay file: {error}")))?;
@@ -139,7 +139,7 @@ fn find(args: &ReplayArgs, replay: &Replay) -> anyhow::Result<std::path::PathBuf
              --campaign or --command",
             replay.folder
         );
-        Expected::new(Exit::Usage, message)
+        Expected::error(Exit::Usage, message)
     })
 }
 

@@ -26,7 +26,7 @@ impl RunFolder {
         let path = match out {
             Some(out) => {
                 if out.join("summary.json").exists() {
-                    return Err(Expected::new(
+                    return Err(Expected::error(
                         Exit::Usage,
                         format!("{} holds another run: give another --out", out.display()),
                     ));
@@ -84,7 +84,7 @@ fn numbered(below: &Path) -> anyhow::Result<PathBuf> {
 }
 
 fn cannot_write(path: &Path, error: &std::io::Error) -> anyhow::Error {
-    Expected::new(
+    Expected::error(
         Exit::Environment,
         format!("cannot write {}: {error}; free space or give another --out", path.display()),
     )

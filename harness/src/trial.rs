@@ -231,6 +231,10 @@ impl<'lab> Trial<'lab> {
 
     /// Plays the workload from the cursor, then waits for the end state.
     async fn play(&mut self) -> Going<()> {
+        if self.awaited_step() == Some(self.cursor) {
+            // It is to die before its first write: it may connect, and gets no further.
+            self.proxy.gate().close();
+        }
         self.start_subject().await?;
         self.quiet().await?;
         self.crash_if_step_reached().await?;

@@ -135,7 +135,7 @@ impl fmt::Display for Moment {
                 write!(f, "after the {} {call}", ordinal(*occurrence))
             }
             Moment::Step { cursor } if cursor.operation == 0 && cursor.document == 0 => {
-                f.write_str("before the first step of the workload")
+                f.write_str("when it had connected, before its first write")
             }
             Moment::Step { cursor } => write!(f, "when the workload reached operation {cursor}"),
         }

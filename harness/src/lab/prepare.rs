@@ -37,7 +37,7 @@ pub fn build(campaign: &Campaign) -> anyhow::Result<()> {
 }
 
 fn usage(message: String) -> anyhow::Error {
-    Expected::new(Exit::Usage, message)
+    Expected::error(Exit::Usage, message)
 }
 
 impl Lab {
@@ -53,7 +53,7 @@ impl Lab {
         let workload = Workload::load(&workload_file).map_err(|error| usage(error.to_string()))?;
         if workload.skip {
             let message = format!("{} says `skip: true`", workload_file.display());
-            return Err(Expected::new(Exit::Nothing, message));
+            return Err(Expected::error(Exit::Nothing, message));
         }
         let workload_text = std::fs::read_to_string(&workload_file)?;
         let mut manifests = Vec::new();

@@ -35,8 +35,11 @@ impl Live {
             Start::Beginning => first.clone(),
             Start::Fork(world, _) => (**world).clone(),
         };
-        let order =
-            if spec.repeat % 2 == 0 { SuffixOrder::Ascending } else { SuffixOrder::Descending };
+        let order = if spec.repeat.is_multiple_of(2) {
+            SuffixOrder::Ascending
+        } else {
+            SuffixOrder::Descending
+        };
         world.reseed(spec.repeat, order);
         // The recorder stamps with the server's clock, and the server records: the knot is tied by a cell.
         let clock: Arc<std::sync::OnceLock<Server>> = Arc::default();
@@ -81,7 +84,7 @@ impl Live {
             None => {
                 let listener = std::net::TcpListener::bind("127.0.0.1:0")?;
                 let port = listener.local_addr()?.port();
-                let quiet = Recorder::new(Arc::new(|| Default::default()), None);
+                let quiet = Recorder::new(Arc::new(Default::default), None);
                 let front = proxy::Proxy::new(
                     self.server.service(),
                     quiet,

@@ -74,10 +74,7 @@ impl Remote {
 }
 
 /// Objects of the campaign's own types are what trials make and delete: there must be none at the start.
-fn refuse_strangers(
-    objects: &[(ObjectKey, Arc<Value>)],
-    manifests: &[Value],
-) -> anyhow::Result<()> {
+fn refuse_strangers(objects: &[Keyed], manifests: &[Value]) -> anyhow::Result<()> {
     let of = |key: &ObjectKey, crd: &Value| {
         crd["kind"] == "CustomResourceDefinition"
             && crd["spec"]["group"] == *key.resource.group
@@ -86,7 +83,7 @@ fn refuse_strangers(
     let stranger =
         objects.iter().find(|(key, _)| manifests.iter().any(|manifest| of(key, manifest)));
     let Some((key, _)) = stranger else { return Ok(()) };
-    Err(Expected::new(
+    Err(Expected::error(
         Exit::Usage,
         format!(
             "the cluster already has {key}; a campaign starts without any: delete it, or use another cluster"
@@ -98,6 +95,9 @@ fn uid(object: &Value) -> Option<String> {
     object["metadata"]["uid"].as_str().map(str::to_owned)
 }
 
+/// An object and its key.
+pub type Keyed = (ObjectKey, Arc<Value>);
+
 /// The cluster during one trial.
 pub struct Live {
     upstream: proxy::Upstream,
@@ -105,7 +105,7 @@ pub struct Live {
     kubeconfig: std::path::PathBuf,
     observer: Observer,
     /// Refreshed whenever all is quiet; in key order.
-    objects: Arc<Mutex<Vec<(ObjectKey, Arc<Value>)>>>,
+    objects: Mutex<Vec<Keyed>>,
     recorder: Recorder,
 }
 
@@ -129,7 +129,7 @@ impl Live {
             types: remote.types.clone(),
             kubeconfig: remote.kubeconfig.clone(),
             observer,
-            objects: Arc::default(),
+            objects: Mutex::default(),
             recorder: recorder.clone(),
         };
         live.refresh().await?;
@@ -152,7 +152,7 @@ impl Live {
     }
 
     /// Every object as of the last quiet moment, in key order. Bookkeeping types are not among them.
-    pub fn objects(&self) -> Vec<(ObjectKey, Arc<Value>)> {
+    pub fn objects(&self) -> Vec<Keyed> {
         self.objects.lock().unwrap_or_else(std::sync::PoisonError::into_inner).clone()
     }
 

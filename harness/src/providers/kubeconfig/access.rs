@@ -60,14 +60,15 @@ struct UserEntry {
 
 /// The cluster does not answer as it should: a retry may help.
 pub fn unavailable(message: &str) -> anyhow::Error {
-    Expected::new(Exit::Environment, format!("the cluster: {message}"))
+    Expected::error(Exit::Environment, format!("the cluster: {message}"))
 }
 
 impl Access {
     /// Reads `path`. Only servers on this machine are accepted: a campaign creates, deletes and resets.
     pub fn read(path: &Path, context: Option<&str>) -> anyhow::Result<Access> {
-        let usage =
-            |message: String| Expected::new(Exit::Usage, format!("{}: {message}", path.display()));
+        let usage = |message: String| {
+            Expected::error(Exit::Usage, format!("{}: {message}", path.display()))
+        };
         let text = std::fs::read_to_string(path).map_err(|error| usage(error.to_string()))?;
         let config: Kubeconfig =
             serde_saphyr::from_str(&text).map_err(|error| usage(error.to_string()))?;
