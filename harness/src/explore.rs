@@ -7,6 +7,8 @@ use std::{
 };
 
 use oracles::{Baseline, Verdict, VerdictValue};
+use plans::{Plan, PlanId};
+use serde::Serialize;
 
 use crate::{
     confirm,
@@ -72,6 +74,50 @@ pub struct Explored {
     pub stopped: Option<String>,
     /// Real and processor time of the trials, for figures.
     pub trial_seconds: Vec<(f64, f64)>,
+    /// One entry a trial, in the order in which they were counted.
+    pub trials: Vec<Carried>,
+}
+
+/// A trial as `plans.jsonl` has it: what was done, and what it showed.
+#[derive(Debug, Clone, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Carried {
+    /// The plan's name, by its content.
+    pub id: PlanId,
+    /// Which repeat of it.
+    pub repeat: u64,
+    /// On a fork of the world that it leads to; if not, from the beginning.
+    pub forked: bool,
+    /// What the oracles came to.
+    pub verdict: VerdictValue,
+    /// Of each violated verdict: its fingerprint's id.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub fingerprints: Vec<String>,
+    /// Why it proved nothing, if so.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub why: Option<String>,
+    /// The plan in words.
+    pub text: String,
+    /// The plan.
+    pub plan: Plan,
+}
+
+impl Carried {
+    fn new(run: &TrialRun, verdicts: &[Verdict], verdict: VerdictValue) -> Carried {
+        let plan = run.spec.plan.clone();
+        let violated = verdicts.iter().filter(|one| one.value == VerdictValue::Violated);
+        let unknown = verdict == VerdictValue::Unknown;
+        Carried {
+            id: plan.id(),
+            repeat: run.spec.repeat,
+            forked: matches!(run.spec.start, Start::Fork(..)),
+            verdict,
+            fingerprints: violated.map(|one| one.fingerprint.id()).collect(),
+            why: unknown.then(|| judge::why_unknown(run, verdicts)),
+            text: plan.to_string(),
+            plan,
+        }
+    }
 }
 
 impl Explored {
@@ -234,6 +280,7 @@ fn integrate(
     explored.run += 1;
     explored.trial_seconds.push((run.real.as_secs_f64(), run.subject_cpu.as_secs_f64()));
     let value = judge::summary(&run, &verdicts);
+    explored.trials.push(Carried::new(&run, &verdicts, value));
     match value {
         VerdictValue::Held => explored.held += 1,
         VerdictValue::Violated => explored.violated += 1,

@@ -56,7 +56,7 @@ pub fn report(
             .iter()
             .map(|found| finding(lab, folder, references, found))
             .collect(),
-        not_explored: not_explored(explored),
+        not_explored: not_explored(references, explored),
         notes: notes(lab, references, explored, findings),
         ..Report::default()
     };
@@ -142,8 +142,20 @@ fn capital(text: &str) -> String {
     chars.next().map_or(String::new(), |first| first.to_uppercase().chain(chars).collect())
 }
 
-fn not_explored(explored: &Explored) -> Vec<String> {
+fn not_explored(references: &References, explored: &Explored) -> Vec<String> {
     let mut sentences = Vec::new();
+    let worked = references
+        .runs
+        .iter()
+        .flat_map(|run| run.history.commits())
+        .any(|commit| commit.actor.is_subject() && !commit.is_bookkeeping());
+    if !worked {
+        sentences.push(
+            "anything that the controller does: undisturbed it wrote nothing but Leases and Events, so the \
+             workload may not reach it"
+                .to_owned(),
+        );
+    }
     if let Some(why) = &explored.stopped {
         let left = explored.frontier.waiting();
         sentences.push(format!("{why}: {left} worlds were met and not explored"));
@@ -351,9 +363,20 @@ pub fn write(
         folder.write(&format!("{below}/history.jsonl.zst"), &bytes)?;
     }
     folder.write_json("end-states.json", &explored.end_states)?;
+    folder.write("plans.jsonl", &lines(&explored.trials)?)?;
     folder.write_json("figures.json", &figures(explored))?;
     report::write(report, &folder.path)?;
     Ok(())
+}
+
+/// One line of JSON each.
+fn lines(values: &[impl serde::Serialize]) -> serde_json::Result<Vec<u8>> {
+    let mut bytes = Vec::new();
+    for value in values {
+        serde_json::to_writer(&mut bytes, value)?;
+        bytes.push(b'\n');
+    }
+    Ok(bytes)
 }
 
 /// Real and processor time per trial, for `cargo ci bench`.
