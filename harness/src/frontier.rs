@@ -1,7 +1,7 @@
 //! Worlds in which the controller is down: seen, waiting to be explored, and how they are told apart.
 
 use std::{
-    collections::{BTreeMap, BTreeSet, HashMap, HashSet, VecDeque},
+    collections::{BTreeMap, BTreeSet, HashSet, VecDeque},
     sync::Arc,
 };
 
@@ -31,7 +31,7 @@ pub struct Frontier {
     seen: HashSet<Identity>,
     waiting: VecDeque<Node>,
     /// Worlds behind a violated trial that are known from nowhere else, by identity.
-    behind: HashMap<Identity, ()>,
+    behind: HashSet<Identity>,
     /// No de-duplication: every point of every trial is its own node (a test of the tool on itself).
     pub brute_force: bool,
     /// At most this many perturbations in a plan.
@@ -59,7 +59,7 @@ impl Frontier {
 
     /// Worlds met only behind a finding.
     pub fn behind_findings(&self) -> usize {
-        self.behind.keys().filter(|identity| !self.seen.contains(*identity)).count()
+        self.behind.difference(&self.seen).count()
     }
 
     /// Takes up to `count` worlds, shallowest first.
@@ -98,7 +98,7 @@ impl Frontier {
         if violated {
             for point in &found.points {
                 if let Some(node) = node_at(lab, run, &names, point) {
-                    self.behind.insert(node.identity, ());
+                    self.behind.insert(node.identity);
                 }
             }
             return 0;
@@ -108,14 +108,17 @@ impl Frontier {
             self.pruned.count(*rule, *count);
         }
         self.leave_out("subsets of writes under way beyond the limit", found.left_out);
+        let inside = found.user_writes.iter().filter(|cursor| !stops_within(lab, **cursor)).count();
+        self.leave_out(
+            "crashes between the writes of one script, command or concurrent step",
+            inside.saturating_sub(1) as u64,
+        );
         let before = self.seen.len();
         for point in &found.points {
             self.enumerated += 1;
-            if let Some(why) = run.server.as_ref().and_then(|_| not_resumable(lab, point)) {
-                self.leave_out(why, 1);
-                continue;
-            }
             match node_at(lab, run, &names, point) {
+                // What can't be taken up on a fork is reached again from the beginning.
+                Some(node) if !resumable(lab, point) => self.add(lab, Node { world: None, ..node }),
                 Some(node) => self.add(lab, node),
                 None => self.leave_out("worlds that could not be rebuilt", 1),
             }
@@ -145,10 +148,7 @@ impl Frontier {
         self.waiting.push_back(node.clone());
         self.enumerated += 1;
         let Some(world) = &node.world else {
-            self.leave_out(
-                "restarts after a further user step (they need a cluster that can be forked)",
-                1,
-            );
+            self.leave_out("restarts after a further user step, of worlds that can't be forked", 1);
             return;
         };
         match down::user_step(lab, world, node.cursor) {
@@ -172,16 +172,16 @@ impl Frontier {
     }
 }
 
-/// Why the workload can't be taken up on a fork of this point, if it can't.
-fn not_resumable(lab: &Lab, point: &CrashPoint) -> Option<&'static str> {
-    let operation = lab.workload.operation(point.cursor);
-    if point.begun && operation.is_some_and(|operation| !operation.resumable_within()) {
-        return Some(
-            "crashes during a script, command or concurrent step (its state outside the cluster can't be forked)",
-        );
-    }
-    let resumable = lab.workload.resumable_from(point.cursor);
-    resumable.is_err().then_some("crashes after a step whose outputs a later step uses")
+/// Whether the workload can be taken up on a fork of this point: not while a program runs, nor where a later
+/// step uses what an earlier one put out.
+fn resumable(lab: &Lab, point: &CrashPoint) -> bool {
+    let within = !point.begun || stops_within(lab, point.cursor);
+    within && lab.workload.resumable_from(point.cursor).is_ok()
+}
+
+/// Whether the operation at this position is done document by document, and can stop between two.
+fn stops_within(lab: &Lab, cursor: Cursor) -> bool {
+    lab.workload.operation(cursor).is_none_or(|operation| operation.resumable_within())
 }
 
 /// The same plan, its last restart one user step later.

@@ -4,7 +4,7 @@ use std::{fs::File, path::Path};
 
 use trace::{Record, file, history::Sink};
 
-/// Records handed to the operating system together. A kill of this process loses fewer than this.
+/// Records handed to the operating system together: each at once, so that a kill of this process loses none.
 const BATCH: usize = 1;
 
 /// Says in the header what wrote it.
@@ -13,8 +13,8 @@ pub const MADE_BY: &str = concat!("trommel ", env!("CARGO_PKG_VERSION"));
 /// A sink that writes a history file; dropping it finishes the file.
 ///
 /// # Errors
-/// The file can't be created. Later write errors (a full disk) end the file where they happened; the trial
-/// goes on in memory and [`Written::failed`] is noted on stderr by the caller's log.
+/// The file can't be created. Later write errors (a full disk) end the file where they happened, with a warning;
+/// the trial goes on in memory.
 pub fn sink(path: &Path, about: serde_json::Value) -> anyhow::Result<Box<Sink>> {
     let header = file::Header::new(MADE_BY, about);
     let writer = file::Writer::new(File::create(path)?, &header, BATCH)?;

@@ -43,6 +43,8 @@ pub struct CrashPoints {
     pub pruned: Pruned,
     /// Commits to Leases and Events: counted apart.
     pub bookkeeping: u64,
+    /// Where the workload stood at each write of the user: a place of its own only if the workload can stop there.
+    pub user_writes: Vec<Cursor>,
     /// Subsets of concurrent writes beyond the limit per write: not covered.
     pub left_out: u64,
 }
@@ -68,6 +70,7 @@ pub fn crash_points(
                 // What lies before was a place to crash in the trial without this perturbation, and occurrences
                 // count from here.
                 found.points.clear();
+                found.user_writes.clear();
                 moments.clear();
                 scan.occurrences.clear();
                 scan.calls_since_commit = 0;
@@ -78,6 +81,9 @@ pub fn crash_points(
                 found.pruned.count(Rule::NoWriteBetween, scan.calls_since_commit.saturating_sub(1));
                 scan.calls_since_commit = 0;
                 scan.revision = commit.revision;
+                if commit.actor == Actor::User {
+                    found.user_writes.push(scan.cursor);
+                }
                 let call = commit.call.and_then(|id| calls.get(&id).copied());
                 let Some(call) = call.filter(|_| matches!(commit.actor, Actor::Subject(_))) else {
                     continue; // the user's writes are points when their step says so

@@ -222,7 +222,8 @@ enum Waited {
     Exceeded(String),
 }
 
-async fn stopped(armed: &mut Option<Armed>) {
+/// Ends when the gate was closed for the next perturbation.
+pub(super) async fn stopped(armed: &mut Option<Armed>) {
     match armed {
         Some(armed) => drop((&mut armed.stopped).await),
         None => std::future::pending().await,

@@ -3,7 +3,7 @@
 use trace::{Cursor, Event, StepEvent, StepState};
 use workloads::{CheckOutcome, Operation, OperationKind};
 
-use super::{Going, RunEnd, Stop, Trial};
+use super::{Going, RunEnd, Stop, Trial, quiet::stopped};
 
 impl Trial<'_> {
     /// Performs the operation at the cursor and moves the cursor past it. A failure that the author allows
@@ -171,7 +171,17 @@ impl Trial<'_> {
     async fn run_command(&mut self, operation: &Operation) -> Going<()> {
         self.quiet().await?;
         let context = self.run_context()?;
-        if let Err(error) = workloads::run(operation, &context).await {
+        let mut program = std::pin::pin!(workloads::run(operation, &context));
+        let ran = loop {
+            tokio::select! {
+                biased;
+                () = stopped(&mut self.armed) => {}
+                ran = &mut program => break ran,
+            }
+            // A perturbation's moment came while the program runs.
+            self.crash().await?;
+        };
+        if let Err(error) = ran {
             return Err(self.failed(operation, error.to_string()));
         }
         self.disturbed_at = self.cluster.now();
