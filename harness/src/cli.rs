@@ -7,7 +7,7 @@ use clap::{Args, Parser, Subcommand, ValueEnum};
 use crate::{
     campaign, doctor,
     exit::{Exit, Expected},
-    init, replay,
+    init, replay, show,
 };
 
 const EXAMPLES: &str = "\
@@ -31,6 +31,8 @@ enum Command {
     Run(RunArgs),
     /// Reproduce a finding from its replay file: 100 reproduced, 0 gone, 2 its moment never came.
     Replay(ReplayArgs),
+    /// Print a stored history, also one whose writer was killed.
+    Show(show::ShowArgs),
     /// Write a commented campaign for a controller and its CRDs.
     Init(init::Options),
     /// What works on this machine, and what to do about the rest.
@@ -124,6 +126,7 @@ pub fn main() -> anyhow::Result<Exit> {
     match cli.command {
         Command::Run(args) => campaign::run(&args),
         Command::Replay(args) => replay::run(&args),
+        Command::Show(args) => show::run(&args),
         Command::Init(options) => init::run(&options),
         Command::Doctor => doctor::run(),
     }

@@ -33,6 +33,7 @@ mod progress;
 mod providers;
 mod report;
 mod run_folder;
+mod show;
 
 use std::process::ExitCode;
 

@@ -2,7 +2,7 @@
 
 use std::fmt::Write as _;
 
-use super::model::{EntryKind, Finding, Report};
+use super::model::{Entry, EntryKind, Finding, Report};
 
 /// What the terminal can show.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -103,7 +103,7 @@ pub fn explain(finding: &Finding) -> String {
     line(&mut out, "\n## See it again\n");
     fenced(&mut out, "sh", &finding.replay_command);
     line(&mut out, "\n## What happened around the crash\n");
-    fenced(&mut out, "text", &timeline(finding));
+    fenced(&mut out, "text", &timeline(&finding.timeline));
     line(&mut out, "\n## End state: baseline (-) against this trial (+)\n");
     for object in &finding.diff {
         line(&mut out, &format!("`{}` {}\n", object.object, object.change.words()));
@@ -124,10 +124,11 @@ pub fn explain(finding: &Finding) -> String {
     out
 }
 
-fn timeline(finding: &Finding) -> String {
-    let at = finding.timeline.iter().map(|entry| entry.at.chars().count()).max().unwrap_or(0);
-    let who = finding.timeline.iter().map(|entry| entry.who.chars().count()).max().unwrap_or(0);
-    let rows = finding.timeline.iter().map(|entry| {
+/// A timeline as lines in columns.
+pub fn timeline(entries: &[Entry]) -> String {
+    let at = entries.iter().map(|entry| entry.at.chars().count()).max().unwrap_or(0);
+    let who = entries.iter().map(|entry| entry.who.chars().count()).max().unwrap_or(0);
+    let rows = entries.iter().map(|entry| {
         let mark = if entry.kind == EntryKind::Crash { ">>>" } else { "   " };
         let (time, kind) = (&entry.at, entry.kind.word());
         format!(

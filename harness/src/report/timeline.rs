@@ -25,15 +25,21 @@ const DETAIL_LINES_MAX: usize = 120;
 /// Left out: discovery, bookmarks, and calls about Leases and Events with their answers. They say nothing about
 /// the work.
 pub fn around_crash(history: &History) -> Vec<Entry> {
+    let entries = all(history);
+    let of_kind = |kind| entries.iter().position(|entry: &Entry| entry.kind == kind);
+    let crash = of_kind(EntryKind::Crash).unwrap_or(entries.len());
+    let from = crash.saturating_sub(BEFORE_MAX);
+    entries.into_iter().skip(from).take(BEFORE_MAX + AFTER_MAX).collect()
+}
+
+/// Every entry that tells something of the work.
+pub fn all(history: &History) -> Vec<Entry> {
     let calls: HashMap<CallId, &Call> = history.calls().map(|call| (call.id, call)).collect();
     let start = history.records.first().map_or(Time::default(), |record| record.at);
     let telling = history.records.iter().filter(|record| is_telling(record, &calls));
     let mut entries: Vec<Entry> = telling.map(|record| entry(record, start, &calls)).collect();
     mark_kills(&mut entries);
-    let of_kind = |kind| entries.iter().position(|entry: &Entry| entry.kind == kind);
-    let crash = of_kind(EntryKind::Crash).unwrap_or(entries.len());
-    let from = crash.saturating_sub(BEFORE_MAX);
-    entries.into_iter().skip(from).take(BEFORE_MAX + AFTER_MAX).collect()
+    entries
 }
 
 /// A kill and the record of the perturbation that it was are one thing for a reader: the mark stands where the
