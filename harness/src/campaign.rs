@@ -53,7 +53,7 @@ pub fn run(args: &RunArgs) -> anyhow::Result<Exit> {
     publish::write(&folder, &report, &explored, &findings)?;
     match args.output {
         Output::Text => publish::print(&folder, &report),
-        Output::Json => print!("{}", crate::report::summary_json(&report)?),
+        Output::Json => crate::stdout::write(&crate::report::summary_json(&report)?),
     }
     lab.clean_up();
     Ok(publish::exit_of(&report))

@@ -34,6 +34,7 @@ mod providers;
 mod report;
 mod run_folder;
 mod show;
+mod stdout;
 
 use std::process::ExitCode;
 

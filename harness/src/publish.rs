@@ -15,6 +15,7 @@ use crate::{
     reference::References,
     report::{self, Report, difference, model, steps, text, timeline},
     run_folder::RunFolder,
+    stdout,
 };
 
 /// Everything that the campaign has to say, as one value.
@@ -397,7 +398,7 @@ fn figures(explored: &Explored) -> Value {
 pub fn print(folder: &RunFolder, report: &Report) {
     let page = shown(&folder.path.join("report/index.html"));
     let style = text::Style { color: colour() };
-    print!("{}", text::terminal(report, &page, style));
+    stdout::write(&text::terminal(report, &page, style));
 }
 
 /// A path as the user would type it here.

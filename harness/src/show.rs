@@ -7,6 +7,7 @@ use clap::Args;
 use crate::{
     exit::{Exit, Expected},
     report::{text, timeline},
+    stdout,
 };
 
 /// `trommel show`.
@@ -27,7 +28,7 @@ pub fn run(args: &ShowArgs) -> anyhow::Result<Exit> {
         .map_err(|error| Expected::error(Exit::Usage, format!("{path}: {error}")))?;
     let stored = trace::file::read(file)
         .map_err(|error| Expected::error(Exit::Recording, format!("{path}: {error}")))?;
-    println!("{}", text::timeline(&timeline::all(&stored.history)));
+    stdout::write(&(text::timeline(&timeline::all(&stored.history)) + "\n"));
     match stored.truncated {
         None => Ok(Exit::Clean),
         Some(cut) => {
