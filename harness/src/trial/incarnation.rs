@@ -80,7 +80,6 @@ impl Trial<'_> {
 
     /// Ends the subject, if it runs. `silently` at the end of a trial: no event of the history.
     pub(super) async fn kill_subject(&mut self, silently: bool) -> Going<()> {
-        self.armed = None;
         let Some(mut incarnation) = self.subject.take() else { return Ok(()) };
         self.subject_cpu += cpu_time(incarnation.process.pid());
         incarnation.process.kill();
