@@ -42,7 +42,8 @@ enum Stage {
     Tidy,
     /// Licences, duplicate versions and sources of all dependencies (needs cargo-deny).
     Deny,
-    /// Each campaign again and again: the same findings every time, no false alarm.
+    /// Each campaign again and again: the same findings every time, no false alarm. And Trommel killed at 20
+    /// moments.
     Sweep {
         /// How often.
         #[arg(long, default_value_t = 20)]
@@ -88,6 +89,9 @@ fn carry_out(stage: Stage) -> anyhow::Result<bool> {
         Stage::Deny => stages::deny(&mut runner),
         Stage::Sweep { repeats, only } => {
             stages::build(&mut runner);
+            if only.is_empty() {
+                stages::kills(&mut runner);
+            }
             campaigns::all(&mut runner, &campaigns::Selection { only, repeats })?;
         }
         Stage::Bench => {

@@ -28,6 +28,23 @@ const TIDY: Command = (
     CountedAs::Tests,
 );
 
+/// More moments than `cargo ci test` takes.
+const KILLS: Command = (
+    "kills",
+    &[
+        "env",
+        "TROMMEL_KILLS=20",
+        "cargo",
+        "test",
+        "--release",
+        "--package",
+        "trommel-tests",
+        "--test",
+        "kill",
+    ],
+    CountedAs::Tests,
+);
+
 const DENY: Command = (
     "deny",
     &["cargo", "deny", "--all-features", "check", "bans", "licenses", "sources"],
@@ -56,6 +73,11 @@ pub fn tidy(runner: &mut Runner) {
 /// The binaries that campaigns need.
 pub fn build(runner: &mut Runner) {
     each(runner, &[BUILD]);
+}
+
+/// `kill -9` of Trommel at 20 moments of a campaign.
+pub fn kills(runner: &mut Runner) {
+    each(runner, &[KILLS]);
 }
 
 /// Dependencies, by deny.toml.

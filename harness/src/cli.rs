@@ -84,8 +84,8 @@ pub struct ReplayArgs {
     /// Take subject and manifests from this campaign instead, for example that of a fixed controller.
     #[arg(long, env = "TROMMEL_CAMPAIGN")]
     pub campaign: Option<PathBuf>,
-    /// Run this program (and arguments) instead.
-    #[arg(long, num_args = 1.., conflicts_with = "campaign")]
+    /// Run this program instead; everything after it is its arguments, so give this last.
+    #[arg(long, num_args = 1.., allow_hyphen_values = true, conflicts_with = "campaign")]
     pub command: Vec<String>,
     /// How often.
     #[arg(short = 'k', long, default_value_t = 5, env = "TROMMEL_REPEATS")]
@@ -107,13 +107,22 @@ pub enum Output {
     Json,
 }
 
+/// Whether messages may be coloured.
+fn colour() -> bool {
+    use std::io::IsTerminal;
+    let no_color = std::env::var_os("NO_COLOR").is_some_and(|value| !value.is_empty());
+    std::io::stderr().is_terminal() && !no_color
+}
+
 /// Parses the command line and does what it says.
 pub fn main() -> anyhow::Result<Exit> {
     let cli = match Cli::try_parse() {
         Ok(cli) => cli,
         // clap's own code for wrong usage is 2, which means `unknown` here.
         Err(error) if error.use_stderr() => {
-            return Err(Expected::error(Exit::Usage, error.render().ansi().to_string()));
+            let said = error.render();
+            let said = if colour() { said.ansi().to_string() } else { said.to_string() };
+            return Err(Expected::error(Exit::Usage, said));
         }
         Err(help) => {
             print!("{help}");

@@ -60,7 +60,7 @@ pub struct Spec {
     #[serde(default)]
     pub budget: BudgetSpec,
     /// Paths at which reference runs may differ in more than a value, for example
-    /// `pods/default/*:status.conditions`.
+    /// `pods/default/* .status.conditions`.
     #[serde(default)]
     pub accept: Vec<String>,
     /// Settings that `-P NAME` puts over the ones above.

@@ -14,6 +14,9 @@ use crate::{
     trial::{self, RunEnd, Start, TrialRun, TrialSpec},
 };
 
+const NEVER_CONNECTED: &str = "the controller never connected to the API: does it read KUBECONFIG, or \
+                               take {kubeconfig} as an argument?";
+
 /// The reference runs and what they agree on.
 pub struct References {
     /// In order.
@@ -96,13 +99,20 @@ fn check(run: &TrialRun, folder: &RunFolder) -> anyhow::Result<()> {
         _ => None,
     });
     let refused = refused.and_then(|id| run.history.calls().find(|call| call.id == id));
+    let subject_calls = run.history.calls().filter(|call| call.actor.is_subject()).count();
     let hint = match refused {
         Some(call) => format!("\nthe API refused it (403): {} {}", call.method, call.uri),
+        None if subject_calls == 0 => format!("\n{NEVER_CONNECTED}"),
         None => String::new(),
     };
     match &run.end {
         RunEnd::Completed => {}
-        RunEnd::Broken(why) => return Err(Expected::error(Exit::Environment, why.clone())),
+        RunEnd::Broken(why) => {
+            let number = run.spec.repeat;
+            let message =
+                format!("undisturbed run {number} broke: {why}\nits files are in {place}");
+            return Err(Expected::error(Exit::Environment, message));
+        }
         RunEnd::StepFailed(why) => return failed(format!("the workload failed: {why}{hint}")),
         RunEnd::SubjectGone(why) => return failed(format!("{why}{hint}")),
         RunEnd::NeverSettled(why) => {
@@ -110,13 +120,10 @@ fn check(run: &TrialRun, folder: &RunFolder) -> anyhow::Result<()> {
         }
         RunEnd::NeverFired(why) => return failed(why.clone()),
     }
-    if run.history.calls().next().is_none() {
-        return failed(format!(
-            "the controller never connected to the API: does it read KUBECONFIG, or take {{kubeconfig}} as \
-             an argument?{hint}"
-        ));
+    match subject_calls {
+        0 => failed(NEVER_CONNECTED.to_owned()),
+        _ => Ok(()),
     }
-    Ok(())
 }
 
 fn disagree(disagreements: &[oracles::Disagreement], folder: &RunFolder) -> anyhow::Error {

@@ -5,6 +5,10 @@
 //! `cargo ci test` counts; with `CI=true` it fails, so that a missing tool can't turn a check off unseen.
 #![allow(clippy::print_stdout)] // the skip line below is meant for the reader and for `cargo ci test`
 
+pub mod house;
+pub mod processes;
+pub mod product;
+
 use std::{
     path::{Path, PathBuf},
     process::Command,
@@ -66,24 +70,6 @@ pub fn in_ci() -> bool {
 pub fn root() -> PathBuf {
     let here = Path::new(env!("CARGO_MANIFEST_DIR"));
     here.parent().expect("the tests crate is a folder of the repository").to_owned()
-}
-
-/// The `trommel` binary of the same profile as this test, built if it is not there or not up to date.
-///
-/// # Errors
-/// What cargo said, when it does not build.
-pub fn trommel() -> anyhow::Result<PathBuf> {
-    let test = std::env::current_exe()?;
-    let profile =
-        test.ancestors().nth(2).ok_or_else(|| anyhow::anyhow!("{test:?} is in no profile"))?;
-    let mut build = Command::new(cargo());
-    build.current_dir(root()).args(["build", "--quiet", "--package", "trommel-harness"]);
-    if profile.file_name().is_some_and(|name| name == "release") {
-        build.arg("--release");
-    }
-    let output = build.output()?;
-    anyhow::ensure!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
-    Ok(profile.join("trommel"))
 }
 
 /// The cargo that runs this test.

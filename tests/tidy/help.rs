@@ -5,7 +5,7 @@
 
 use std::process::Command;
 
-use trommel_tests::{root, trommel};
+use trommel_tests::{product::binary, root};
 
 const BEGIN: &str = "<!-- trommel run -h -->\n```text\n";
 const END: &str = "```\n<!-- end -->\n";
@@ -18,7 +18,7 @@ fn with_block(document: &str, block: &str) -> Option<String> {
 }
 
 fn help() -> String {
-    let mut help = Command::new(trommel().expect("trommel builds"));
+    let mut help = Command::new(binary());
     // Defaults that come from the environment would show in the text.
     help.args(["run", "-h"]).env_clear();
     let output = help.output().expect("trommel runs");

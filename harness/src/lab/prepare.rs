@@ -116,6 +116,15 @@ fn resolve(campaign: &Campaign, path_variable: &str) -> anyhow::Result<Vec<Strin
             campaign.path.display()
         )));
     };
+    use std::os::unix::fs::PermissionsExt;
+    let mode = found.metadata().map_or(0, |metadata| metadata.permissions().mode());
+    if mode & 0o111 == 0 {
+        return Err(usage(format!(
+            "{}: spec.subject.command: {} can't be executed: it has no execute permission",
+            campaign.path.display(),
+            found.display()
+        )));
+    }
     command[0] = found.display().to_string();
     Ok(command)
 }

@@ -1,0 +1,165 @@
+//! Campaign files: a sound one, and what can be wrong with it.
+
+use crate::Case;
+
+/// One that ends with 0.
+pub const SOUND: &str = "\
+apiVersion: trommel.dev/v1alpha1
+kind: Campaign
+metadata: {name: sound}
+spec:
+  subject:
+    transport: http
+    command: [bash, idle.sh]
+  manifests: [examples/bar-foo/crds/]
+  workload: {file: workload.yaml}
+";
+
+/// The user's side of it.
+pub const WORKLOAD: &str = "\
+apiVersion: trommel.dev/v1alpha1
+kind: Test
+metadata: {name: one-object}
+spec:
+  steps:
+    - name: one
+      try:
+        - apply:
+            resource: {apiVersion: v1, kind: ConfigMap, metadata: {name: a, namespace: default}}
+        - settle: {}
+";
+
+/// Waits for what no controller here does.
+pub const ASSERTING: &str = "\
+apiVersion: trommel.dev/v1alpha1
+kind: Test
+metadata: {name: one-object}
+spec:
+  steps:
+    - name: answer
+      try:
+        - apply:
+            resource: {apiVersion: v1, kind: ConfigMap, metadata: {name: a, namespace: default}}
+        - assert:
+            resource:
+              apiVersion: v1
+              kind: ConfigMap
+              metadata: {name: a, namespace: default}
+              data: {answer: yes}
+";
+
+/// All of these are seen before the first run.
+pub const CASES: &[Case] = &[
+    Case {
+        name: "unknown-key",
+        from: "    transport: http",
+        to: "    transprot: http",
+        exit: 64,
+        says: &["unknown-key.yaml:6:5", "unknown field `transprot`", "transport"],
+    },
+    Case {
+        name: "unknown-value",
+        from: "transport: http",
+        to: "transport: gopher",
+        exit: 64,
+        says: &["unknown-value.yaml:6:16", "gopher", "tls"],
+    },
+    Case {
+        name: "api-version",
+        from: "trommel.dev/v1alpha1",
+        to: "trommel.dev/v9",
+        exit: 64,
+        says: &["api-version.yaml", "trommel.dev/v9", "apiVersion: trommel.dev/v1alpha1"],
+    },
+    Case {
+        name: "kind",
+        from: "kind: Campaign",
+        to: "kind: Campain",
+        exit: 64,
+        says: &["kind.yaml", "Campain", "kind: Campaign"],
+    },
+    Case {
+        name: "no-yaml",
+        from: "metadata: {name: sound}",
+        to: "metadata: {name: [",
+        exit: 64,
+        says: &["no-yaml.yaml:"],
+    },
+    Case {
+        name: "no-subject",
+        from: "    command: [bash, idle.sh]\n",
+        to: "",
+        exit: 64,
+        says: &["no-subject.yaml:", "missing field `command`"],
+    },
+    Case {
+        name: "empty-command",
+        from: "[bash, idle.sh]",
+        to: "[]",
+        exit: 64,
+        says: &["empty-command.yaml", "spec.subject.command is empty"],
+    },
+    Case {
+        name: "no-workload",
+        from: "  workload: {file: workload.yaml}\n",
+        to: "",
+        exit: 64,
+        says: &["no-workload.yaml:", "missing field `workload`"],
+    },
+    Case {
+        name: "missing-workload",
+        from: "{file: workload.yaml}",
+        to: "{file: gone.yaml}",
+        exit: 64,
+        says: &["gone.yaml", "No such file"],
+    },
+    Case {
+        name: "misspelt-workload",
+        from: "{file: workload.yaml}",
+        to: "{file: misspelt.yaml}",
+        exit: 64,
+        says: &["misspelt.yaml:10:11", "unknown key `setle`", "settle"],
+    },
+    Case {
+        name: "missing-manifests",
+        from: "examples/bar-foo/crds/",
+        to: "examples/gone/",
+        exit: 64,
+        says: &["examples/gone", "No such file"],
+    },
+    Case {
+        name: "missing-program",
+        from: "[bash, idle.sh]",
+        to: "[./controller]",
+        exit: 64,
+        says: &["missing-program.yaml", "spec.subject.command", "./controller", "build"],
+    },
+    Case {
+        name: "missing-in-path",
+        from: "[bash, idle.sh]",
+        to: "[no-such-controller]",
+        exit: 64,
+        says: &["missing-in-path.yaml", "spec.subject.command", "no-such-controller"],
+    },
+    Case {
+        name: "no-program",
+        from: "[bash, idle.sh]",
+        to: "[./workload.yaml]",
+        exit: 64,
+        says: &["no-program.yaml", "workload.yaml", "no execute permission"],
+    },
+    Case {
+        name: "failing-build",
+        from: "    transport: http",
+        to: "    build: 'echo no compiler >&2; exit 1'",
+        exit: 64,
+        says: &["no compiler", "build failed", "exit 1"],
+    },
+    Case {
+        name: "accept",
+        from: "  manifests",
+        to: "  accept: ['configmaps/default/a [']\n  manifests",
+        exit: 64,
+        says: &["accept.yaml", "spec.accept"],
+    },
+];

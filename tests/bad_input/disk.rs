@@ -1,0 +1,56 @@
+//! A disk that fills up in the middle: the run folder is on a small file system of its own, in a mount namespace
+//! that ends with the run.
+
+use std::{fs, process::Command};
+
+use trommel_tests::{
+    house::House,
+    product::{Ended, binary},
+};
+
+/// Runs the campaign on a disk of that many KiB, then copies what is there.
+const SCRIPT: &str = r#"
+mount -t tmpfs -o "size=$2k" tmpfs disk || exit 99
+"$1" run examples/bar-foo/campaign.yaml --quiet --keep --out disk/run
+code=$?
+cp -r disk/run "left-$2"
+exit $code
+"#;
+
+fn check(test: &str, kib: &str, references: bool) {
+    let house = House::new(&format!("bad-input/disk-{test}"), &["examples/bar-foo"]);
+    fs::create_dir(house.path("disk")).expect("a folder can be made");
+    let mut command = Command::new("unshare");
+    command
+        .args(["--user", "--map-root-user", "--mount", "sh", "-c", SCRIPT, "sh"])
+        .arg(binary())
+        .arg(kib)
+        .current_dir(&house.root);
+    let ended = Ended::of(command);
+    ended.expect(75);
+    for part in ["disk/run", "No space left on device"] {
+        assert!(ended.stderr.contains(part), "no {part:?} in {ended}");
+    }
+    let left = house.path(&format!("left-{kib}"));
+    assert_eq!(left.join("baseline.json").exists(), references, "full at the wrong time: {ended}");
+    assert!(!left.join("summary.json").exists(), "no summary of half a campaign");
+    let mut records = 0;
+    for reference in fs::read_dir(left.join("references")).expect("references").flatten() {
+        let Ok(file) = fs::read(reference.path().join("history.jsonl.zst")) else { continue };
+        match trace::file::read(&file[..]) {
+            Ok(stored) => records += stored.history.records.len(),
+            Err(error) => assert!(file.is_empty(), "{}: {error}", reference.path().display()),
+        }
+    }
+    assert!(records > 0, "what was recorded before can be read");
+}
+
+#[test]
+fn full_during_the_references() {
+    check("references", "64", false);
+}
+
+#[test]
+fn full_during_the_trials() {
+    check("trials", "240", true);
+}

@@ -1,0 +1,84 @@
+//! Closure against brute force: what de-duplication leaves out must not be missed.
+//!
+//! A brute-force run carries out every crash schedule of at most two crashes, each place of each trial for
+//! itself, without asking whether its world was seen before. Every end state that it reaches must be one that
+//! closure reports, and the other way round. In both, nothing is explored behind a violated trial.
+
+use std::collections::BTreeSet;
+
+use serde_json::Value;
+use trommel_tests::{
+    Need,
+    house::House,
+    needs,
+    product::{json, json_lines, run},
+};
+
+const DEPTH: usize = 2;
+
+fn check(test: &str, folder: &str, campaign: &str, exit: i32) {
+    let house = House::new(&format!("closure/{test}"), &[folder]);
+    let campaign = format!("{folder}/{campaign}");
+    run(&house.root, ["run", &campaign, "--quiet", "--out", "closure"]).expect(exit);
+    let depth = DEPTH.to_string();
+    let brute = ["run", &campaign, "--quiet", "--out", "brute", "--brute-force", &depth];
+    run(&house.root, brute).expect(exit);
+
+    let closed = json(&house.path("closure/summary.json"));
+    let forced = json(&house.path("brute/summary.json"));
+    assert_eq!(closed["coverage"]["closed"], true, "{closed}");
+    for summary in [&closed, &forced] {
+        assert_eq!(summary["plans"]["unknown"], 0, "{summary}");
+    }
+    // Without these, the comparison below would show nothing.
+    let plans = json_lines(&house.path("brute/plans.jsonl"));
+    let deepest = plans.iter().filter_map(|line| line["plan"].as_array()).map(Vec::len).max();
+    assert_eq!(deepest, Some(DEPTH), "brute force reaches its depth and not beyond");
+    let (few, many) = (different_plans(&house, "closure"), different_plans(&house, "brute"));
+    assert!(few.len() < many.len(), "{} plans by closure, {} by force", few.len(), many.len());
+    assert!(few.iter().all(|(depth, id)| *depth > DEPTH || many.contains(&(*depth, id.clone()))));
+
+    assert_eq!(end_states(&house, "closure"), end_states(&house, "brute"));
+}
+
+/// Depth and id of each.
+fn different_plans(house: &House, out: &str) -> BTreeSet<(usize, String)> {
+    let lines = json_lines(&house.path(&format!("{out}/plans.jsonl")));
+    let depth = |line: &Value| line["plan"].as_array().map_or(0, Vec::len);
+    lines.iter().map(|line| (depth(line), line["id"].to_string())).collect()
+}
+
+fn end_states(house: &House, out: &str) -> BTreeSet<String> {
+    let states = json(&house.path(&format!("{out}/end-states.json")));
+    let states: BTreeSet<String> =
+        states.as_array().into_iter().flatten().map(Value::to_string).collect();
+    assert!(!states.is_empty(), "the undisturbed runs have one at least");
+    states
+}
+
+#[test]
+fn bar_foo() {
+    check("bar-foo", "examples/bar-foo", "campaign.yaml", 100);
+}
+
+#[test]
+fn bar_foo_fixed() {
+    check("bar-foo-fixed", "examples/bar-foo", "fixed.yaml", 0);
+}
+
+#[test]
+fn two_crashes() {
+    check("two-crashes", "tests/campaigns/two-crashes", "campaign.yaml", 100);
+}
+
+#[test]
+fn two_crashes_fixed() {
+    check("two-crashes-fixed", "tests/campaigns/two-crashes", "fixed.yaml", 0);
+}
+
+#[test]
+fn sample_controller() {
+    if needs(&[Need::Go]) {
+        check("sample-controller", "examples/sample-controller", "campaign.yaml", 0);
+    }
+}

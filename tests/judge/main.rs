@@ -1,0 +1,55 @@
+//! The same campaign in front of the real API server: the same bug, known by the same fingerprint.
+//!
+//! On a real cluster nothing is forked and time is real: each plan runs from the beginning. What differs there
+//! (uids, times, defaults that the embedded server does not set, objects that the cluster brings along) must not
+//! show in the fingerprint.
+
+mod real;
+
+use trommel_tests::{
+    Need,
+    house::House,
+    needs,
+    processes::{naming, outlived},
+    product::{json, run},
+};
+
+const FOLDER: &str = "examples/bar-foo";
+
+#[test]
+fn the_real_api_server_shows_the_same_finding() {
+    if !needs(&[Need::Go, Need::Judge]) {
+        return;
+    }
+    let house = House::new("judge", &[FOLDER]);
+    let campaign = format!("{FOLDER}/campaign.yaml");
+    run(&house.root, ["run", &campaign, "--quiet", "--out", "embedded"]).expect(100);
+
+    let cluster = real::Cluster::start(&house.path("cluster"));
+    let text = std::fs::read_to_string(house.path(&campaign)).expect("the campaign is there");
+    let embedded = "cluster: {embedded: {environment: none}}";
+    assert!(text.contains(embedded), "the campaign names its cluster");
+    let path = format!("cluster: {{kubeconfig: {{path: {}}}}}", cluster.kubeconfig.display());
+    let remote = format!("{FOLDER}/remote.yaml");
+    house.write(&remote, &text.replace(embedded, &path));
+    run(&house.root, ["run", &remote, "--quiet", "--out", "real"]).expect(100);
+
+    let summary = |out: &str| json(&house.path(out).join("summary.json"));
+    let (embedded, real) = (summary("embedded"), summary("real"));
+    assert_eq!(real["plans"]["unknown"], 0, "{real}");
+    let [finding] = &real["findings"].as_array().expect("findings")[..] else {
+        panic!("one finding: {real}")
+    };
+    assert_eq!(finding["id"], embedded["findings"][0]["id"], "{finding}");
+    assert_eq!(finding["confirmed"], serde_json::json!({"k": 5, "n": 5}), "{finding}");
+    let lines = trommel_tests::product::json_lines(&house.path("real/plans.jsonl"));
+    assert!(lines.iter().all(|line| line["forked"] == false), "nothing can be forked there");
+
+    // Nothing of the subject, of Trommel, or of the cluster is left.
+    let name = house.root.display().to_string();
+    assert_eq!(naming(&format!("KUBECONFIG={name}")), [], "subjects end with Trommel");
+    let servers = naming(&name);
+    assert!(servers.len() >= 2, "etcd and the API server run: {servers:?}");
+    drop(cluster);
+    assert_eq!(outlived(servers), []);
+}

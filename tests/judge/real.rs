@@ -1,0 +1,48 @@
+//! etcd and kube-apiserver, started by `tests/reference/serve.sh`, as a person would.
+
+use std::{
+    io::{BufRead, BufReader},
+    path::{Path, PathBuf},
+    process::{Child, Command, Stdio},
+};
+
+use rustix::process::{Pid, Signal, kill_process};
+use trommel_tests::root;
+
+/// A running cluster; dropping it ends it.
+pub struct Cluster {
+    /// For clients.
+    pub kubeconfig: PathBuf,
+    server: Child,
+}
+
+impl Cluster {
+    /// Starts it with everything in this folder; returns when it serves.
+    pub fn start(folder: &Path) -> Cluster {
+        let mut server = Command::new(root().join("tests/reference/serve.sh"))
+            .arg(folder)
+            .stdin(Stdio::null())
+            .stdout(Stdio::piped())
+            .spawn()
+            .expect("serve.sh starts");
+        // Its one line on stdout comes when the API server is ready.
+        let stdout = server.stdout.take().expect("stdout is a pipe");
+        let mut line = String::new();
+        BufReader::new(stdout).read_line(&mut line).expect("a pipe can be read");
+        let kubeconfig = line.trim().strip_prefix("export KUBECONFIG=").map(PathBuf::from);
+        let mut cluster = Cluster { kubeconfig: PathBuf::new(), server };
+        // If not, dropping it reaps it.
+        cluster.kubeconfig = kubeconfig.unwrap_or_else(|| panic!("the judge does not start"));
+        cluster
+    }
+}
+
+impl Drop for Cluster {
+    fn drop(&mut self) {
+        // Its trap kills both servers.
+        let told = kill_process(Pid::from_child(&self.server), Signal::TERM);
+        if told.is_ok() {
+            drop(self.server.wait());
+        }
+    }
+}

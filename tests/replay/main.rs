@@ -1,0 +1,123 @@
+//! Replay files: what a finding leaves in a user's repository must work there, and say so when it can't.
+
+use std::path::PathBuf;
+
+use serde_json::{Value, json};
+use trommel_tests::{
+    house::House,
+    product::{Ended, run, yaml},
+};
+
+const FOLDER: &str = "examples/bar-foo";
+
+/// A repository in which Trommel has found bar-foo's bug, and the finding's replay file.
+fn found(test: &str) -> (House, PathBuf) {
+    let house = House::new(&format!("replay/{test}"), &[FOLDER]);
+    let campaign = format!("{FOLDER}/campaign.yaml");
+    run(&house.root, ["run", &campaign, "--quiet", "--out", "run"]).expect(100);
+    let findings: Vec<PathBuf> = std::fs::read_dir(house.path("run/findings"))
+        .expect("a run has a folder for findings")
+        .map(|entry| entry.expect("a folder can be listed").path().join("replay.yaml"))
+        .collect();
+    let [file] = &findings[..] else { panic!("one finding, not {findings:?}") };
+    let file = file.clone();
+    (house, file)
+}
+
+fn replay(house: &House, below: &str, arguments: &[&str]) -> Ended {
+    let folder = house.path(below);
+    let always = ["replay", "--quiet", "--out", "replayed"];
+    run(&folder, always.into_iter().chain(arguments.iter().copied()))
+}
+
+fn text(path: &std::path::Path) -> &str {
+    path.to_str().expect("paths of tests are text")
+}
+
+#[test]
+fn it_reproduces_every_time() {
+    let (house, file) = found("reproduces");
+    let ended = replay(&house, "", &[text(&file)]);
+    assert!(ended.expect(100).stdout.contains("reproduced 5 of 5"), "{ended}");
+}
+
+#[test]
+fn against_the_fixed_controller_it_is_gone() {
+    let (house, file) = found("gone");
+    let fixed = format!("{FOLDER}/fixed.yaml");
+    let ended = replay(&house, "", &[text(&file), "--campaign", &fixed]);
+    assert!(ended.expect(0).stdout.contains("gone"), "{ended}");
+}
+
+#[test]
+fn another_command_takes_the_place_of_the_controller() {
+    let (house, file) = found("command");
+    let command = ["--command", "target/release/bar-foo"];
+    replay(&house, "", &[&[text(&file)], &command[..]].concat()).expect(100);
+    std::fs::remove_dir_all(house.path("replayed")).expect("the run folder can be removed");
+    let ended = replay(&house, "", &[&[text(&file)], &command[..], &["--fixed"]].concat());
+    assert!(ended.expect(0).stdout.contains("gone"), "{ended}");
+}
+
+#[test]
+fn a_moment_that_never_comes_proves_nothing() {
+    let (house, file) = found("never");
+    let mut replay_file = yaml(&file);
+    let moment = replay_file.pointer_mut("/plan/0/crash/at/committed/occurrence");
+    *moment.expect("the minimal plan is one crash after a write") = json!(99);
+    house.write("never.yaml", &replay_file.to_string());
+    let ended = replay(&house, "", &["never.yaml"]);
+    assert!(ended.expect(2).stdout.contains("the moment never came"), "{ended}");
+}
+
+#[test]
+fn it_works_from_any_folder_of_its_repository() {
+    let (house, file) = found("moved");
+    let moved = std::fs::read_to_string(&file).expect("a replay file is text");
+    std::fs::remove_dir_all(house.path("run")).expect("the run folder can be removed");
+    house.write("regressions/foo.yaml", &moved);
+    replay(&house, "regressions", &["foo.yaml"]).expect(100);
+}
+
+#[test]
+fn away_from_its_repository_it_says_what_it_needs() {
+    let (house, file) = found("away");
+    let mut replay_file = yaml(&file);
+    replay_file["folder"] = json!("examples/gone");
+    house.write("away.yaml", &replay_file.to_string());
+    let ended = replay(&house, "", &["away.yaml"]);
+    for needed in ["away.yaml", "examples/gone", "--campaign"] {
+        assert!(ended.expect(64).stderr.contains(needed), "{needed}: {ended}");
+    }
+}
+
+#[test]
+fn damaged_files_are_refused_with_their_names() {
+    let (house, file) = found("damaged");
+    let whole = yaml(&file);
+    let without = |key: &str| {
+        let mut less = whole.clone();
+        less.as_object_mut().expect("a replay file is an object").remove(key);
+        less
+    };
+    let with = |key: &str, value: Value| {
+        let mut more = whole.clone();
+        more[key] = value;
+        more
+    };
+    let damaged = [
+        ("cut.yaml", whole.to_string()[..200].to_owned()),
+        ("no-plan.yaml", without("plan").to_string()),
+        ("no-command.yaml", with("subject", json!({})).to_string()),
+        ("unknown-key.yaml", with("speed", json!(1)).to_string()),
+        ("kind.yaml", with("kind", json!("Campaign")).to_string()),
+        ("version.yaml", with("apiVersion", json!("trommel.dev/v9")).to_string()),
+        ("empty.yaml", String::new()),
+    ];
+    for (name, text) in &damaged {
+        house.write(name, text);
+        let ended = replay(&house, "", &[name]);
+        assert!(ended.expect(64).stderr.contains(name), "{name}: {ended}");
+    }
+    assert!(replay(&house, "", &["missing.yaml"]).expect(64).stderr.contains("missing.yaml"));
+}

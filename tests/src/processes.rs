@@ -1,0 +1,38 @@
+//! Processes of this machine, and waiting for their end.
+
+use std::{fs, time::Duration};
+
+use rustix::{
+    event::{PollFd, PollFlags, Timespec, poll},
+    process::{Pid, PidfdFlags, pidfd_open},
+};
+
+/// A limit against hanging for ever: what is still there then counts as a survivor.
+const LIMIT: Duration = Duration::from_secs(30);
+
+/// Processes whose command line or environment contains `text`, except this one. Zombies have neither.
+pub fn naming(text: &str) -> Vec<Pid> {
+    let me = std::process::id().to_string();
+    let entries = fs::read_dir("/proc").expect("/proc is there").flatten();
+    let numbers = entries.filter_map(|entry| {
+        let number = entry.file_name().into_string().ok()?;
+        let mentions = |file: &str| {
+            let bytes = fs::read(entry.path().join(file)).unwrap_or_default();
+            String::from_utf8_lossy(&bytes).contains(text)
+        };
+        (number != me && (mentions("environ") || mentions("cmdline"))).then_some(number)
+    });
+    numbers.filter_map(|number| Pid::from_raw(number.parse().ok()?)).collect()
+}
+
+/// Waits until each of these has ended; gives back those that have not.
+pub fn outlived(pids: Vec<Pid>) -> Vec<Pid> {
+    pids.into_iter().filter(|pid| !ends(*pid)).collect()
+}
+
+/// A process's descriptor becomes readable at its end: no asking again and again.
+fn ends(pid: Pid) -> bool {
+    let Ok(process) = pidfd_open(pid, PidfdFlags::empty()) else { return true };
+    let limit = Timespec { tv_sec: LIMIT.as_secs() as i64, tv_nsec: 0 };
+    poll(&mut [PollFd::new(&process, PollFlags::IN)], Some(&limit)).is_ok_and(|ready| ready == 1)
+}
