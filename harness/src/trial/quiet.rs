@@ -18,6 +18,11 @@ const NEVER_SETTLES_AFTER: Duration = Duration::from_secs(24 * 3600);
 /// Nor one with this many commits in one wait.
 const COMMITS_WITHOUT_SETTLING: usize = 5_000;
 
+/// Timers due this soon fire before the user does anything else. A subject's clock runs on while we look at
+/// it: whether its one-millisecond queues come before or after a user's write would depend on how busy this
+/// machine is. Below client-go's shortest poll (100 ms), far above the time that looking takes.
+const AT_ONCE: Duration = Duration::from_millis(50);
+
 /// How often to look whether something happened while real time passes. It decides nothing.
 const PACE: Duration = Duration::from_millis(1);
 
@@ -110,6 +115,22 @@ impl Trial<'_> {
         }
     }
 
+    /// Quiet, and nothing is due at once: the moment at which a user acts.
+    pub(super) async fn calm(&mut self) -> Going<()> {
+        let began = self.cluster.now();
+        loop {
+            let deadline = self.quiet().await?.deadline;
+            let passed = self.cluster.now().since(began);
+            match deadline {
+                Some(deadline) if passed + deadline <= AT_ONCE => {
+                    // One that is due now needs no time to pass, only the process to run.
+                    self.pass(deadline.max(Duration::from_micros(1))).await?;
+                }
+                _ => return Ok(()),
+            }
+        }
+    }
+
     fn why_busy(&mut self) -> String {
         let flight = self.proxy.flight();
         match self.subject.as_mut().map(|incarnation| incarnation.process.look(&flight)) {
@@ -156,9 +177,8 @@ impl Trial<'_> {
         Ok(())
     }
 
-    /// Lets `duration` pass by the world's clock, stopping at each of the subject's timers.
-    pub(super) async fn sleep(&mut self, duration: Duration) -> Going<()> {
-        let until = self.cluster.now().plus(duration);
+    /// Lets time pass until then by the world's clock, stopping at each of the subject's timers.
+    pub(super) async fn sleep_until(&mut self, until: Time) -> Going<()> {
         loop {
             let quiet = self.quiet().await?;
             let left = until.since(self.cluster.now());

@@ -1,6 +1,6 @@
 //! The workload's operations, one at a time, each at a quiet moment.
 
-use trace::{Cursor, Event, StepEvent, StepState};
+use trace::{Cursor, Event, StepEvent, StepState, Time};
 use workloads::{CheckOutcome, Operation, OperationKind};
 
 use super::{Going, RunEnd, Stop, Trial, quiet::stopped};
@@ -13,6 +13,7 @@ impl Trial<'_> {
             Err(Stop(RunEnd::StepFailed(why))) if operation.continue_on_error => {
                 self.failed_on.get_or_insert(why);
                 self.cursor = next(self.cursor);
+                self.began = None;
                 Ok(())
             }
             done => done,
@@ -20,9 +21,10 @@ impl Trial<'_> {
     }
 
     async fn try_to_perform(&mut self, operation: &Operation) -> Going<()> {
-        if self.cursor.document == 0 {
+        if self.cursor.document == 0 && self.began.is_none() {
             self.step(operation, self.cursor, StepState::Started);
         }
+        self.began = Some(self.began());
         match &operation.kind {
             OperationKind::Act(_) => self.act(operation).await,
             OperationKind::Check(_) => {
@@ -33,7 +35,7 @@ impl Trial<'_> {
                 self.reached(operation, next(self.cursor)).await
             }
             OperationKind::Sleep(duration) => {
-                self.sleep(*duration).await?;
+                self.sleep_until(self.began().plus(*duration)).await?;
                 self.disturbed_at = self.cluster.now();
                 self.count_down();
                 self.reached(operation, next(self.cursor)).await?;
@@ -45,7 +47,7 @@ impl Trial<'_> {
                 self.reached(operation, next(self.cursor)).await
             }
             OperationKind::Restart => {
-                self.quiet().await?;
+                self.calm().await?;
                 self.kill_subject(false).await?;
                 self.start_subject().await?;
                 self.reached(operation, next(self.cursor)).await
@@ -61,7 +63,7 @@ impl Trial<'_> {
     async fn act(&mut self, operation: &Operation) -> Going<()> {
         let documents = operation.documents();
         while self.cursor.document < documents {
-            self.quiet().await?;
+            self.calm().await?;
             let after = Cursor { document: self.cursor.document + 1, ..self.cursor };
             let after = if after.document == documents { next(self.cursor) } else { after };
             if self.awaited_step() == Some(after) && self.subject.is_some() {
@@ -83,7 +85,7 @@ impl Trial<'_> {
     /// Sends a document; again at each of the subject's timers where a refusal may pass (a webhook that is
     /// down), as long as the operation's timeout lasts.
     async fn send(&mut self, operation: &Operation, document: u32) -> Going<()> {
-        let began = self.cluster.now();
+        let began = self.began();
         loop {
             let sent = workloads::act(operation, document, &self.user).await;
             self.disturbed_at = self.cluster.now();
@@ -120,7 +122,7 @@ impl Trial<'_> {
     /// Evaluates until it holds, or until nothing that could make it hold is pending within its budget.
     async fn check(&mut self, operation: &Operation) -> Going<()> {
         let budget = operation.timeout;
-        let began = self.cluster.now();
+        let began = self.began();
         loop {
             let quiet = self.quiet().await?;
             let message = match workloads::check(operation, &self.user).await {
@@ -147,7 +149,7 @@ impl Trial<'_> {
 
     /// Carries out all operations at the same time.
     async fn concurrently(&mut self, whole: &Operation, operations: &[Operation]) -> Going<()> {
-        self.quiet().await?;
+        self.calm().await?;
         let context = self.run_context()?;
         let all = operations.iter().map(|operation| async {
             for document in 0..operation.documents() {
@@ -169,7 +171,7 @@ impl Trial<'_> {
     }
 
     async fn run_command(&mut self, operation: &Operation) -> Going<()> {
-        self.quiet().await?;
+        self.calm().await?;
         let context = self.run_context()?;
         let mut program = std::pin::pin!(workloads::run(operation, &context));
         let ran = loop {
@@ -199,9 +201,15 @@ impl Trial<'_> {
         Ok(workloads::RunContext { kubeconfig, env, client: self.user.clone(), timeout: None })
     }
 
+    /// When the operation at the cursor began: now, unless this trial took it up in its middle.
+    fn began(&self) -> Time {
+        self.began.unwrap_or_else(|| self.cluster.now())
+    }
+
     /// The workload is at `cursor` now.
     async fn reached(&mut self, operation: &Operation, cursor: Cursor) -> Going<()> {
         self.cursor = cursor;
+        self.began = None;
         self.step(operation, cursor, StepState::Done);
         self.crash_if_step_reached().await
     }
