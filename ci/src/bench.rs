@@ -1,153 +1,203 @@
 //! Figures, side by side, from one run on one machine. Prints them; judges nothing.
 //!
-//! A row is a campaign. Its figures come from its run folder (`summary.json`: `plans.run`, `seconds`;
-//! `figures.json`: the median trial) and from what the kernel charged to the whole process tree. References and
-//! confirmations are part of that CPU time but not of `plans.run`, so CPU per plan is an upper bound.
+//! Each subject is measured in three ways: without Trommel (`trommel bare`: exec to first write against the same
+//! embedded server), one trial at a time, and with as many trials side by side as there are cores. A trial
+//! does more than a bare start: the controller is started on a fork, writes, sees the rest of the workload, is
+//! quiet at every step, settles for a minute of its time, and is killed. CPU is what the kernel
+//! charged: to the controller's threads, or to the whole process with all its children, which counts
+//! the exploration only (no references, no build).
 
 use std::{fs, process::Command};
 
 use anyhow::{Context, ensure};
+use serde::Deserialize;
 use serde_json::Value;
 
-use crate::{campaigns::out_folder, run::Runner};
+use crate::{
+    campaigns::out_folder,
+    run::{Runner, works},
+    table::{self, Spread},
+};
 
-/// Campaigns to measure, each with how often: the middle one by time counts.
-const CAMPAIGNS: &[(&str, usize)] =
-    &[("examples/bar-foo/campaign.yaml", 5), ("examples/bar-foo/fixed.yaml", 5)];
-
-/// The columns, each as wide as its cells.
-const HEAD: [&str; 7] = [
-    "campaign                        ",
-    " plans",
-    "seconds",
-    "plans/s",
-    "trial ms (median)",
-    "subject CPU ms (median)",
-    "all CPU ms/plan",
-];
-
-/// One run of one campaign.
-#[derive(Debug, Clone, PartialEq)]
-struct Figures {
-    seconds: f64,
-    plans: u64,
-    /// User and system time of trommel and everything that it started and waited for.
-    cpu_seconds: f64,
-    /// Real time of the median trial.
-    trial_seconds: f64,
-    /// CPU time of the controller alone in the median trial.
-    subject_cpu_seconds: f64,
+struct Subject {
+    name: &'static str,
+    campaign: &'static str,
+    go: bool,
 }
 
-/// Measures every campaign and prints a table.
+const SUBJECTS: &[Subject] = &[
+    Subject { name: "bar-foo", campaign: "examples/bar-foo/campaign.yaml", go: false },
+    Subject {
+        name: "sample-controller",
+        campaign: "examples/sample-controller/campaign.yaml",
+        go: true,
+    },
+];
+
+/// Bare starts of each subject.
+const STARTS: usize = 20;
+/// Campaigns of each subject, one trial at a time and again side by side.
+const CAMPAIGNS: usize = 5;
+
+/// What was measured several times.
+#[derive(Debug, Clone, PartialEq)]
+struct Figure {
+    name: &'static str,
+    values: Vec<f64>,
+}
+
+/// One exploration, from `figures.json` and `summary.json`.
+#[derive(Debug, Clone, PartialEq, Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct Exploration {
+    seconds: f64,
+    own_cpu_seconds: f64,
+    subjects_cpu_seconds: f64,
+    trials: Vec<Trial>,
+    /// Of the whole campaign: references, exploration, confirmation.
+    #[serde(skip)]
+    campaign_seconds: f64,
+}
+
+/// A trial or a bare start; the CPU is the controller's.
+#[derive(Debug, Clone, Copy, PartialEq, Deserialize)]
+struct Trial {
+    seconds: f64,
+    #[serde(rename = "subjectCpuSeconds", alias = "cpuSeconds")]
+    cpu: f64,
+}
+
+/// Measures every subject and prints a table each.
 ///
 /// # Errors
 /// A campaign that can't be run.
 pub fn print(runner: &mut Runner) -> anyhow::Result<()> {
     let cores = std::thread::available_parallelism().map_or(1, usize::from);
-    let mut rows = Vec::new();
-    for (campaign, repeats) in CAMPAIGNS {
-        let runs =
-            (0..*repeats).map(|_| measure(runner, campaign)).collect::<anyhow::Result<_>>()?;
-        rows.push(row(campaign, &middle(runs).context("no runs")?));
+    let load = fs::read_to_string("/proc/loadavg").unwrap_or_default();
+    let load = load.split(' ').next().unwrap_or("unknown").to_owned();
+    println!("\n{cores} cores; load average at the beginning {load}");
+    println!(
+        "each subject: {STARTS} bare starts, {CAMPAIGNS} campaigns one trial at a time, {CAMPAIGNS} on all cores"
+    );
+    for subject in SUBJECTS {
+        if subject.go && !works(&["go", "version"]) {
+            runner.skip(subject.name, "go is not on this machine");
+            continue;
+        }
+        let bare = bare(runner, subject)?;
+        let alone = explorations(runner, subject, Some(1))?;
+        let together = explorations(runner, subject, None)?;
+        println!("\n{}", table(subject.name, &figures(&bare, &alone, &together)));
         runner.pass();
     }
-    println!("\n{cores} cores; middle of several runs");
-    println!("{}", HEAD.join(" | "));
-    rows.iter().for_each(|row| println!("{row}"));
     Ok(())
 }
 
-fn measure(runner: &Runner, campaign: &str) -> anyhow::Result<Figures> {
-    let folder = out_folder(runner, &format!("bench-{campaign}"))?;
-    let before = children_cpu_seconds()?;
-    let status = Command::new(runner.binaries.join("trommel"))
-        .current_dir(&runner.root)
-        .args(["run", campaign, "--quiet", "--out"])
-        .arg(&folder)
-        .stdout(std::process::Stdio::null())
-        .status()
-        .context("cannot start trommel")?;
-    let cpu_seconds = children_cpu_seconds()? - before;
-    ensure!(matches!(status.code(), Some(0 | 100)), "{campaign}: {status}");
-    let read = |name: &str| -> anyhow::Result<Value> {
-        Ok(serde_json::from_str(&fs::read_to_string(folder.join(name))?)?)
+fn figures(bare: &[Trial], alone: &[Exploration], together: &[Exploration]) -> Vec<Figure> {
+    let trials: Vec<Trial> = alone.iter().flat_map(|run| run.trials.clone()).collect();
+    let ms = |trials: &[Trial], value: fn(&Trial) -> f64| -> Vec<f64> {
+        trials.iter().map(|trial| value(trial) * 1000.0).collect()
     };
-    let (summary, figures) = (read("summary.json")?, read("figures.json")?);
-    let number = |file: &Value, key: &'static str| file[key].as_f64().context(key);
-    Ok(Figures {
-        seconds: number(&summary, "seconds")?,
-        plans: summary["plans"]["run"].as_u64().context("plans.run")?,
-        cpu_seconds,
-        trial_seconds: number(&figures, "medianTrialSeconds")?,
-        subject_cpu_seconds: number(&figures, "medianSubjectCpuSeconds")?,
-    })
-}
-
-/// CPU time of all children that ended and were waited for, theirs included (`cutime` and `cstime` of
-/// proc(5), in ticks of 10 ms). Coarse, but a campaign takes hundreds of ticks.
-fn children_cpu_seconds() -> anyhow::Result<f64> {
-    let stat = fs::read_to_string("/proc/self/stat").context("this machine has no /proc")?;
-    parse_children_cpu(&stat).context("/proc/self/stat has another form")
-}
-
-fn parse_children_cpu(stat: &str) -> Option<f64> {
-    const TICKS_PER_SECOND: f64 = 100.0;
-    // The name, in parentheses, may hold anything; field 3 follows it. cutime is field 16.
-    let fields: Vec<&str> = stat.rsplit_once(')')?.1.split_whitespace().collect();
-    let ticks = |field: usize| fields.get(field - 3)?.parse::<f64>().ok();
-    Some((ticks(16)? + ticks(17)?) / TICKS_PER_SECOND)
-}
-
-fn middle(mut runs: Vec<Figures>) -> Option<Figures> {
-    runs.sort_by(|a, b| a.seconds.total_cmp(&b.seconds));
-    let at = runs.len() / 2;
-    runs.into_iter().nth(at)
-}
-
-fn row(campaign: &str, figures: &Figures) -> String {
-    let plans = figures.plans.max(1) as f64;
-    let ms = |seconds: f64| format!("{:.1}", seconds * 1000.0);
-    let cells = [
-        campaign.to_owned(),
-        figures.plans.to_string(),
-        format!("{:.2}", figures.seconds),
-        format!("{:.1}", plans / figures.seconds),
-        ms(figures.trial_seconds),
-        ms(figures.subject_cpu_seconds),
-        ms(figures.cpu_seconds / plans),
+    let per_run = |runs: &[Exploration], value: fn(&Exploration) -> f64| -> Vec<f64> {
+        runs.iter().map(value).collect()
+    };
+    let all_cpu = per_run(alone, Exploration::cpu_ms_per_plan);
+    let bare_cpu = ms(bare, |start| start.cpu);
+    let bare_median = Spread::of(bare_cpu.clone()).median();
+    let ratio = all_cpu.iter().map(|cpu| cpu / bare_median).collect();
+    let rows = [
+        ("bare: exec to first write, ms", ms(bare, |start| start.seconds)),
+        ("bare: CPU of the controller until then, ms", bare_cpu),
+        ("trial: real time, ms", ms(&trials, |trial| trial.seconds)),
+        ("trial: CPU of the controller, ms", ms(&trials, |trial| trial.cpu)),
+        ("trial: CPU of controller and Trommel, ms (mean of a run)", all_cpu),
+        ("that, by the median bare CPU", ratio),
+        ("plans/s, one at a time", per_run(alone, Exploration::plans_per_second)),
+        ("plans/s, on all cores", per_run(together, Exploration::plans_per_second)),
+        ("plans of a campaign", per_run(together, |run| run.trials.len() as f64)),
+        ("whole campaign on all cores, s", per_run(together, |run| run.campaign_seconds)),
     ];
-    let wide = |(head, cell): (&&str, &String)| match head.ends_with(' ') {
-        true => format!("{cell:<width$}", width = head.len()),
-        false => format!("{cell:>width$}", width = head.len()),
+    rows.map(|(name, values)| Figure { name, values }).into()
+}
+
+impl Exploration {
+    fn cpu_ms_per_plan(&self) -> f64 {
+        (self.own_cpu_seconds + self.subjects_cpu_seconds) * 1000.0 / self.trials.len() as f64
+    }
+
+    fn plans_per_second(&self) -> f64 {
+        self.trials.len() as f64 / self.seconds
+    }
+}
+
+fn bare(runner: &Runner, subject: &Subject) -> anyhow::Result<Vec<Trial>> {
+    let repeats = STARTS.to_string();
+    let output = Command::new(runner.binaries.join("trommel"))
+        .current_dir(&runner.root)
+        .args(["bare", subject.campaign, "--repeats", &repeats])
+        .stderr(std::process::Stdio::inherit())
+        .output()
+        .context("cannot start trommel")?;
+    ensure!(output.status.success(), "{}, bare: {}", subject.name, output.status);
+    Ok(serde_json::from_slice(&output.stdout)?)
+}
+
+fn explorations(
+    runner: &Runner,
+    subject: &Subject,
+    workers: Option<usize>,
+) -> anyhow::Result<Vec<Exploration>> {
+    (0..CAMPAIGNS).map(|_| explore(runner, subject, workers)).collect()
+}
+
+fn explore(
+    runner: &Runner,
+    subject: &Subject,
+    workers: Option<usize>,
+) -> anyhow::Result<Exploration> {
+    let folder = out_folder(runner, &format!("bench-{}", subject.name))?;
+    let mut command = Command::new(runner.binaries.join("trommel"));
+    command.current_dir(&runner.root).args(["run", subject.campaign, "--quiet", "--out"]);
+    command.arg(&folder).stdout(std::process::Stdio::null());
+    if let Some(workers) = workers {
+        command.args(["--workers", &workers.to_string()]);
+    }
+    let status = command.status().context("cannot start trommel")?;
+    ensure!(matches!(status.code(), Some(0 | 100)), "{}: {status}", subject.name);
+    let read = |name: &str| fs::read_to_string(folder.join(name)).with_context(|| name.to_owned());
+    let mut exploration: Exploration = serde_json::from_str(&read("figures.json")?)?;
+    ensure!(!exploration.trials.is_empty(), "{}: no trials", subject.name);
+    let summary: Value = serde_json::from_str(&read("summary.json")?)?;
+    exploration.campaign_seconds = summary["seconds"].as_f64().context("seconds")?;
+    Ok(exploration)
+}
+
+/// Lowest, middle and highest value of each figure.
+fn table(name: &str, figures: &[Figure]) -> String {
+    let row = |figure: &Figure| {
+        let spread = Spread::of(figure.values.iter().copied()).shown(1);
+        [figure.name.to_owned()].into_iter().chain(spread).collect()
     };
-    HEAD.iter().zip(&cells).map(wide).collect::<Vec<_>>().join(" | ")
+    let rows: Vec<Vec<String>> = figures.iter().map(row).collect();
+    table::markdown(&[name, "minimum", "median", "maximum"], &rows)
 }
 
 #[cfg(test)]
 mod tests {
+    use serde_json::json;
+
     use super::*;
 
     #[test]
-    fn cpu_of_children_is_read() {
-        let stat = "1 (a) b) S 0 1 1 0 -1 4 100 200 0 0 7 8 250 50 20 0 1 0 5";
-        assert_eq!(parse_children_cpu(stat), Some(3.0));
-        assert_eq!(parse_children_cpu("1 (a) S 0"), None);
-    }
-
-    #[test]
-    fn the_middle_run_counts() {
-        let run = |seconds| Figures {
-            seconds,
-            plans: 10,
-            cpu_seconds: 0.4,
-            trial_seconds: 0.05,
-            subject_cpu_seconds: 0.02,
-        };
-        assert_eq!(middle(vec![run(3.0), run(1.0), run(2.0)]), Some(run(2.0)));
-        assert_eq!(middle(Vec::new()), None);
-        let row = row("x", &run(2.0));
-        let cells: Vec<&str> = row.split('|').map(str::trim).collect();
-        assert_eq!(cells, ["x", "10", "2.00", "5.0", "50.0", "20.0", "40.0"]);
+    fn what_trommel_writes_is_read() {
+        let trial = json!({"seconds": 0.05, "subjectCpuSeconds": 0.02});
+        let figures = json!({"seconds": 2.0, "ownCpuSeconds": 0.3, "subjectsCpuSeconds": 0.5,
+            "trials": [trial, trial, trial, trial]});
+        let run: Exploration = serde_json::from_value(figures).unwrap();
+        assert_eq!(run.cpu_ms_per_plan(), 200.0);
+        assert_eq!(run.plans_per_second(), 2.0);
+        let start: Trial =
+            serde_json::from_value(json!({"seconds": 0.03, "cpuSeconds": 0.01})).unwrap();
+        assert_eq!(start, Trial { seconds: 0.03, cpu: 0.01 });
     }
 }

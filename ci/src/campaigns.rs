@@ -5,6 +5,7 @@
 
 mod expect;
 mod minimal;
+mod outcome;
 
 use std::{
     collections::BTreeMap,
@@ -18,6 +19,7 @@ use serde_json::Value;
 
 use crate::run::{Runner, works};
 use expect::{Expected, Given, Need};
+use outcome::Outcome;
 
 /// Where campaigns are: one folder each.
 const FOLDERS: &[&str] = &["examples", "tests/campaigns"];
@@ -43,6 +45,7 @@ impl Selection {
 /// # Errors
 /// An `expect.yaml` that can't be read, or names a campaign that isn't there.
 pub fn all(runner: &mut Runner, selection: &Selection) -> anyhow::Result<()> {
+    let mut outcomes = Vec::new();
     for (path, expected) in expectations(&runner.root)? {
         let name = path.strip_prefix(&runner.root).unwrap_or(&path).display().to_string();
         if !name.contains(&selection.only) {
@@ -50,9 +53,10 @@ pub fn all(runner: &mut Runner, selection: &Selection) -> anyhow::Result<()> {
         }
         match expected.needs.iter().find_map(|need| missing(*need, &runner.root)) {
             Some(why) => runner.skip(&name, why),
-            None => one(runner, &name, &path, &expected, selection.repeats),
+            None => outcomes.push(one(runner, &name, &path, &expected, selection.repeats)),
         }
     }
+    println!("\n{}", outcome::table(&outcomes));
     Ok(())
 }
 
@@ -69,25 +73,34 @@ fn missing(need: Need, root: &Path) -> Option<&'static str> {
     (!here).then_some(why)
 }
 
-fn one(runner: &mut Runner, name: &str, path: &Path, expected: &Expected, repeats: u32) {
-    let mut before: Option<Vec<String>> = None;
+/// Runs a campaign as often as asked, whatever comes out, so that a sweep shows how often something deviates.
+fn one(runner: &mut Runner, name: &str, path: &Path, expected: &Expected, repeats: u32) -> Outcome {
+    let mut outcome = Outcome { campaign: name.to_owned(), ..Outcome::default() };
     for repeat in 1..=repeats {
         println!("\n=== campaign {name}, {repeat} of {repeats}");
         let given = match run(runner, name, path, repeat) {
             Ok(given) => given,
-            Err(error) => return runner.fail(name, &format!("{error:#}")),
+            Err(error) => {
+                outcome.deviations.push(format!("run {repeat}: {error:#}"));
+                break;
+            }
         };
         let mut problems = expect::compare(expected, &given);
-        let ids: Vec<String> = given.findings.iter().map(|finding| finding.id.clone()).collect();
-        if before.as_ref().is_some_and(|before| *before != ids) {
-            problems.push(format!("run 1 found {before:?}, run {repeat} found {ids:?}"));
+        if let Some(first) = outcome.runs.first().filter(|first| first.ids() != given.ids()) {
+            problems.push(format!("found {:?}, run 1 found {:?}", given.ids(), first.ids()));
         }
+        outcome.runs.push(given);
         if !problems.is_empty() {
-            return runner.fail(name, &problems.join("; "));
+            let problems = format!("run {repeat}: {}", problems.join("; "));
+            println!("DEVIATES {problems}");
+            outcome.deviations.push(problems);
         }
-        before.get_or_insert(ids);
     }
-    runner.pass();
+    match outcome.deviations.is_empty() {
+        true => runner.pass(),
+        false => runner.fail(name, &outcome.deviations.join("; ")),
+    }
+    outcome
 }
 
 /// Every campaign file of which something is expected, in order of path.

@@ -13,6 +13,7 @@ mod count;
 mod install;
 mod run;
 mod stages;
+mod table;
 
 use std::process::ExitCode;
 

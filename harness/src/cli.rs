@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use clap::{Args, Parser, Subcommand, ValueEnum};
 
 use crate::{
-    campaign, doctor,
+    bare, campaign, doctor,
     exit::{Exit, Expected},
     init, replay, show,
 };
@@ -37,6 +37,9 @@ enum Command {
     Init(init::Options),
     /// What works on this machine, and what to do about the rest.
     Doctor,
+    /// The controller without Trommel, from exec to its first write: for `cargo ci bench`.
+    #[command(hide = true)]
+    Bare(bare::Options),
 }
 
 /// `trommel run`.
@@ -138,5 +141,6 @@ pub fn main() -> anyhow::Result<Exit> {
         Command::Show(args) => show::run(&args),
         Command::Init(options) => init::run(&options),
         Command::Doctor => doctor::run(),
+        Command::Bare(options) => bare::run(&options),
     }
 }

@@ -3,7 +3,7 @@
 
 use std::{
     collections::{BTreeMap, BTreeSet},
-    time::Instant,
+    time::{Duration, Instant},
 };
 
 use oracles::{Baseline, Verdict, VerdictValue};
@@ -11,7 +11,7 @@ use plans::{Plan, PlanId};
 use serde::Serialize;
 
 use crate::{
-    confirm,
+    confirm, cpu,
     frontier::{Frontier, Node},
     interrupt, judge,
     lab::{Ground, Lab},
@@ -72,8 +72,12 @@ pub struct Explored {
     pub end_states: BTreeSet<String>,
     /// Why it ended before the frontier was empty.
     pub stopped: Option<String>,
-    /// Real and processor time of the trials, for figures.
+    /// Real time of each trial, and processor time of its subject, for figures.
     pub trial_seconds: Vec<(f64, f64)>,
+    /// Real time of the exploration, for figures.
+    pub real: Duration,
+    /// Processor time of the exploration: ours, and that of all subjects.
+    pub cpu: cpu::Used,
     /// One entry a trial, in the order in which they were counted.
     pub trials: Vec<Carried>,
 }
@@ -154,6 +158,7 @@ pub fn to_closure(
     folder: &RunFolder,
 ) -> Explored {
     let mut explored = Explored::default();
+    let (began, used_before) = (Instant::now(), cpu::Used::so_far());
     // On a cluster that can't be forked time is real and never repeats: worlds hardly ever merge, and only a
     // bound on the depth ends the exploration.
     let remote = matches!(lab.ground, Ground::Remote(_)).then_some(1);
@@ -184,6 +189,7 @@ pub fn to_closure(
     if let Some(why) = &explored.stopped {
         progress.tell(Event::Note(format!("stopped: {why}")));
     }
+    (explored.real, explored.cpu) = (began.elapsed(), cpu::Used::so_far().since(used_before));
     explored
 }
 

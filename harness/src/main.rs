@@ -21,7 +21,9 @@ mod judge;
 mod publish;
 mod replay;
 
+mod bare;
 mod codec;
+mod cpu;
 mod doctor;
 mod down;
 mod history_file;

@@ -3,7 +3,7 @@
 use std::{collections::BTreeMap, time::Duration};
 
 use plans::{Expectation, Moment, Perturbation, Replay, replay::ReplaySubject};
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use crate::{
     cli::RunArgs,
@@ -357,7 +357,7 @@ pub fn write(
         folder.write_json(&format!("{below}/verdicts.json"), &found.verdicts)?;
         let header = trace::file::Header::new(
             history_file::MADE_BY,
-            serde_json::json!({ "campaign": report.campaign, "plan": found.plan }),
+            json!({ "campaign": report.campaign, "plan": found.plan }),
         );
         let mut bytes = Vec::new();
         trace::file::write(&mut bytes, &header, &found.shown.history)?;
@@ -380,17 +380,14 @@ fn lines(values: &[impl serde::Serialize]) -> serde_json::Result<Vec<u8>> {
     Ok(bytes)
 }
 
-/// Real and processor time per trial, for `cargo ci bench`.
+/// What the exploration took, for `cargo ci bench`: as a whole, and each trial.
 fn figures(explored: &Explored) -> Value {
-    let median = |mut values: Vec<f64>| {
-        values.sort_by(f64::total_cmp);
-        values.get(values.len() / 2).copied().unwrap_or(0.0)
-    };
-    let (real, cpu): (Vec<f64>, Vec<f64>) = explored.trial_seconds.iter().copied().unzip();
-    serde_json::json!({
-        "trials": real.len(),
-        "medianTrialSeconds": median(real),
-        "medianSubjectCpuSeconds": median(cpu),
+    let trial = |(real, cpu): &(f64, f64)| json!({ "seconds": real, "subjectCpuSeconds": cpu });
+    json!({
+        "seconds": explored.real.as_secs_f64(),
+        "ownCpuSeconds": explored.cpu.own.as_secs_f64(),
+        "subjectsCpuSeconds": explored.cpu.children.as_secs_f64(),
+        "trials": explored.trial_seconds.iter().map(trial).collect::<Vec<_>>(),
     })
 }
 

@@ -5,7 +5,7 @@
 //! cursor; carries out the plan's remaining perturbations when their moments come; and ends when the
 //! workload has been played and all has settled.
 
-mod incarnation;
+pub(crate) mod incarnation;
 mod quiet;
 mod steps;
 

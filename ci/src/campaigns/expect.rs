@@ -34,6 +34,8 @@ pub struct Expected {
     closed: bool,
     findings: usize,
     unknown: u64,
+    /// How many worlds the exploration met, where it matters that it met them.
+    worlds: Option<u64>,
     /// The minimal plan of one of the findings.
     minimal: Option<Minimal>,
     /// Skipped (in CI: failed) where one of these is missing.
@@ -58,7 +60,12 @@ pub enum Need {
 pub struct Given {
     exit: i32,
     closed: bool,
-    unknown: u64,
+    /// Trials that proved nothing.
+    pub unknown: u64,
+    /// Met by the exploration.
+    pub worlds: u64,
+    /// From the first reference run to the report.
+    pub seconds: f64,
     /// In the order of the summary.
     pub findings: Vec<GivenFinding>,
     workload: Value,
@@ -89,6 +96,9 @@ impl Given {
         let closed =
             summary["coverage"]["closed"].as_bool().context("coverage.closed is missing")?;
         let unknown = summary["plans"]["unknown"].as_u64().context("plans.unknown is missing")?;
+        let worlds =
+            summary["coverage"]["worlds"].as_u64().context("coverage.worlds is missing")?;
+        let seconds = summary["seconds"].as_f64().context("seconds is missing")?;
         let mut findings = Vec::new();
         for finding in summary["findings"].as_array().context("findings is missing")? {
             let text = |key: &str| finding[key].as_str().unwrap_or_default().to_owned();
@@ -104,7 +114,14 @@ impl Given {
                 plan: file["plan"].clone(),
             });
         }
-        Ok(Given { exit, closed, unknown, findings, workload })
+        Ok(Given { exit, closed, unknown, worlds, seconds, findings, workload })
+    }
+}
+
+impl Given {
+    /// What the findings are called.
+    pub fn ids(&self) -> Vec<&str> {
+        self.findings.iter().map(|finding| finding.id.as_str()).collect()
     }
 }
 
@@ -120,6 +137,9 @@ pub fn compare(expected: &Expected, given: &Given) -> Vec<String> {
     differ("exit", &expected.exit, &given.exit);
     differ("closed", &expected.closed, &given.closed);
     differ("unknown", &expected.unknown, &given.unknown);
+    if let Some(worlds) = &expected.worlds {
+        differ("number of worlds", worlds, &given.worlds);
+    }
     differ("number of findings", &expected.findings, &given.findings.len());
     let unsure = given.findings.iter().filter(|finding| !finding.always);
     problems.extend(unsure.map(|finding| format!("not confirmed each time: {}", finding.title)));
@@ -143,7 +163,7 @@ mod tests {
     use super::*;
 
     fn given(occurrence: u32) -> Given {
-        let summary = json!({"exit": 100, "coverage": {"closed": true}, "plans": {"unknown": 0},
+        let summary = json!({"exit": 100, "seconds": 1.5, "coverage": {"closed": true, "worlds": 6}, "plans": {"unknown": 0},
             "findings": [{"id": "a", "title": "two Foos exist", "oracle": "end-state",
                 "family": "intermediate-state", "confirmed": {"k": 5, "n": 5}, "replay": "r.yaml"}]});
         let call =
@@ -181,6 +201,9 @@ mod tests {
         check(FOUND, &Given { findings: Vec::new(), ..given(1) }, 2);
         check(FOUND, &Given { closed: false, ..given(1) }, 1);
         check(FOUND, &Given { unknown: 1, ..given(1) }, 1);
+        let counted = FOUND.replacen('{', "{worlds: 6, ", 1);
+        check(&counted, &given(1), 0);
+        check(&counted, &Given { worlds: 1, ..given(1) }, 1);
         let mut unsure = given(1);
         unsure.findings[0].always = false;
         check(FOUND, &unsure, 1);

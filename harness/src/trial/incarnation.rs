@@ -6,7 +6,7 @@ use tokio::io::AsyncBufReadExt;
 use trace::{Actor, Event, ProcessEvent, ProcessHappening};
 
 use super::{Going, RunEnd, Stop, Trial};
-use crate::kubeconfig;
+use crate::{cpu, kubeconfig};
 
 /// The replica that trials run. More come with the leader perturbations.
 const REPLICA: u32 = 0;
@@ -81,7 +81,7 @@ impl Trial<'_> {
     /// Ends the subject, if it runs. `silently` at the end of a trial: no event of the history.
     pub(super) async fn kill_subject(&mut self, silently: bool) -> Going<()> {
         let Some(mut incarnation) = self.subject.take() else { return Ok(()) };
-        self.subject_cpu += cpu_time(incarnation.process.pid());
+        self.subject_cpu += cpu::of_process(incarnation.process.pid());
         incarnation.process.kill();
         if !silently {
             self.recorder.record(process_event(incarnation.number, ProcessHappening::Killed));
@@ -121,7 +121,8 @@ fn process_event(incarnation: u32, what: ProcessHappening) -> Event {
     Event::Process(ProcessEvent { actor: Actor::Subject(REPLICA), incarnation, what })
 }
 
-fn substitute(command: &[String], kubeconfig: &Path, port: u16) -> Vec<String> {
+/// The command line with its placeholders filled in.
+pub(crate) fn substitute(command: &[String], kubeconfig: &Path, port: u16) -> Vec<String> {
     let fill = |word: &String| {
         word.replace("{kubeconfig}", &kubeconfig.display().to_string())
             .replace("{port}", &port.to_string())
@@ -130,7 +131,7 @@ fn substitute(command: &[String], kubeconfig: &Path, port: u16) -> Vec<String> {
 }
 
 /// A small fixed environment, so that a trial does not depend on the shell that started Trommel.
-fn environment(
+pub(crate) fn environment(
     lab: &crate::lab::Lab,
     home: &Path,
     kubeconfig: &Path,
@@ -178,16 +179,6 @@ fn read_output(
             recorder.record(process_event(number, ProcessHappening::Line { text }));
         }
     })
-}
-
-/// Processor time of a process's living threads, as the scheduler counts it.
-fn cpu_time(pid: u32) -> std::time::Duration {
-    let threads = std::fs::read_dir(format!("/proc/{pid}/task")).into_iter().flatten().flatten();
-    let nanoseconds = threads.filter_map(|thread| {
-        let text = std::fs::read_to_string(thread.path().join("schedstat")).ok()?;
-        text.split(' ').next()?.parse::<u64>().ok()
-    });
-    std::time::Duration::from_nanos(nanoseconds.sum())
 }
 
 fn log_tail(log: &Path) -> String {
