@@ -10,7 +10,7 @@ use plans::{Perturbation, Plan, Restart};
 
 use crate::{
     explore::Suspect,
-    judge,
+    interrupt, judge,
     lab::Lab,
     pool,
     progress::{Event, Progress},
@@ -150,6 +150,9 @@ fn confirm(
 fn minimise(lab: &Lab, baseline: &Baseline, plan: &Plan, fingerprint: &str) -> Plan {
     let mut plan = plan.clone();
     loop {
+        if interrupt::asked() {
+            return plan;
+        }
         let smaller = simpler(&plan).into_iter().find(|candidate| {
             let (_, reproduced) = reproduce(lab, baseline, candidate, fingerprint, 2);
             reproduced == 2
@@ -198,6 +201,7 @@ pub fn reproduce(
         (0..u64::from(times)).map(|repeat| from_beginning(plan, repeat)).collect();
     let runs = pool::map(lab.workers, &specs, |spec| trial::run(lab, spec.clone()));
     let showing = |run: &TrialRun| matching(&judge::verdicts(run, baseline), fingerprint).is_some();
+    runs.iter().for_each(|run| lab.forget(run));
     let shown: Vec<TrialRun> = runs.into_iter().filter(showing).collect();
     let count = shown.len() as u32;
     (shown, count)
@@ -224,5 +228,6 @@ fn matching<'v>(verdicts: &'v [Verdict], fingerprint: &str) -> Option<&'v Verdic
 /// The same run without any perturbation holds.
 pub fn control_is_clean(lab: &Lab, baseline: &Baseline) -> bool {
     let run = trial::run(lab, from_beginning(&Plan::undisturbed(), 0));
+    lab.forget(&run);
     judge::summary(&run, &judge::verdicts(&run, baseline)) == VerdictValue::Held
 }

@@ -1,5 +1,7 @@
 //! What can happen to a world while the controller is down: time, the rest of its writes under way, the user.
 
+use std::time::Duration;
+
 use cluster::{Server, World};
 use http_body_util::{BodyExt, Full};
 use plans::schedule::Write;
@@ -22,18 +24,19 @@ pub enum UserStep {
     Failed(String),
 }
 
-/// The user's next write (one document) or sleep, on a fork of this world. Checks that hold are passed over.
-pub fn user_step(lab: &Lab, world: &World, cursor: Cursor) -> UserStep {
+/// The user's next write (one document) or sleep, on a fork of this world, of whose operation so much has passed.
+/// Checks that hold are passed over.
+pub fn user_step(lab: &Lab, world: &World, cursor: Cursor, begun: Duration) -> UserStep {
     let server = Server::new(world.clone(), None);
     let user = workloads::Client::new(server.service());
-    let mut cursor = cursor;
+    let (mut cursor, mut begun) = (cursor, begun);
     loop {
         let Some(operation) = lab.workload.operation(cursor) else { return UserStep::End };
         let next = Cursor { operation: cursor.operation + 1, document: 0 };
         match &operation.kind {
             OperationKind::Act(_) => {
                 if operation.documents() == 0 {
-                    cursor = next;
+                    (cursor, begun) = (next, Duration::ZERO);
                     continue;
                 }
                 let document = cursor.document;
@@ -47,12 +50,12 @@ pub fn user_step(lab: &Lab, world: &World, cursor: Cursor) -> UserStep {
                 };
             }
             OperationKind::Check(_) => match wait(workloads::check(operation, &user)) {
-                Ok(CheckOutcome::Holds) => cursor = next,
+                Ok(CheckOutcome::Holds) => (cursor, begun) = (next, Duration::ZERO),
                 Ok(CheckOutcome::NotYet { .. }) => return UserStep::Waits,
                 Err(error) => return UserStep::Failed(error.to_string()),
             },
             OperationKind::Sleep(duration) => {
-                server.advance_to(server.now().plus(*duration));
+                server.advance_to(server.now().plus(duration.saturating_sub(begun)));
                 return UserStep::Done(Box::new(server.world()), next);
             }
             OperationKind::Settle | OperationKind::Restart => return UserStep::Waits,

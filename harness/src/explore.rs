@@ -28,6 +28,9 @@ const CALM_REPEATS: u64 = 2;
 /// … but no more often than this.
 const REPEATS_AT_MOST: u64 = 10;
 
+/// Violated trials with the same fingerprint that are kept; shallower ones come first.
+const SUSPECTS_PER_KIND: usize = 8;
+
 /// How far to go.
 #[derive(Debug, Clone, Default)]
 pub struct Bounds {
@@ -68,6 +71,8 @@ pub struct Explored {
     pub nondeterministic: u64,
     /// Violated trials, in the order in which they were found: shallowest first.
     pub suspects: Vec<Suspect>,
+    /// How many of them show each fingerprint.
+    suspected: BTreeMap<String, usize>,
     /// Every end state met, in comparison form, by hash.
     pub end_states: BTreeSet<String>,
     /// Why it ended before the frontier was empty.
@@ -140,6 +145,15 @@ impl Explored {
                 "nondeterministic": self.nondeterministic,
             },
         })
+    }
+
+    /// Whether another suspect like this is of use: a few of each kind are enough to confirm it.
+    fn wants(&mut self, verdicts: &[Verdict]) -> bool {
+        let violated = verdicts.iter().find(|verdict| verdict.value == VerdictValue::Violated);
+        let Some(violated) = violated else { return false };
+        let known = self.suspected.entry(violated.fingerprint.id()).or_default();
+        *known += 1;
+        *known <= SUSPECTS_PER_KIND
     }
 
     /// Every crash schedule was covered, except behind findings.
@@ -267,7 +281,7 @@ fn fork(node: &Node, repeat: u64) -> TrialSpec {
     let Some(world) = &node.world else { return confirm::from_beginning(&node.plan, repeat) };
     TrialSpec {
         plan: node.plan.clone(),
-        start: Start::Fork(Box::new(world.clone()), node.cursor),
+        start: Start::Fork(Box::new(world.clone()), node.cursor, node.begun),
         armed: vec![],
         repeat,
         folder: None,
@@ -300,10 +314,10 @@ fn integrate(
     let leaf = value == VerdictValue::Violated && explored.violated > bounds.through_findings;
     let new = explored.frontier.absorb(lab, &run, leaf);
     run.server = None; // its worlds are in the frontier now
-    if value == VerdictValue::Held && !lab.keep_files {
-        drop(std::fs::remove_dir_all(&run.folder));
+    if value != VerdictValue::Unknown {
+        lab.forget(&run);
     }
-    if value == VerdictValue::Violated {
+    if value == VerdictValue::Violated && explored.wants(&verdicts) {
         explored.suspects.push(Suspect { run, verdicts });
     }
     new

@@ -3,10 +3,11 @@
 use std::{
     collections::{BTreeMap, BTreeSet, HashSet, VecDeque},
     sync::Arc,
+    time::Duration,
 };
 
 use cluster::World;
-use plans::{Crash, CrashPoint, Moment, Perturbation, Plan, Pruned, Restart, Rule};
+use plans::{Crash, CrashPoint, Moment, Perturbation, Plan, Pruned, Restart, Rule, StartPoint};
 use serde_json::Value;
 use trace::{Change, Cursor, ObjectKey, Revision, identity::Identity};
 
@@ -19,6 +20,8 @@ pub struct Node {
     pub world: Option<World>,
     /// How far the workload is.
     pub cursor: Cursor,
+    /// For how long the operation there has been under way; none if it has not begun.
+    pub begun: Option<Duration>,
     /// How it is reached from the beginning.
     pub plan: Plan,
     /// What it is, up to relabelling.
@@ -70,7 +73,7 @@ impl Frontier {
 
     /// Adds the world before the subject's first write: it may die right after it connected.
     pub fn add_start(&mut self, lab: &Lab, reference: &TrialRun) {
-        let (revision, cursor) = reference.started_at;
+        let StartPoint { revision, cursor, .. } = reference.started_at;
         let crash =
             Crash { at: Moment::Step { cursor }, dropped: vec![], restart: Restart::Immediately };
         let plan = Plan::undisturbed().and(Perturbation::Crash(crash));
@@ -78,9 +81,9 @@ impl Frontier {
         else {
             return; // a remote cluster: the same as the reference run itself
         };
-        let identity = lab.identity(&world, cursor);
+        let identity = lab.identity(&world, cursor, None);
         self.enumerated += 1;
-        self.add(lab, Node { world: Some(world), cursor, plan, identity });
+        self.add(lab, Node { world: Some(world), cursor, begun: None, plan, identity });
     }
 
     /// Adds every place at which the subject could have been killed in this trial. Worlds behind a
@@ -108,10 +111,11 @@ impl Frontier {
             self.pruned.count(*rule, *count);
         }
         self.leave_out("subsets of writes under way beyond the limit", found.left_out);
+        self.leave_out("crashes within one deletecollection", found.within_calls);
         let inside = found.user_writes.iter().filter(|cursor| !stops_within(lab, **cursor)).count();
         self.leave_out(
             "crashes between the writes of one script, command or concurrent step",
-            inside.saturating_sub(1) as u64,
+            inside as u64,
         );
         let before = self.seen.len();
         for point in &found.points {
@@ -128,19 +132,20 @@ impl Frontier {
 
     /// Adds a world, and the worlds that the user makes of it while the controller is down.
     fn add(&mut self, lab: &Lab, node: Node) {
+        if self.seen.contains(&node.identity) && !self.brute_force {
+            self.pruned.count(Rule::SameWorld, 1);
+            return;
+        }
         if self.depth.is_some_and(|depth| node.plan.depth() > depth as usize) {
             self.leave_out("crash points deeper than `depth`", 1);
             return;
         }
-        if !self.seen.insert(node.identity) && !self.brute_force {
-            self.pruned.count(Rule::SameWorld, 1);
-            return;
-        }
+        self.seen.insert(node.identity);
         tracing::debug!(
             identity = %node.identity.short(), cursor = %node.cursor, "new world: {}", node.plan
         );
         if let Some(world) = &node.world {
-            tracing::trace!("{}", lab.canonical(world, node.cursor));
+            tracing::trace!("{}", lab.canonical(world, node.cursor, node.begun));
         }
         // No environment runs yet: *when the environment is quiet* is the same plan as *at once*.
         self.enumerated += 1;
@@ -151,11 +156,11 @@ impl Frontier {
             self.leave_out("restarts after a further user step, of worlds that can't be forked", 1);
             return;
         };
-        match down::user_step(lab, world, node.cursor) {
+        match down::user_step(lab, world, node.cursor, node.begun.unwrap_or_default()) {
             down::UserStep::Done(world, cursor) => {
                 let plan = later_restart(&node.plan);
-                let identity = lab.identity(&world, cursor);
-                self.add(lab, Node { world: Some(*world), cursor, plan, identity });
+                let identity = lab.identity(&world, cursor, None);
+                self.add(lab, Node { world: Some(*world), cursor, begun: None, plan, identity });
             }
             down::UserStep::Waits | down::UserStep::End => self.pruned.count(Rule::UserWaits, 1),
             down::UserStep::Foreign => {
@@ -175,7 +180,7 @@ impl Frontier {
 /// Whether the workload can be taken up on a fork of this point: not while a program runs, nor where a later
 /// step uses what an earlier one put out.
 fn resumable(lab: &Lab, point: &CrashPoint) -> bool {
-    let within = !point.begun || stops_within(lab, point.cursor);
+    let within = point.begun.is_none() || stops_within(lab, point.cursor);
     within && lab.workload.resumable_from(point.cursor).is_ok()
 }
 
@@ -203,20 +208,20 @@ fn node_at(lab: &Lab, run: &TrialRun, names: &BTreeSet<&str>, point: &CrashPoint
         restart: Restart::Immediately,
     };
     let plan = run.spec.plan.and(Perturbation::Crash(crash));
-    let cursor = point.cursor;
+    let (cursor, begun) = (point.cursor, point.begun);
     let Some(server) = &run.server else {
         // Other worlds than those that were observed can't be made there.
         if !point.kept.is_empty() {
             return None;
         }
         let objects = objects_at(run, point.revision);
-        let identity = lab.identity_of(&objects, point.time, cursor, names);
-        return Some(Node { world: None, cursor, plan, identity });
+        let identity = lab.identity_of(&objects, point, names);
+        return Some(Node { world: None, cursor, begun, plan, identity });
     };
     let world = server.world_at(point.revision)?;
     let world = down::rebuild(world, point.time, &point.kept)?;
-    let identity = lab.identity(&world, cursor);
-    Some(Node { world: Some(world), cursor, plan, identity })
+    let identity = lab.identity(&world, cursor, begun);
+    Some(Node { world: Some(world), cursor, begun, plan, identity })
 }
 
 /// Every object as of a revision, from what was observed.

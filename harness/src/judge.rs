@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use oracles::{Baseline, Run, Trial, Verdict, VerdictValue};
-use trace::{Event, ObjectKey};
+use trace::{Event, Masks, ObjectKey};
 
 use crate::trial::{RunEnd, TrialRun};
 
@@ -15,7 +15,7 @@ pub fn run_view(run: &TrialRun) -> Run {
     });
     Run {
         start: run.before.clone(),
-        start_cursor: run.started_at.1,
+        start_cursor: run.started_at.cursor,
         generated_names: generated.unwrap_or_default(),
         history: run.history.clone(),
     }
@@ -65,8 +65,8 @@ pub fn end_state(run: &TrialRun, baseline: &Baseline) -> Option<String> {
     Some(blake3::hash(world.to_string().as_bytes()).to_hex()[..16].to_owned())
 }
 
-/// What the subject wrote, as a set: repeats of one world that differ here are told apart. Sets, because
-/// writes of independent workers come in any order.
+/// What the subject wrote, content included: repeats of one world that differ here are told apart. In no order,
+/// because writes of independent workers come in any.
 pub fn writes_signature(run: &TrialRun) -> BTreeSet<String> {
     let folder = run_view(run).folder();
     let mut counts = std::collections::BTreeMap::<String, u32>::new();
@@ -76,7 +76,11 @@ pub fn writes_signature(run: &TrialRun) -> BTreeSet<String> {
             continue;
         }
         let key: &ObjectKey = &commit.key;
-        *counts.entry(format!("{:?} {}", commit.change, folder.key(key))).or_default() += 1;
+        // No masks: what varies from run to run is just what is looked for. Times and names are folded.
+        let content = folder.object(key, &commit.object, &Masks::default()).to_string();
+        let content = &blake3::hash(content.as_bytes()).to_hex()[..12];
+        let write = format!("{:?} {} {content}", commit.change, folder.key(key));
+        *counts.entry(write).or_default() += 1;
     }
     counts.into_iter().map(|(write, count)| format!("{count} {write}")).collect()
 }

@@ -11,6 +11,7 @@ use std::{
 };
 
 use cluster::World;
+use plans::CrashPoint;
 use serde_json::Value;
 use workloads::Workload;
 
@@ -19,7 +20,10 @@ use trace::{
     identity::{self, Identity},
 };
 
-use crate::config::{Campaign, Horizon, Transport};
+use crate::{
+    config::{Campaign, Horizon, Transport},
+    trial::TrialRun,
+};
 
 pub use prepare::build;
 
@@ -43,6 +47,8 @@ pub struct Lab {
     pub certificates: Certificates,
     /// Whether processes get their own namespaces, and if not, why.
     pub isolation: subject::Isolation,
+    /// What references taught about trials.
+    pub learnt: Learnt,
     /// Whether subjects run on virtual time.
     pub clock: ClockMode,
     /// Where trials keep their files.
@@ -51,6 +57,15 @@ pub struct Lab {
     pub workers: usize,
     /// Keep the files of every trial.
     pub keep_files: bool,
+}
+
+/// What references teach about how trials are run and told apart.
+#[derive(Debug, Clone, Default)]
+pub struct Learnt {
+    /// See [`Lab::horizon`]; none while nothing is known.
+    pub horizon: Option<Duration>,
+    /// See [`oracles::Baseline::random_payloads`].
+    pub random_payloads: BTreeSet<String>,
 }
 
 /// Where trials run.
@@ -78,42 +93,77 @@ pub struct Certificates {
     pub server: Option<Arc<rustls::ServerConfig>>,
 }
 
+/// Virtual time without a change after which a world counts as settled, at least (design §4).
+pub const HORIZON: Duration = Duration::from_secs(60);
+
 impl Lab {
     /// How long the store must stay unchanged until it counts as settled, by the subject's time.
     pub fn horizon(&self) -> Duration {
         match (self.campaign.file.spec.settle.horizon, self.clock) {
             (Horizon::For(duration), _) => duration,
-            (Horizon::Auto, ClockMode::Virtual) => Duration::from_secs(60),
+            (Horizon::Auto, ClockMode::Virtual) => self.learnt.horizon.unwrap_or(HORIZON),
             (Horizon::Auto, ClockMode::Real) => Duration::from_secs(2),
         }
     }
 
-    /// What a world is, up to relabelling.
-    pub fn identity(&self, world: &World, cursor: Cursor) -> Identity {
-        identity::identity(
-            world.objects(),
-            &context(world.now(), cursor, world.generated_names().collect()),
-        )
+    /// What a world is, up to relabelling, with the workload at a position that it reached so long ago.
+    pub fn identity(&self, world: &World, cursor: Cursor, begun: Option<Duration>) -> Identity {
+        let names = world.generated_names().collect();
+        let context = self.context(world.now(), cursor, names, begun);
+        identity::identity(world.objects(), &context)
     }
 
     /// The canonical world behind an identity, for people who wonder why two worlds differ.
-    pub fn canonical(&self, world: &World, cursor: Cursor) -> serde_json::Value {
-        identity::canonical_world(
-            world.objects(),
-            &context(world.now(), cursor, world.generated_names().collect()),
-        )
+    pub fn canonical(&self, world: &World, cursor: Cursor, begun: Option<Duration>) -> Value {
+        let names = world.generated_names().collect();
+        let context = self.context(world.now(), cursor, names, begun);
+        identity::canonical_world(world.objects(), &context)
     }
 
     /// What a world is that was only observed.
     pub fn identity_of(
         &self,
         objects: &BTreeMap<ObjectKey, Arc<Value>>,
-        now: Time,
-        cursor: Cursor,
+        point: &CrashPoint,
         names: &BTreeSet<&str>,
     ) -> Identity {
-        let generated_names = names.iter().copied().collect();
-        identity::identity(objects, &context(now, cursor, generated_names))
+        let names = names.iter().copied().collect();
+        let context = self.context(point.time, point.cursor, names, point.begun);
+        identity::identity(objects, &context)
+    }
+
+    fn context<'a>(
+        &'a self,
+        now: Time,
+        cursor: Cursor,
+        generated_names: Vec<&'a str>,
+        begun: Option<Duration>,
+    ) -> identity::Context<'a> {
+        // Ages count in whole seconds, the precision of the timestamps that the API server writes. Below that the
+        // world's clock shows the phases of the subject's timers, and with them how fast this machine computed:
+        // an age that differs by less is the same moment of the same schedule.
+        let now = Time(now.seconds() * 1_000_000_000);
+        let random_payloads = self.learnt.random_payloads.iter().map(String::as_str).collect();
+        let extra = self.progress(cursor, begun);
+        identity::Context { now, cursor, generated_names, random_payloads, extra }
+    }
+
+    /// What else decides how the workload goes on: for how many whole seconds its operation has been under way,
+    /// and whether a program has begun that can't begin again.
+    fn progress(&self, cursor: Cursor, begun: Option<Duration>) -> Value {
+        let operation = self.workload.operation(cursor);
+        let whole = operation.is_none_or(workloads::Operation::resumable_within);
+        match begun {
+            Some(begun) if begun.as_secs() > 0 || !whole => begun.as_secs().into(),
+            _ => Value::Null,
+        }
+    }
+
+    /// Removes the files of a trial that nobody will want to read: a finding keeps its history of its own.
+    pub fn forget(&self, run: &TrialRun) {
+        if !self.keep_files && run.folder.starts_with(&self.scratch) {
+            drop(std::fs::remove_dir_all(&run.folder));
+        }
     }
 
     /// Removes what trials left that nobody needs.
@@ -133,12 +183,4 @@ impl Lab {
     pub fn tls(&self) -> bool {
         self.campaign.file.spec.subject.transport == Transport::Tls
     }
-}
-
-fn context(now: Time, cursor: Cursor, generated_names: Vec<&str>) -> identity::Context<'_> {
-    // Ages count in whole seconds, the precision of the timestamps that the API server writes. Below that the
-    // world's clock shows the phases of the subject's timers, and with them how fast this machine computed:
-    // an age that differs by less is the same moment of the same schedule.
-    let now = Time(now.seconds() * 1_000_000_000);
-    identity::Context { now, cursor, generated_names, extra: Value::Null }
 }

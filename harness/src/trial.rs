@@ -9,10 +9,10 @@ pub(crate) mod incarnation;
 mod quiet;
 mod steps;
 
-use std::{collections::VecDeque, path::PathBuf, sync::Arc};
+use std::{collections::VecDeque, path::PathBuf, sync::Arc, time::Duration};
 
 use cluster::World;
-use plans::{Crash, Moment, Perturbation, Plan, Restart};
+use plans::{Crash, Moment, Perturbation, Plan, Restart, StartPoint};
 use trace::{Cursor, Event, History, Recorder, Time};
 
 use crate::{
@@ -43,8 +43,8 @@ pub struct TrialSpec {
 pub enum Start {
     /// From the beginning.
     Beginning,
-    /// On this world, the workload at this cursor.
-    Fork(Box<World>, Cursor),
+    /// On this world, the workload at this cursor, whose operation has been under way for so long.
+    Fork(Box<World>, Cursor, Option<Duration>),
 }
 
 /// What a trial left behind.
@@ -53,8 +53,8 @@ pub struct TrialRun {
     pub spec: TrialSpec,
     /// Every object at its start.
     pub before: Vec<(trace::ObjectKey, Arc<serde_json::Value>)>,
-    /// The world's revision and the workload's position at its start.
-    pub started_at: (trace::Revision, Cursor),
+    /// Where world and workload stood at its start.
+    pub started_at: StartPoint,
     /// Everything that happened.
     pub history: History,
     /// How it ended.
@@ -62,9 +62,9 @@ pub struct TrialRun {
     /// The embedded server: any world of the run can be forked from it.
     pub server: Option<cluster::Server>,
     /// Real time from the start of the first process to the end.
-    pub real: std::time::Duration,
+    pub real: Duration,
     /// CPU time of the subject's processes.
-    pub subject_cpu: std::time::Duration,
+    pub subject_cpu: Duration,
     /// Its files.
     pub folder: PathBuf,
 }
@@ -111,6 +111,8 @@ pub(crate) struct Trial<'lab> {
     /// Times that the subject ended by itself.
     exits: u32,
     cursor: Cursor,
+    /// When the operation at the cursor began; none if it has not.
+    began: Option<Time>,
     /// Perturbations not yet carried out, with the position of the first in the plan.
     todo: VecDeque<Perturbation>,
     carried_out: u32,
@@ -121,7 +123,7 @@ pub(crate) struct Trial<'lab> {
     failed_on: Option<String>,
     /// When something last disturbed the world: a start, a step.
     disturbed_at: Time,
-    subject_cpu: std::time::Duration,
+    subject_cpu: Duration,
 }
 
 /// Runs one trial to its end.
@@ -154,7 +156,13 @@ async fn run_here(lab: &Lab, spec: TrialSpec) -> TrialRun {
         Err(error) => return broken(spec, format!("{error:#}")),
     };
     let before = trial.cluster.state();
-    let started_at = (trial.cluster.revision(), trial.cursor);
+    let now = trial.cluster.now();
+    let started_at = StartPoint {
+        revision: trial.cluster.revision(),
+        time: now,
+        cursor: trial.cursor,
+        begun: trial.began.map(|began| now.since(began)),
+    };
     let end = match trial.play().await {
         Ok(()) => RunEnd::Completed,
         Err(Stop(end)) => end,
@@ -186,9 +194,9 @@ async fn run_here(lab: &Lab, spec: TrialSpec) -> TrialRun {
 
 impl<'lab> Trial<'lab> {
     async fn set_up(lab: &'lab Lab, spec: &TrialSpec) -> anyhow::Result<Trial<'lab>> {
-        let cursor = match &spec.start {
-            Start::Beginning => Cursor::default(),
-            Start::Fork(_, cursor) => *cursor,
+        let (cursor, begun) = match &spec.start {
+            Start::Beginning => (Cursor::default(), None),
+            Start::Fork(_, cursor, begun) => (*cursor, *begun),
         };
         let folder = match &spec.folder {
             Some(folder) => folder.clone(),
@@ -219,6 +227,7 @@ impl<'lab> Trial<'lab> {
             started: 0,
             exits: 0,
             cursor,
+            began: begun.map(|begun| Time(disturbed_at.0 - begun.as_nanos() as i64)),
             todo: spec.armed.iter().cloned().collect(),
             carried_out,
             armed: None,
@@ -309,7 +318,7 @@ impl<'lab> Trial<'lab> {
         if self.subject.is_none() { self.start_subject().await } else { Ok(()) }
     }
 
-    async fn shut_down(mut self) -> std::time::Duration {
+    async fn shut_down(mut self) -> Duration {
         // The end of a trial is no event of its history.
         drop(self.kill_subject(true).await);
         self.cluster.close().await;

@@ -5,9 +5,13 @@
 //! stops the campaign unless the user accepts it by path. So a mask never hides an object or a condition.
 
 mod lives;
+mod payloads;
 mod settles;
 
-use std::{collections::BTreeMap, fmt};
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    fmt,
+};
 
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -37,6 +41,9 @@ pub struct Baseline {
     pub settles: Vec<SettledWorld>,
     /// What became of each object, by folded canonical key.
     pub lives: BTreeMap<String, Life>,
+    /// Payloads of Secrets that are drawn at random: folded key and field, `secrets/default/db password`.
+    #[serde(default)]
+    pub random_payloads: BTreeSet<String>,
     /// Digest of each commit in folded form → the most often that a reference made it.
     pub commits: BTreeMap<String, u32>,
 }
@@ -172,6 +179,7 @@ pub fn learn(runs: &[Run], accepted: &[Accepted]) -> Learnt {
         version: VERSION,
         references: runs.len(),
         lives: lives::lives(runs, &cursors, &masks),
+        random_payloads: payloads::random(runs),
         commits: commits(runs, &masks),
         settles: agreed.worlds,
         evidence: agreed.evidence,

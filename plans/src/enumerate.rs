@@ -4,7 +4,7 @@
 //! A gap without a commit is the gap before it ([`Rule::NoWriteBetween`]): a restarted subject remembers
 //! nothing, so only the world counts. Bookkeeping commits (Leases, Events) make no candidate of their own.
 
-use std::collections::HashMap;
+use std::{collections::HashMap, time::Duration};
 
 use trace::{Actor, CallId, Cursor, Event, History, Revision, StepState, Time};
 
@@ -26,12 +26,25 @@ pub struct CrashPoint {
     pub time: Time,
     /// How far the workload is then.
     pub cursor: Cursor,
-    /// Whether the operation at the cursor had begun.
-    pub begun: bool,
+    /// For how long the operation at the cursor had been under way, by the world's clock; none if it had not begun.
+    pub begun: Option<Duration>,
     /// Writes under way that never reached the store; empty for the plain crash.
     pub dropped: Vec<DroppedCall>,
     /// With `dropped`: the writes that did commit after the first dropped one, in order.
     pub kept: Vec<Write>,
+}
+
+/// Where a history begins.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct StartPoint {
+    /// The world's revision.
+    pub revision: Revision,
+    /// The world's time.
+    pub time: Time,
+    /// How far the workload is.
+    pub cursor: Cursor,
+    /// For how long the operation at the cursor had been under way; none if it had not begun.
+    pub begun: Option<Duration>,
 }
 
 /// What [`crash_points`] found.
@@ -45,6 +58,8 @@ pub struct CrashPoints {
     pub bookkeeping: u64,
     /// Where the workload stood at each write of the user: a place of its own only if the workload can stop there.
     pub user_writes: Vec<Cursor>,
+    /// Revisions within one call (deletecollection), at which a real server could stop and ours does not.
+    pub within_calls: u64,
     /// Subsets of concurrent writes beyond the limit per write: not covered.
     pub left_out: u64,
 }
@@ -56,14 +71,19 @@ pub const SUBSETS_PER_WRITE: usize = 32;
 /// `generated` tells the `generateName` prefix of a generated name.
 pub fn crash_points(
     history: &History,
-    start: (Revision, Cursor),
+    start: StartPoint,
     generated: &dyn Fn(&str) -> Option<String>,
 ) -> CrashPoints {
     let mut found = CrashPoints::default();
-    let mut scan = Scan { revision: start.0, cursor: start.1, ..Scan::default() };
+    let mut scan = Scan {
+        revision: start.revision,
+        cursor: start.cursor,
+        began: start.begun.map(|begun| Time(start.time.0 - begun.as_nanos() as i64)),
+        ..Scan::default()
+    };
     let calls: HashMap<CallId, &trace::Call> =
         history.calls().map(|call| (call.id, call)).collect();
-    let mut moments: HashMap<CallId, (Moment, Time, Cursor)> = HashMap::new();
+    let mut moments: HashMap<CallId, (Moment, Time, Cursor, Option<Duration>)> = HashMap::new();
     for record in &history.records {
         match &record.event {
             Event::Perturbed { .. } => {
@@ -91,29 +111,33 @@ pub fn crash_points(
                 let Some(action) = CallMatch::of(call, generated) else { continue };
                 let occurrence = scan.occurrence(&action, call.id);
                 let at = Moment::Committed { call: action, occurrence };
-                moments.insert(call.id, (at.clone(), record.at, scan.cursor));
+                found.within_calls += u64::from(moments.contains_key(&call.id));
+                moments
+                    .insert(call.id, (at.clone(), record.at, scan.cursor, scan.begun(record.at)));
                 found.points.retain(|point: &CrashPoint| point.at != at);
                 found.points.push(CrashPoint {
                     at,
                     revision: commit.revision,
                     time: record.at,
                     cursor: scan.cursor,
-                    begun: scan.begun,
+                    begun: scan.begun(record.at),
                     dropped: vec![],
                     kept: vec![],
                 });
             }
-            Event::Step(step) if step.state == StepState::Started => scan.begun = true,
+            Event::Step(step) if step.state == StepState::Started => {
+                scan.began.get_or_insert(record.at);
+            }
             Event::Step(step) if step.state == StepState::Done && step.cursor > scan.cursor => {
                 scan.cursor = step.cursor;
-                scan.begun = false;
+                scan.began = None;
                 scan.calls_since_commit = 0;
                 found.points.push(CrashPoint {
                     at: Moment::Step { cursor: step.cursor },
                     revision: scan.revision,
                     time: record.at,
                     cursor: step.cursor,
-                    begun: false,
+                    begun: None,
                     dropped: vec![],
                     kept: vec![],
                 });
@@ -125,16 +149,25 @@ pub fn crash_points(
     let (subsets, left_out) = schedule::skippable(&writes, SUBSETS_PER_WRITE);
     found.left_out = left_out;
     for (last, missing) in subsets {
-        let Some((at, time, cursor)) = moments.get(&writes[last].call.id).cloned() else {
+        let Some((at, time, cursor, begun)) = moments.get(&writes[last].call.id).cloned() else {
             continue;
         };
+        // Somebody else wrote in between: that world can't be rebuilt from the subject's writes alone.
+        let between = writes[missing[0]].revision.0..=writes[last].revision.0;
+        let foreign = |commit: &&trace::Commit| {
+            between.contains(&commit.revision.0) && !commit.actor.is_subject()
+        };
+        if history.commits().any(|commit| foreign(&commit)) {
+            found.left_out += 1;
+            continue;
+        }
         let kept = (missing[0]..=last).filter(|index| !missing.contains(index));
         found.points.push(CrashPoint {
             at,
             revision: Revision(writes[missing[0]].revision.0 - 1),
             time,
             cursor,
-            begun: true,
+            begun,
             kept: kept.map(|index| writes[index].clone()).collect(),
             dropped: missing
                 .iter()
@@ -160,13 +193,19 @@ fn dropped(
 #[derive(Default)]
 struct Scan {
     cursor: Cursor,
-    begun: bool,
+    /// When the operation at the cursor began.
+    began: Option<Time>,
     revision: Revision,
     calls_since_commit: u64,
     occurrences: HashMap<CallMatch, (u32, Option<CallId>)>,
 }
 
 impl Scan {
+    /// For how long the operation at the cursor has been under way.
+    fn begun(&self, now: Time) -> Option<Duration> {
+        self.began.map(|began| now.since(began))
+    }
+
     /// Counts calls, not commits: a call that makes several revisions is one occurrence.
     fn occurrence(&mut self, action: &CallMatch, call: CallId) -> u32 {
         let (count, last) = self.occurrences.entry(action.clone()).or_default();

@@ -16,7 +16,7 @@ pub mod prune;
 pub mod replay;
 pub mod schedule;
 
-pub use enumerate::{CrashPoint, crash_points};
+pub use enumerate::{CrashPoint, StartPoint, crash_points};
 pub use moment::{CallMatch, Moment, NamePattern};
 pub use perturbation::{Citation, Crash, DroppedCall, Family, Perturbation, Restart};
 pub use plan::{Plan, PlanId};

@@ -34,6 +34,24 @@ pub struct ReplaySubject {
     pub env: BTreeMap<String, String>,
 }
 
+/// What else decides how its runs go, each as the campaign file writes it; left out where it is the default.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct ReplaySettings {
+    /// `spec.subject.transport`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub transport: Option<String>,
+    /// `spec.subject.clock`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub clock: Option<String>,
+    /// `spec.settle.horizon`: what the campaign learnt or said.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub horizon: Option<String>,
+    /// `spec.accept`.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub accept: Vec<String>,
+}
+
 /// A replay file, complete by value: it needs the controller and nothing else.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
@@ -63,6 +81,9 @@ pub struct Replay {
     pub folder: String,
     /// The controller.
     pub subject: ReplaySubject,
+    /// What else the campaign said of its runs.
+    #[serde(default)]
+    pub settings: ReplaySettings,
     /// Objects applied before it starts.
     pub manifests: Vec<serde_json::Value>,
     /// The user's side: the text of the workload file.

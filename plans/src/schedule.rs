@@ -63,6 +63,9 @@ pub fn writes(history: &History) -> Vec<Write> {
     committed.into_iter().filter_map(write).collect()
 }
 
+/// Among how many writes under way together the sets are looked for.
+const WINDOW: usize = 8;
+
 /// For each write, the earlier-committed ones that were concurrent with it and could be missing although it
 /// committed: sets closed under *happened before*. Sets are listed smallest first, at most `limit` per write;
 /// the second value counts those left out by the limit.
@@ -74,8 +77,8 @@ pub fn skippable(writes: &[Write], limit: usize) -> (Vec<(usize, Vec<usize>)>, u
             .filter(|&earlier| !writes[earlier].happened_before(&writes[later]))
             .filter(|&earlier| writes[earlier].revision < writes[later].revision)
             .collect();
-        // More than 16 writes at once would be 2^16 sets: take the sets among the last 16.
-        let window = &concurrent[concurrent.len().saturating_sub(16)..];
+        // Many writes at once have too many sets: take those among the last few.
+        let window = &concurrent[concurrent.len().saturating_sub(WINDOW)..];
         left_out += (concurrent.len() - window.len()) as u64;
         let mut sets: Vec<Vec<usize>> = (1u32..1 << window.len())
             .map(|bits| -> Vec<usize> {

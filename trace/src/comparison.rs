@@ -44,7 +44,7 @@ pub fn comparison<'a>(
     let tokens = Tokens::collect(objects.iter().copied(), generated);
     let mut members: Vec<Member> = Vec::with_capacity(objects.len());
     for (index, (key, object)) in objects.iter().enumerate() {
-        let folded = fold_text(&tokens, &key.to_string());
+        let folded = tokens.fold(&key.to_string());
         if masks.leave_out(&folded) {
             continue;
         }
@@ -136,12 +136,12 @@ impl Folder {
 
     /// `pods/default/web-‹*›`.
     pub fn key(&self, key: &ObjectKey) -> String {
-        fold_text(&self.tokens, &key.to_string())
+        self.tokens.fold(&key.to_string())
     }
 
     /// Any text with its tokens folded.
     pub fn text(&self, text: &str) -> String {
-        fold_text(&self.tokens, text)
+        self.tokens.fold(text)
     }
 
     /// Whether the object's own name is a generated one.
@@ -155,7 +155,7 @@ impl Folder {
         let mut value = reduce::reduce(key, object);
         masks.apply(&self.key(key), &mut value);
         reduce::plain_payloads(&mut value);
-        map_strings(&value, &|text| fold_text(&self.tokens, text))
+        map_strings(&value, &|text| self.tokens.fold(text))
     }
 }
 
@@ -170,17 +170,6 @@ pub fn fold_key(canonical: &str) -> String {
     }
     out.push_str(rest);
     out
-}
-
-fn fold_text(tokens: &Tokens, text: &str) -> String {
-    tokens.replace(text, |token| {
-        let token = &tokens.list[token];
-        match token.kind {
-            TokenKind::Name => format!("{}‹*›", token.prefix),
-            TokenKind::Uid => "‹uid›".to_owned(),
-            TokenKind::Address => "‹ip›".to_owned(),
-        }
-    })
 }
 
 fn map_strings(value: &Value, text: &dyn Fn(&str) -> String) -> Value {

@@ -17,7 +17,8 @@
 //! - the times in `managedFields`;
 //! - the absolute `metadata.generation` of an object with `*observedGeneration` fields: those are kept as
 //!   differences to it. Where any other field's name speaks of a generation, all are kept as they are;
-//! - the contents of Secrets: payloads are kept as equality classes over the world;
+//! - the contents of Secrets that are random ([`Context::random_payloads`]): kept as equality classes over the
+//!   world, so that a controller that generates passwords does not make every world a new one;
 //! - absolute time: RFC 3339 strings are kept as ages to `now`, with their precision and offset;
 //! - Leases and Events.
 //!
@@ -45,6 +46,9 @@ pub struct Context<'a> {
     pub cursor: Cursor,
     /// Every name ever issued for a `generateName`, also of objects that are gone.
     pub generated_names: Vec<&'a str>,
+    /// Payloads of Secrets known to be drawn at random: `secrets/default/db-‹*› password`, the folded key and the
+    /// field.
+    pub random_payloads: Vec<&'a str>,
     /// Anything else that decides what can happen next: pending timers relative to now, remaining budget.
     pub extra: Value,
 }

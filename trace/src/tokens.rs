@@ -239,6 +239,18 @@ impl Tokens {
         out
     }
 
+    /// `text` with all siblings alike: `web-‹*›`, `‹uid›`, `‹ip›`.
+    pub fn fold(&self, text: &str) -> String {
+        self.replace(text, |token| {
+            let token = &self.list[token];
+            match token.kind {
+                TokenKind::Name => format!("{}‹*›", token.prefix),
+                TokenKind::Uid => "‹uid›".to_owned(),
+                TokenKind::Address => "‹ip›".to_owned(),
+            }
+        })
+    }
+
     fn at(&self, text: &str, start: usize, end: usize) -> Option<usize> {
         let candidates = self.by_run.get(&text[start..end])?;
         candidates.iter().copied().find(|token| {

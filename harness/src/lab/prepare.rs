@@ -9,7 +9,7 @@ use cluster::{Server, SuffixOrder, World, WorldOptions};
 use trace::{Actor, Time};
 use workloads::Workload;
 
-use super::{Certificates, ClockMode, Ground, Lab};
+use super::{Certificates, ClockMode, Ground, Lab, Learnt};
 use crate::{
     config::{Campaign, ClockSpec, ClusterSpec},
     exit::{Exit, Expected},
@@ -79,6 +79,7 @@ impl Lab {
         };
         let workers = if embedded && isolation != subject::Isolation::None { workers } else { 1 };
         Ok(Lab {
+            learnt: Learnt::default(),
             campaign,
             workload,
             workload_text,

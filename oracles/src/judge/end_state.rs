@@ -172,20 +172,19 @@ fn short(value: &Value) -> String {
 }
 
 fn fingerprint(trial: &Trial, evidence: &[Evidence]) -> Fingerprint {
-    let resource = |key: &str| key.split('/').next().unwrap_or_default().to_owned();
     let objects: Vec<String> = evidence
         .iter()
         .filter_map(|evidence| match evidence {
             Evidence::Count { objects, references, trial, .. } => {
                 let kind = if trial > references { "extra" } else { "missing" };
-                Some(format!("{kind} {}", resource(objects)))
+                Some(format!("{kind} {objects}"))
             }
             _ => None,
         })
         .collect();
     let fields = evidence.iter().filter_map(|evidence| match evidence {
         Evidence::Field { object, path, .. } => {
-            Some(format!("field {} {}", resource(object), fold_path(path)))
+            Some(format!("field {} {}", fold_key(object), fold_path(path)))
         }
         _ => None,
     });

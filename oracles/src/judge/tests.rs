@@ -94,7 +94,7 @@ fn two_foos() {
     }
     assert_eq!(
         fingerprints[0].0,
-        ["oracle end-state", "family intermediate-state", "extra foos.example.com"]
+        ["oracle end-state", "family intermediate-state", "extra foos.example.com/default/foo-‹*›"]
     );
     assert!(fingerprints.iter().all(|other| other.id() == fingerprints[0].id()));
 }
@@ -270,22 +270,22 @@ fn fields_that_differ() {
         (
             json!({"objRef": {"name": "other"}}),
             "has .status.objRef.name \"other\" where the references have \"foo-‹1›\"",
-            "field bars.example.com .status.objRef.name",
+            "field bars.example.com/default/bar .status.objRef.name",
         ),
         (
             json!({"objRef": {"name": "foo-zzzzz"}}),
             "has .status.objRef.name \"foo-zzzzz\" where the references have \"foo-‹1›\"",
-            "field bars.example.com .status.objRef.name",
+            "field bars.example.com/default/bar .status.objRef.name",
         ),
         (
             json!({}),
             "lacks .status.objRef; the references have a map of 1",
-            "field bars.example.com .status.objRef",
+            "field bars.example.com/default/bar .status.objRef",
         ),
         (
             json!({"objRef": {"name": "foo-ccccc"}, "phase": "Failed"}),
             "has .status.phase \"Failed\"; the references lack it",
-            "field bars.example.com .status.phase",
+            "field bars.example.com/default/bar .status.phase",
         ),
     ] {
         let title = format!("end-state violated: bars.example.com/default/bar {expect}");

@@ -8,7 +8,7 @@ use std::{cmp::Reverse, collections::BTreeMap};
 
 use serde_json::Value;
 
-use super::{Member, fold_text};
+use super::Member;
 use crate::tokens::{Piece, TokenKind, Tokens};
 
 type Colour = [u8; 32];
@@ -68,7 +68,7 @@ struct Skeleton {
 }
 
 fn skeleton(tokens: &Tokens, member: &Member) -> Skeleton {
-    let (mut text, mut found) = (fold_text(tokens, &member.key), Vec::new());
+    let (mut text, mut found) = (tokens.fold(&member.key), Vec::new());
     occurrences(tokens, &member.key, &mut found);
     walk(tokens, &member.value, &mut text, &mut found);
     Skeleton { text, tokens: found }
@@ -86,7 +86,7 @@ fn walk(tokens: &Tokens, value: &Value, text: &mut String, found: &mut Vec<usize
     match value {
         Value::String(string) => {
             text.push('"');
-            text.push_str(&fold_text(tokens, string));
+            text.push_str(&tokens.fold(string));
             text.push('"');
             occurrences(tokens, string, found);
         }
@@ -102,7 +102,7 @@ fn walk(tokens: &Tokens, value: &Value, text: &mut String, found: &mut Vec<usize
             text.push('{');
             // Keys that hold tokens are ordered by their folded text, never by the token's.
             let mut entries: Vec<(String, &String, &Value)> =
-                map.iter().map(|(key, value)| (fold_text(tokens, key), key, value)).collect();
+                map.iter().map(|(key, value)| (tokens.fold(key), key, value)).collect();
             entries.sort_by(|left, right| left.0.cmp(&right.0));
             for (folded, key, value) in entries {
                 text.push_str(&folded);

@@ -30,7 +30,7 @@ pub(super) fn text<'a>(
         .collect();
     objects.sort_by_key(|(key, _)| *key);
     let tokens = Tokens::collect(objects.iter().copied(), context.generated_names.iter().copied());
-    let mut writer = Writer::new(&tokens, context.now, &objects);
+    let mut writer = Writer::new(&tokens, context, &objects);
     writer.world(&objects, context);
     writer.out
 }
@@ -43,6 +43,9 @@ struct Writer<'w> {
     numbers: Vec<u32>,
     order: Vec<usize>,
     payloads: BTreeMap<&'w str, usize>,
+    random_payloads: &'w [&'w str],
+    /// Those of the Secret that is being written.
+    random_fields: Vec<&'w str>,
     revisions: Revisions<'w>,
     /// Looking only: tokens without a number get none.
     dry: bool,
@@ -55,7 +58,8 @@ struct Writer<'w> {
 enum Place {
     Metadata,
     ManagedFields,
-    Payload,
+    SecretData,
+    RandomPayload,
     Elsewhere,
 }
 
@@ -67,14 +71,20 @@ struct Current<'w> {
 }
 
 impl<'w> Writer<'w> {
-    fn new(tokens: &'w Tokens, now: Time, objects: &[(&'w ObjectKey, &'w Value)]) -> Writer<'w> {
+    fn new(
+        tokens: &'w Tokens,
+        context: &'w Context<'w>,
+        objects: &[(&'w ObjectKey, &'w Value)],
+    ) -> Writer<'w> {
         Writer {
             tokens,
-            now,
+            now: context.now,
             out: String::with_capacity(4096),
             numbers: vec![0; tokens.list.len()],
             order: Vec::new(),
             payloads: BTreeMap::new(),
+            random_payloads: &context.random_payloads,
+            random_fields: vec![],
             revisions: Revisions::of(objects),
             dry: false,
             position: 0,
@@ -118,16 +128,23 @@ impl<'w> Writer<'w> {
         let Some(root) = object.as_object() else {
             return self.value(object, Place::Elsewhere, current);
         };
+        self.random_fields = if secret { self.random_fields_of(key) } else { vec![] };
         self.map(root, current, |key| match key {
             "metadata" => Some(Place::Metadata),
-            "data" | "stringData" if secret => Some(Place::Payload),
+            "data" if secret => Some(Place::SecretData),
             _ => Some(Place::Elsewhere),
         });
     }
 
+    fn random_fields_of(&self, key: &ObjectKey) -> Vec<&'w str> {
+        let folded = self.tokens.fold(&key.to_string());
+        let field = |known: &&'w str| known.strip_prefix(&*folded)?.strip_prefix(' ');
+        self.random_payloads.iter().filter_map(field).collect()
+    }
+
     fn value(&mut self, value: &'w Value, place: Place, current: Current<'w>) {
         match (value, place) {
-            (Value::String(text), Place::Payload) => self.payload(text),
+            (Value::String(text), Place::RandomPayload) => self.payload(text),
             (Value::String(text), _) => match age(text, self.now) {
                 Some(age) => {
                     let _ = write!(self.out, "\"‹age {age}›\"");
@@ -147,6 +164,13 @@ impl<'w> Writer<'w> {
             (Value::Object(map), Place::Metadata) => self.metadata(map, current),
             (Value::Object(map), Place::ManagedFields) => {
                 self.map(map, current, |key| (key != "time").then_some(Place::Elsewhere));
+            }
+            (Value::Object(map), Place::SecretData) => {
+                let random = self.random_fields.clone();
+                self.map(map, current, |field| {
+                    let is_random = random.contains(&field);
+                    Some(if is_random { Place::RandomPayload } else { Place::Elsewhere })
+                });
             }
             (Value::Object(map), _) => self.map(map, current, |_| Some(place)),
             (scalar, _) => {
