@@ -1,7 +1,7 @@
 //! The whole flow on one screen: config → reference → baseline → explore (trial ⟲ frontier) → judge →
 //! confirm → publish. Each stage is the file of its name.
 
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use crate::{
     cli::{Output, RunArgs},
@@ -15,6 +15,10 @@ use crate::{
     publish, reference,
     run_folder::RunFolder,
 };
+
+/// Time for a campaign that names none: a controller that leaves a new world behind each restart would be explored
+/// for ever, and nobody waits longer for a CI job without having said so.
+const BUDGET: Duration = Duration::from_secs(30 * 60);
 
 /// Runs a campaign from its file to its report.
 pub fn run(args: &RunArgs) -> anyhow::Result<Exit> {
@@ -33,7 +37,7 @@ pub fn run(args: &RunArgs) -> anyhow::Result<Exit> {
     let began = Instant::now();
     let progress = Progress::start(Show::detect(args.quiet));
     progress.tell(phase("references"));
-    let references = reference::learn(&lab, &folder, &progress)?;
+    let references = reference::learn(&mut lab, &folder, &progress)?;
     progress.tell(phase("exploring"));
     let bounds = bounds(args, &lab, began);
     let mut explored = explore::to_closure(
@@ -66,7 +70,11 @@ fn phase(name: &str) -> Event {
 fn bounds(args: &RunArgs, lab: &Lab, began: Instant) -> Bounds {
     let budget = &lab.campaign.file.spec.budget;
     Bounds {
-        until: budget.time.map(|time| began + time),
+        // A brute-force run is bounded by its depth.
+        until: match (budget.time, args.brute_force) {
+            (None, Some(_)) => None,
+            (time, _) => Some(began + time.unwrap_or(BUDGET)),
+        },
         trials: budget.trials,
         through_findings: args.through_findings,
         brute_force: args.brute_force,

@@ -198,7 +198,8 @@ pub struct SettleSpec {
 /// How long the store must stay unchanged.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Horizon {
-    /// 60 virtual seconds, or 2 real ones.
+    /// Twice the longest gap before a useful write in a rehearsal of ten minutes, 60 virtual seconds at least; or 2
+    /// real seconds.
     #[default]
     Auto,
     /// As given.
@@ -209,7 +210,7 @@ pub enum Horizon {
 #[derive(Debug, Clone, Default, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct BudgetSpec {
-    /// Real time, like `10m`.
+    /// Real time, like `10m`; default: 30 minutes.
     #[serde(default, with = "duration_text")]
     pub time: Option<Duration>,
     /// Number of trials.

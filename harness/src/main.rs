@@ -11,6 +11,7 @@ mod exit;
 mod campaign;
 mod lab;
 mod reference;
+mod rehearsal;
 
 mod explore;
 mod frontier;

@@ -1,8 +1,10 @@
 //! The end of a campaign: replay files, the report in all its forms, and the exit code.
 
+mod replay_file;
+
 use std::{collections::BTreeMap, time::Duration};
 
-use plans::{Expectation, Moment, Perturbation, Replay, replay::ReplaySubject};
+use plans::{Moment, Perturbation};
 use serde_json::{Value, json};
 
 use crate::{
@@ -47,7 +49,8 @@ pub fn report(
         coverage: model::Coverage {
             worlds: explored.frontier.worlds() as u64,
             frontier: explored.frontier.waiting() as u64,
-            closed: explored.closed(),
+            // Behind a suspect that was not confirmed nothing was explored either.
+            closed: explored.closed() && findings.unconfirmed.is_empty(),
             behind_findings: explored.frontier.behind_findings() as u64,
             nondeterministic: explored.nondeterministic,
             bookkeeping: explored.frontier.bookkeeping,
@@ -186,6 +189,7 @@ fn notes(
     if !lab.virtual_time() {
         notes.push("time was real: timers beyond the horizon were not waited for".to_owned());
     }
+    notes.extend(later_timers(lab, references));
     if lab.isolation == subject::Isolation::None {
         notes.push("processes ran without namespaces, one trial at a time".to_owned());
     }
@@ -201,6 +205,21 @@ fn notes(
         ));
     }
     notes
+}
+
+/// What the controller still waited for when it counted as settled.
+fn later_timers(lab: &Lab, references: &References) -> Option<String> {
+    let run = references.runs.first()?;
+    let settled = run.history.settles().last()?;
+    let timers = match &settled.pending[..] {
+        [] => return None,
+        all if all.len() <= 3 => all.join("; "),
+        all => format!("{}; and {} more", all[0], all.len() - 1),
+    };
+    Some(format!(
+        "settled means {} s without a change; timers that were still pending then: {timers}",
+        lab.horizon().as_secs()
+    ))
 }
 
 fn finding(
@@ -243,7 +262,7 @@ fn finding(
         timeline: timeline::around_crash(&found.shown.history),
         kubectl_steps: by_hand(lab, found, &diff),
         diff,
-        replay_text: replay_text(lab, found),
+        replay_text: replay_file::text(lab, found),
     }
 }
 
@@ -314,34 +333,6 @@ fn by_hand(lab: &Lab, found: &confirm::Finding, diff: &[model::ObjectDiff]) -> V
 /// a replay file is to work on other machines.
 fn portable(folder: &std::path::Path) -> String {
     shown(folder)
-}
-
-fn replay_text(lab: &Lab, found: &confirm::Finding) -> String {
-    let spec = &lab.campaign.file.spec;
-    let replay = Replay {
-        api_version: plans::replay::API_VERSION.to_owned(),
-        kind: "Replay".to_owned(),
-        finding: found.id.clone(),
-        title: found.verdict.title.clone(),
-        expect: Expectation::Finding,
-        oracle: found.verdict.oracle.to_string(),
-        fingerprint: found.verdict.fingerprint.id(),
-        plan: found.plan.clone(),
-        legality: found.plan.perturbations.iter().map(Perturbation::citation).collect(),
-        campaign: lab.campaign.name().to_owned(),
-        folder: portable(&lab.campaign.folder),
-        subject: ReplaySubject {
-            build: spec.subject.build.clone(),
-            command: spec.subject.command.clone(),
-            env: spec.subject.env.clone(),
-        },
-        manifests: lab.manifests.clone(),
-        workload: lab.workload_text.clone(),
-        workload_files: lab.workload.files().clone(),
-        workload_hash: lab.workload.hash().to_owned(),
-        made_by: history_file::MADE_BY.to_owned(),
-    };
-    serde_saphyr::to_string(&replay).expect("a replay is plain data")
 }
 
 /// Writes the run folder's final files.

@@ -10,6 +10,7 @@ use crate::{
     lab::Lab,
     pool,
     progress::{Event, Progress},
+    rehearsal,
     run_folder::RunFolder,
     trial::{self, RunEnd, Start, TrialRun, TrialSpec},
 };
@@ -31,8 +32,9 @@ pub struct References {
 ///
 /// # Errors
 /// A reference that fails, or references that disagree: exit 105, with what to look at.
-pub fn learn(lab: &Lab, folder: &RunFolder, progress: &Progress) -> anyhow::Result<References> {
+pub fn learn(lab: &mut Lab, folder: &RunFolder, progress: &Progress) -> anyhow::Result<References> {
     let accepted = accepted(lab)?;
+    rehearsal::rehearse(lab, folder);
     let mut runs: Vec<TrialRun> = Vec::new();
     let mut views = Vec::new();
     loop {
@@ -41,7 +43,8 @@ pub fn learn(lab: &Lab, folder: &RunFolder, progress: &Progress) -> anyhow::Resu
         let first = runs.len() as u64;
         let specs: Vec<TrialSpec> =
             (first..first + wanted).map(|repeat| spec(folder, repeat)).collect();
-        for run in pool::map(lab.workers, &specs, |spec| trial::run(lab, spec.clone())) {
+        let shared = &*lab;
+        for run in pool::map(lab.workers, &specs, |spec| trial::run(shared, spec.clone())) {
             progress.tell(Event::Done { unknown: false });
             check(&run, folder)?;
             views.push(judge::run_view(&run));
@@ -58,6 +61,7 @@ pub fn learn(lab: &Lab, folder: &RunFolder, progress: &Progress) -> anyhow::Resu
             Enough::More => {}
             end => {
                 folder.write_json("baseline.json", &baseline)?;
+                lab.learnt.random_payloads.clone_from(&baseline.random_payloads);
                 return Ok(References { runs, baseline, never_stable: end == Enough::NeverStable });
             }
         }

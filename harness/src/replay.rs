@@ -28,10 +28,10 @@ pub fn run(args: &ReplayArgs) -> anyhow::Result<Exit> {
     lab::build(&campaign)?;
     crate::interrupt::listen()?;
     let workers = std::thread::available_parallelism().map_or(1, usize::from);
-    let lab = Lab::prepare(campaign, folder.path.join("trials"), workers)?;
+    let mut lab = Lab::prepare(campaign, folder.path.join("trials"), workers)?;
     let progress = Progress::start(Show::detect(args.quiet));
     progress.tell(Event::Phase { name: "references".to_owned(), total: None });
-    let references = reference::learn(&lab, &folder, &progress)?;
+    let references = reference::learn(&mut lab, &folder, &progress)?;
     let total = Some(u64::from(args.repeats));
     progress.tell(Event::Phase { name: "replaying".to_owned(), total });
     let specs: Vec<_> = (0..u64::from(args.repeats))
@@ -89,6 +89,17 @@ fn campaign(args: &ReplayArgs, replay: &Replay, folder: &RunFolder) -> anyhow::R
     if !replay.manifests.is_empty() {
         spec["manifests"] = serde_json::json!([folder.path.join("manifests/all.yaml")]);
     }
+    let settings = &replay.settings;
+    for (of, field, value) in [
+        ("subject", "transport", &settings.transport),
+        ("subject", "clock", &settings.clock),
+        ("settle", "horizon", &settings.horizon),
+    ] {
+        if let Some(value) = value {
+            spec[of][field] = value.clone().into();
+        }
+    }
+    spec["accept"] = serde_json::json!(settings.accept);
     if let (Some(build), true) = (&replay.subject.build, args.command.is_empty()) {
         spec["subject"]["build"] = build.clone().into();
     }
@@ -101,7 +112,10 @@ fn campaign(args: &ReplayArgs, replay: &Replay, folder: &RunFolder) -> anyhow::R
     // A program given on the command line is relative to where the user stands.
     let base = if args.command.is_empty() { find(args, replay)? } else { ".".into() };
     Ok(Campaign {
-        file: serde_json::from_value(file)?,
+        file: serde_json::from_value(file).map_err(|error| {
+            let file = args.file.display();
+            Expected::error(Exit::Usage, format!("{file}: settings: {error}"))
+        })?,
         path: std::path::absolute(&args.file)?,
         folder: std::path::absolute(base)?,
     })

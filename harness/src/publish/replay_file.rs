@@ -1,0 +1,64 @@
+//! Writes a finding's replay file.
+
+use plans::{
+    Expectation, Perturbation, Replay,
+    replay::{ReplaySettings, ReplaySubject},
+};
+use serde_json::{Value, json};
+
+use crate::{
+    config::{ClockSpec, Horizon, Transport},
+    confirm::Finding,
+    history_file,
+    lab::Lab,
+};
+
+/// The replay file of a finding.
+pub fn text(lab: &Lab, found: &Finding) -> String {
+    let spec = &lab.campaign.file.spec;
+    let replay = Replay {
+        api_version: plans::replay::API_VERSION.to_owned(),
+        kind: "Replay".to_owned(),
+        finding: found.id.clone(),
+        title: found.verdict.title.clone(),
+        expect: Expectation::Finding,
+        oracle: found.verdict.oracle.to_string(),
+        fingerprint: found.verdict.fingerprint.id(),
+        plan: found.plan.clone(),
+        legality: found.plan.perturbations.iter().map(Perturbation::citation).collect(),
+        campaign: lab.campaign.name().to_owned(),
+        folder: super::portable(&lab.campaign.folder),
+        subject: ReplaySubject {
+            build: spec.subject.build.clone(),
+            command: spec.subject.command.clone(),
+            env: spec.subject.env.clone(),
+        },
+        settings: settings(lab),
+        manifests: lab.manifests.clone(),
+        workload: lab.workload_text.clone(),
+        workload_files: lab.workload.files().clone(),
+        workload_hash: lab.workload.hash().to_owned(),
+        made_by: history_file::MADE_BY.to_owned(),
+    };
+    serde_saphyr::to_string(&replay).expect("a replay is plain data")
+}
+
+/// What a replay needs of the campaign besides subject, manifests and workload.
+fn settings(lab: &Lab) -> ReplaySettings {
+    let spec = &lab.campaign.file.spec;
+    let horizon = match spec.settle.horizon {
+        Horizon::Auto if lab.virtual_time() => Horizon::For(lab.horizon()),
+        given => given,
+    };
+    // Values at their default are not written.
+    let text = |value: Value, default: Value| match value {
+        Value::String(text) if text != default => Some(text),
+        _ => None,
+    };
+    ReplaySettings {
+        transport: text(json!(spec.subject.transport), json!(Transport::default())),
+        clock: text(json!(spec.subject.clock), json!(ClockSpec::default())),
+        horizon: text(json!(horizon), json!(Horizon::Auto)),
+        accept: spec.accept.clone(),
+    }
+}
