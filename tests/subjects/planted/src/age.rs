@@ -17,8 +17,7 @@
 //!
 //! Fixed: the claim says by its owner whose it is, and is made when the user says go.
 
-use std::collections::BTreeSet;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use k8s_openapi::api::core::v1::ConfigMap;
@@ -26,7 +25,7 @@ use kube::api::{Api, PostParams};
 use kube::{Client, CustomResource, ResourceExt, Result};
 use serde::{Deserialize, Serialize};
 
-use crate::controller::{child, create_if_missing, serve};
+use crate::controller::{Names, child, create_if_missing, serve};
 
 /// A claim older than this many seconds is taken for somebody else's.
 const EXPIRY: i64 = 60;
@@ -61,9 +60,9 @@ struct Context {
     client: Client,
     fixed: bool,
     /// The names of the claims that this incarnation made or went on with.
-    claims: Mutex<BTreeSet<String>>,
+    claims: Names,
     /// The names of the Errands that this incarnation prepared: their claims wait for the go.
-    prepared: Mutex<BTreeSet<String>>,
+    prepared: Names,
 }
 
 /// Runs the controller until it is killed.
@@ -83,12 +82,12 @@ async fn reconcile(errand: Arc<Errand>, context: Arc<Context>) -> Result<()> {
 
     if phase(&errand) == Phase::New {
         errand = set_phase(&errands, errand, Phase::Prepared).await?;
-        remember(&context.prepared, &errand.name_any());
+        context.prepared.insert(&errand.name_any());
     }
     if errand.spec.go && phase(&errand) == Phase::Prepared {
         errand = set_phase(&errands, errand, Phase::Running).await?;
     }
-    let resumed = !context.fixed && !remembers(&context.prepared, &errand.name_any());
+    let resumed = !context.fixed && !context.prepared.contains(&errand.name_any());
     if (errand.spec.go || resumed) && !claim(&context, &objects, &errand).await? {
         eprintln!("errand {}: somebody else's claim, left alone", errand.name_any());
         return Ok(());
@@ -118,14 +117,14 @@ async fn claim(context: &Context, objects: &Api<ConfigMap>, errand: &Errand) -> 
         let ours = |uid: &String| Some(uid) == errand.uid().as_ref();
         return Ok(found.owner_references().iter().any(|owner| ours(&owner.uid)));
     }
-    if remembers(&context.claims, &name) {
+    if context.claims.contains(&name) {
         return Ok(true);
     }
     let made = create_if_missing(objects, &child(errand, &name, ("claimed", "yes"))).await?;
     // Before the user's go nobody else can have had a reason for it.
     let ours = made || !errand.spec.go || !is_expired(&objects.get(&name).await?);
     if ours {
-        remember(&context.claims, &name);
+        context.claims.insert(&name);
     }
     Ok(ours)
 }
@@ -134,12 +133,4 @@ fn is_expired(claim: &ConfigMap) -> bool {
     let now = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_secs());
     let made = claim.creation_timestamp().map_or(0, |time| time.0.as_second());
     i64::try_from(now).unwrap_or(i64::MAX) - made > EXPIRY
-}
-
-fn remember(names: &Mutex<BTreeSet<String>>, name: &str) {
-    names.lock().unwrap_or_else(PoisonError::into_inner).insert(name.into());
-}
-
-fn remembers(names: &Mutex<BTreeSet<String>>, name: &str) -> bool {
-    names.lock().unwrap_or_else(PoisonError::into_inner).contains(name)
 }

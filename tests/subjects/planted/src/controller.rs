@@ -1,8 +1,9 @@
 //! What the planted controllers share: the loop around a reconciler, and ConfigMaps as children.
 
+use std::collections::BTreeSet;
 use std::fmt::Debug;
 use std::future::Future;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use futures::StreamExt;
@@ -29,11 +30,25 @@ pub async fn serve<K, Context, Reconcile, Running>(
     Reconcile: Fn(Arc<K>, Arc<Context>) -> Running,
     Running: Future<Output = Result<()>> + Send + 'static,
 {
-    let watched: Api<K> = Api::all(client);
-    let reconcile = |object, context| {
+    let reconcile = move |object, context| {
         let running = reconcile(object, context);
         async { running.await.map(|()| Action::await_change()) }
     };
+    serve_again(client, reconcile, context).await;
+}
+
+/// [`serve`] for a `reconcile` that says when it wants to see the object again.
+pub async fn serve_again<K, Context, Reconcile, Running>(
+    client: Client,
+    reconcile: Reconcile,
+    context: Context,
+) where
+    K: Resource<DynamicType = ()> + Clone + Debug + DeserializeOwned + Send + Sync + 'static,
+    Context: Send + Sync + 'static,
+    Reconcile: FnMut(Arc<K>, Arc<Context>) -> Running,
+    Running: Future<Output = Result<Action>> + Send + 'static,
+{
+    let watched: Api<K> = Api::all(client);
     let on_error = |_, error: &Error, _| {
         eprintln!("{error}; again in {RETRY:?}");
         Action::requeue(RETRY)
@@ -75,5 +90,21 @@ pub async fn delete_if_there(api: &Api<ConfigMap>, name: &str) -> Result<()> {
         Ok(_) => Ok(()),
         Err(Error::Api(status)) if status.is_not_found() => Ok(()),
         Err(error) => Err(error),
+    }
+}
+
+/// Names that an incarnation remembers: what a crash makes it forget.
+#[derive(Debug, Default)]
+pub struct Names(Mutex<BTreeSet<String>>);
+
+impl Names {
+    /// Remembers a name.
+    pub fn insert(&self, name: &str) {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).insert(name.into());
+    }
+
+    /// Whether it is remembered.
+    pub fn contains(&self, name: &str) -> bool {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).contains(name)
     }
 }

@@ -13,8 +13,10 @@ mod age;
 mod controller;
 mod creation_order;
 mod deleted_while_down;
+mod late_work;
 mod managed_fields;
 mod observed_generation;
+mod secret_state;
 mod two_crashes;
 mod user_write;
 
@@ -22,8 +24,8 @@ use anyhow::bail;
 use kube::Client;
 
 const USAGE: &str = "usage: planted BUG [--fixed], where BUG is age, creation-order, \
-                     deleted-while-down, managed-fields, observed-generation, two-crashes or \
-                     user-write";
+                     deleted-while-down, late-work, managed-fields, observed-generation, \
+                     secret-state, two-crashes or user-write";
 
 #[tokio::main(flavor = "current_thread")]
 async fn main() -> anyhow::Result<()> {
@@ -39,8 +41,10 @@ async fn main() -> anyhow::Result<()> {
         "age" => age::run(client, fixed).await,
         "creation-order" => creation_order::run(client, fixed).await,
         "deleted-while-down" => deleted_while_down::run(client, fixed).await,
+        "late-work" => late_work::run(client, fixed).await,
         "managed-fields" => managed_fields::run(client, fixed).await,
         "observed-generation" => observed_generation::run(client, fixed).await,
+        "secret-state" => secret_state::run(client, fixed).await,
         "two-crashes" => two_crashes::run(client, fixed).await,
         "user-write" => user_write::run(client, fixed).await,
         _ => bail!("{USAGE}"),
