@@ -4,7 +4,9 @@
 use std::{fs, process::Command};
 
 use trommel_tests::{
+    Need,
     house::House,
+    needs,
     product::{Ended, binary},
 };
 
@@ -18,6 +20,9 @@ exit $code
 "#;
 
 fn check(test: &str, kib: &str, references: bool) {
+    if !needs(&[Need::Mounts]) {
+        return;
+    }
     let house = House::new(&format!("bad-input/disk-{test}"), &["examples/bar-foo"]);
     fs::create_dir(house.path("disk")).expect("a folder can be made");
     let mut command = Command::new("unshare");

@@ -27,6 +27,8 @@ pub enum Need {
     Judge,
     /// A Docker daemon that answers.
     Docker,
+    /// Mounting inside a user namespace.
+    Mounts,
 }
 
 impl Need {
@@ -38,6 +40,10 @@ impl Need {
                 ("python3 with venv", succeeds("python3", &["-c", "import venv, ensurepip"]))
             }
             Need::Kubectl => ("kubectl", succeeds("kubectl", &["version", "--client"])),
+            Need::Mounts => {
+                let inside = ["--user", "--map-root-user", "--mount", "true"];
+                ("mounting in a user namespace", succeeds("unshare", &inside))
+            }
             Need::Docker => ("a docker daemon", succeeds("docker", &["info"])),
             Need::Judge => {
                 let script = root().join("tests/reference/build.sh");

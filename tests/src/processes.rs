@@ -36,3 +36,30 @@ fn ends(pid: Pid) -> bool {
     let limit = Timespec { tv_sec: LIMIT.as_secs() as i64, tv_nsec: 0 };
     poll(&mut [PollFd::new(&process, PollFlags::IN)], Some(&limit)).is_ok_and(|ready| ready == 1)
 }
+
+#[cfg(test)]
+mod tests {
+    use std::process::{Child, Command};
+
+    use super::*;
+
+    fn start(mark: &str) -> (Child, Pid) {
+        let mut command = Command::new("sleep");
+        let child = command.arg("infinity").env("MARK", mark).spawn().expect("sleep starts");
+        let pid = Pid::from_child(&child);
+        (child, pid)
+    }
+
+    #[test]
+    fn a_process_is_found_by_its_environment_and_its_end_is_seen() {
+        let mark = format!("a-mark-of-{}", std::process::id());
+        let (mut child, pid) = start(&mark);
+        assert_eq!(naming(&mark), [pid]);
+        child.kill().expect("a child can be killed");
+        // Not yet reaped: an end is an end.
+        assert_eq!(outlived(vec![pid]), []);
+        child.wait().expect("a child can be waited for");
+        assert_eq!(naming(&mark), []);
+        assert_eq!(outlived(vec![pid]), []);
+    }
+}

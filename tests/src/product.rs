@@ -38,7 +38,9 @@ pub fn binary() -> &'static Path {
             return given.into();
         }
         let mut build = Command::new(cargo());
+        // Campaigns name programs below the repository's own target folder, wherever this test was built.
         build.current_dir(root()).args(["build", "--quiet", "--release", "--workspace"]);
+        build.arg("--target-dir").arg(root().join("target"));
         let status = build.status().expect("cargo runs");
         assert!(status.success(), "the workspace does not build");
         root().join("target/release/trommel")
