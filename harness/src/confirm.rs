@@ -6,7 +6,7 @@
 use std::collections::BTreeMap;
 
 use oracles::{Baseline, Verdict, VerdictValue};
-use plans::{Perturbation, Plan, Restart};
+use plans::{Perturbation, Plan, Restart, plan::Weight};
 
 use crate::{
     explore::Suspect,
@@ -70,10 +70,10 @@ pub fn findings(
     }
     let mut findings = Findings::default();
     for (_, mut group) in groups {
-        group.sort_by_key(|suspect| weight(&suspect.run.spec.plan));
+        group.sort_by_key(|suspect| order(&suspect.run.spec.plan));
         confirm(lab, baseline, &group, &mut findings, progress);
     }
-    findings.confirmed.sort_by_key(|finding| (weight(&finding.plan), finding.id.clone()));
+    findings.confirmed.sort_by_key(|finding| (order(&finding.plan), finding.id.clone()));
     findings
 }
 
@@ -83,25 +83,9 @@ fn headline(verdicts: &[Verdict]) -> &Verdict {
     violated.expect("a suspect has a violated verdict")
 }
 
-/// Smaller plans first: fewer perturbations, earlier restarts.
-fn weight(plan: &Plan) -> (usize, u32, usize, String) {
-    let restart = |perturbation: &Perturbation| match perturbation {
-        Perturbation::Crash(crash) => match crash.restart {
-            Restart::Immediately => 0,
-            Restart::EnvironmentQuiet => 1,
-            Restart::AfterUserStep(steps) => 1 + steps,
-        },
-    };
-    let dropped = |perturbation: &Perturbation| match perturbation {
-        Perturbation::Crash(crash) => crash.dropped.len(),
-    };
-    let perturbations = &plan.perturbations;
-    (
-        perturbations.len(),
-        perturbations.iter().map(restart).sum(),
-        perturbations.iter().map(dropped).sum(),
-        plan.to_string(),
-    )
+/// Smaller plans first.
+fn order(plan: &Plan) -> (Weight, String) {
+    (plan.weight(), plan.to_string())
 }
 
 /// How many of a group's plans are tried before it counts as unconfirmed.

@@ -1,13 +1,15 @@
 //! Worlds in which the controller is down: seen, waiting to be explored, and how they are told apart.
 
 use std::{
-    collections::{BTreeMap, BTreeSet, HashSet, VecDeque},
+    collections::{BTreeMap, BTreeSet, HashSet},
     sync::Arc,
     time::Duration,
 };
 
 use cluster::World;
-use plans::{Crash, CrashPoint, Moment, Perturbation, Plan, Pruned, Restart, Rule, StartPoint};
+use plans::{
+    Crash, CrashPoint, Moment, Perturbation, Plan, Pruned, Restart, Rule, StartPoint, plan::Weight,
+};
 use serde_json::Value;
 use trace::{Change, Cursor, ObjectKey, Revision, identity::Identity};
 
@@ -32,7 +34,10 @@ pub struct Node {
 #[derive(Default)]
 pub struct Frontier {
     seen: HashSet<Identity>,
-    waiting: VecDeque<Node>,
+    /// Simplest plans first, so that a world that several plans reach is known by the simplest.
+    waiting: BTreeMap<(Weight, u64), Node>,
+    /// Worlds that ever waited.
+    queued: u64,
     /// Worlds behind a violated trial that are known from nowhere else, by identity.
     behind: HashSet<Identity>,
     /// No de-duplication: every point of every trial is its own node (a test of the tool on itself).
@@ -65,10 +70,9 @@ impl Frontier {
         self.behind.difference(&self.seen).count()
     }
 
-    /// Takes up to `count` worlds, shallowest first.
+    /// Takes up to `count` worlds, those with the simplest plans first.
     pub fn take(&mut self, count: usize) -> Vec<Node> {
-        let count = count.min(self.waiting.len());
-        self.waiting.drain(..count).collect()
+        std::iter::from_fn(|| self.waiting.pop_first()).take(count).map(|(_, node)| node).collect()
     }
 
     /// Adds the world before the subject's first write: it may die right after it connected.
@@ -150,7 +154,8 @@ impl Frontier {
         // No environment runs yet: *when the environment is quiet* is the same plan as *at once*.
         self.enumerated += 1;
         self.pruned.count(Rule::EnvironmentIdle, 1);
-        self.waiting.push_back(node.clone());
+        self.queued += 1;
+        self.waiting.insert((node.plan.weight(), self.queued), node.clone());
         self.enumerated += 1;
         let Some(world) = &node.world else {
             self.leave_out("restarts after a further user step, of worlds that can't be forked", 1);

@@ -4,7 +4,7 @@ use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
-use crate::perturbation::{Family, Perturbation};
+use crate::perturbation::{Family, Perturbation, Restart};
 
 /// Perturbations in the order in which they are armed: each only after the one before was carried out.
 /// Carried out from the beginning (prefix), or from the world that the earlier ones lead to (fork): both
@@ -25,6 +25,17 @@ impl fmt::Display for PlanId {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&self.0)
     }
+}
+
+/// How simple a plan is: less is simpler.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
+pub struct Weight {
+    /// Its depth.
+    pub perturbations: usize,
+    /// How much passes, in user steps, before the subject is started again.
+    pub waits: u32,
+    /// Writes under way that never reach the store.
+    pub dropped: usize,
 }
 
 impl Plan {
@@ -49,6 +60,21 @@ impl Plan {
     /// How many perturbations it combines.
     pub fn depth(&self) -> usize {
         self.perturbations.len()
+    }
+
+    /// How simple it is.
+    pub fn weight(&self) -> Weight {
+        let crashes = self.perturbations.iter().map(|Perturbation::Crash(crash)| crash);
+        let wait = |restart: &Restart| match restart {
+            Restart::Immediately => 0,
+            Restart::EnvironmentQuiet => 1,
+            Restart::AfterUserStep(steps) => 1 + steps,
+        };
+        Weight {
+            perturbations: self.depth(),
+            waits: crashes.clone().map(|crash| wait(&crash.restart)).sum(),
+            dropped: crashes.map(|crash| crash.dropped.len()).sum(),
+        }
     }
 
     /// The family of its last perturbation, by which it is counted.
