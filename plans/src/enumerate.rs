@@ -103,6 +103,7 @@ pub fn crash_points(
                 scan.revision = commit.revision;
                 if commit.actor == Actor::User {
                     found.user_writes.push(scan.cursor);
+                    scan.users.push(commit.revision);
                 }
                 let call = commit.call.and_then(|id| calls.get(&id).copied());
                 let Some(call) = call.filter(|_| matches!(commit.actor, Actor::Subject(_))) else {
@@ -131,10 +132,16 @@ pub fn crash_points(
             Event::Step(step) if step.state == StepState::Done && step.cursor > scan.cursor => {
                 scan.cursor = step.cursor;
                 scan.began = None;
+                // Killed before it saw the user's write: what it did about it meanwhile is no part of that world.
+                let revision = match scan.users[..] {
+                    [written] => written,
+                    _ => scan.revision,
+                };
+                scan.users.clear();
                 scan.calls_since_commit = 0;
                 found.points.push(CrashPoint {
                     at: Moment::Step { cursor: step.cursor },
-                    revision: scan.revision,
+                    revision,
                     time: record.at,
                     cursor: step.cursor,
                     begun: None,
@@ -196,6 +203,8 @@ struct Scan {
     /// When the operation at the cursor began.
     began: Option<Time>,
     revision: Revision,
+    /// Revisions that the user made in the step under way.
+    users: Vec<Revision>,
     calls_since_commit: u64,
     occurrences: HashMap<CallMatch, (u32, Option<CallId>)>,
 }
@@ -216,3 +225,6 @@ impl Scan {
         *count
     }
 }
+
+#[cfg(test)]
+mod tests;

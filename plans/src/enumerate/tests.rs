@@ -1,0 +1,184 @@
+//! Which places to crash a history has.
+
+use std::sync::Arc;
+
+use serde_json::json;
+use trace::{
+    Answer, Body, Call, Change, Commit, ConnectionId, Fate, GroupResource, ObjectKey, Record,
+    StepEvent, Verb,
+};
+
+use super::*;
+
+/// Builds a history; a second passes with each record.
+#[derive(Default)]
+struct Builder {
+    history: History,
+    calls: u64,
+    revision: u64,
+}
+
+impl Builder {
+    fn record(mut self, event: Event) -> Builder {
+        let sequence = self.history.records.len() as u64;
+        let at = Time(sequence as i64 * 1_000_000_000);
+        self.history.records.push(Record { sequence, at, real_us: 0, event });
+        self
+    }
+
+    /// The subject sends something; the calls are numbered from 1.
+    fn call(mut self, verb: Verb, resource: &str, connection: u64) -> Builder {
+        self.calls += 1;
+        let call = Call {
+            id: CallId(self.calls),
+            actor: Actor::Subject(0),
+            incarnation: 0,
+            connection: ConnectionId(connection),
+            verb,
+            resource: Some(GroupResource::new("", resource)),
+            version: "v1".into(),
+            namespace: "default".into(),
+            name: String::new(),
+            subresource: String::new(),
+            method: String::new(),
+            uri: String::new(),
+            content_type: String::new(),
+            user_agent: String::new(),
+            body: Body::None,
+            raw: None,
+        };
+        self.record(Event::Call(call))
+    }
+
+    fn commit(mut self, actor: Actor, resource: &str, call: Option<u64>) -> Builder {
+        self.revision += 1;
+        let commit = Commit {
+            revision: Revision(self.revision),
+            change: Change::Created,
+            key: ObjectKey::new(GroupResource::new("", resource), "default", "o"),
+            object: Arc::new(json!({})),
+            actor,
+            call: call.map(CallId),
+        };
+        self.record(Event::Commit(commit))
+    }
+
+    /// A write of the subject: received, committed, answered.
+    fn write(self, resource: &str) -> Builder {
+        let builder = self.call(Verb::Create, resource, 1);
+        let call = builder.calls;
+        builder.commit(Actor::Subject(0), resource, Some(call)).answer(call)
+    }
+
+    fn answer(self, call: u64) -> Builder {
+        let call = CallId(call);
+        let (revision, body) = (None, Body::None);
+        let answer = Answer { call, fate: Fate::Answered, status: 201, revision, body };
+        self.record(Event::Answer(answer))
+    }
+
+    fn user(self) -> Builder {
+        self.commit(Actor::User, "foos", None)
+    }
+
+    fn step(self, operation: u32, state: StepState) -> Builder {
+        let cursor = Cursor { operation, document: 0 };
+        self.record(Event::Step(StepEvent { cursor, title: String::new(), state }))
+    }
+
+    fn crash_points(self) -> CrashPoints {
+        crash_points(&self.history, StartPoint::default(), &|_| None)
+    }
+}
+
+/// `moment @revision`, and how long the step had been under way.
+fn shown(points: &CrashPoints) -> Vec<String> {
+    let show = |point: &CrashPoint| {
+        let begun = point.begun.map_or(String::new(), |begun| format!(" +{}s", begun.as_secs()));
+        let dropped = match point.dropped.len() {
+            0 => String::new(),
+            n => format!(" without {n}"),
+        };
+        let at = match &point.at {
+            Moment::Step { cursor } => format!("step {cursor}"),
+            Moment::Committed { call, occurrence } => {
+                format!("{}#{occurrence}", call.resource.resource)
+            }
+        };
+        format!("{at} @{}{begun}{dropped}", point.revision)
+    };
+    points.points.iter().map(show).collect()
+}
+
+#[test]
+fn every_commit_and_every_user_step() {
+    let points = Builder::default()
+        .step(0, StepState::Started)
+        .user()
+        .step(1, StepState::Done)
+        .write("pods")
+        .call(Verb::Get, "pods", 1)
+        .call(Verb::Get, "pods", 1)
+        .write("pods")
+        .crash_points();
+    assert_eq!(shown(&points), ["step 1.0 @1", "pods#1 @2", "pods#2 @3"]);
+    // Gaps between reads lead nowhere that the gap before did not.
+    assert_eq!(points.pruned.0, [(Rule::NoWriteBetween, 2)].into());
+}
+
+#[test]
+fn bookkeeping_is_no_place() {
+    let points = Builder::default().write("events").write("pods").crash_points();
+    assert_eq!(shown(&points), ["pods#1 @2"]);
+    assert_eq!(points.bookkeeping, 1);
+}
+
+#[test]
+fn a_step_is_the_world_that_the_user_left() {
+    // The subject was quick: it reacted before the user had heard.
+    let points = Builder::default().user().write("pods").step(1, StepState::Done).crash_points();
+    assert_eq!(shown(&points), ["pods#1 @2", "step 1.0 @1"]);
+}
+
+#[test]
+fn a_step_under_way_has_an_age() {
+    let points = Builder::default().step(0, StepState::Started).write("pods").crash_points();
+    assert_eq!(shown(&points), ["pods#1 @1 +2s"]);
+}
+
+#[test]
+fn what_lies_before_a_perturbation_is_known_already() {
+    let perturbed = Event::Perturbed { index: 0, text: String::new() };
+    let points = Builder::default().write("pods").record(perturbed).write("pods").crash_points();
+    assert_eq!(shown(&points), ["pods#1 @2"]);
+}
+
+#[test]
+fn writes_under_way_together_may_be_missing() {
+    let together = |builder: Builder| {
+        let builder = builder.call(Verb::Create, "pods", 1).call(Verb::Create, "secrets", 2);
+        builder.commit(Actor::Subject(0), "pods", Some(1))
+    };
+    let both = together(Builder::default()).commit(Actor::Subject(0), "secrets", Some(2));
+    let points = both.answer(1).answer(2).crash_points();
+    assert_eq!(shown(&points), ["pods#1 @1", "secrets#1 @2", "secrets#1 @0 without 1"]);
+    assert_eq!(points.points[2].kept.len(), 1);
+
+    // Somebody else's write in between: that world can't be made, and is said to be missing.
+    let foreign = together(Builder::default()).user().commit(Actor::Subject(0), "secrets", Some(2));
+    let points = foreign.answer(1).answer(2).crash_points();
+    assert_eq!(shown(&points), ["pods#1 @1", "secrets#1 @3"]);
+    assert_eq!(points.left_out, 1);
+}
+
+#[test]
+fn one_call_with_several_commits_is_one_place() {
+    let points = Builder::default()
+        .call(Verb::DeleteCollection, "pods", 1)
+        .commit(Actor::Subject(0), "pods", Some(1))
+        .commit(Actor::Subject(0), "pods", Some(1))
+        .answer(1)
+        .crash_points();
+    assert_eq!(shown(&points), ["pods#1 @2"]);
+    assert_eq!(points.within_calls, 1);
+}
