@@ -18,6 +18,7 @@ mod default;
 mod defaults;
 mod error;
 mod formats;
+mod internal;
 mod prune;
 mod structural;
 mod validate;
@@ -237,6 +238,14 @@ impl Schema {
     /// null are dropped first); for built-in types those that upstream's Go code sets for common kinds.
     pub fn default(&self, object: &mut Value) {
         default::default(self, object);
+    }
+
+    /// Folds the fields that built-in types have in their versioned form only into those that are stored
+    /// (`Secret.stringData`). Custom resources have none.
+    pub fn internalize(&self, object: &mut Value) {
+        if self.builtin {
+            internal::internalize(self, object);
+        }
     }
 
     /// Everything wrong with the object, in order of path. For built-in types, whose validation is Go code
