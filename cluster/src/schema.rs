@@ -255,7 +255,7 @@ impl Schema {
     }
 
     /// For built-in types: a value of a wrong JSON type, which upstream's decoder refuses with 400. The
-    /// message goes into a BadRequest status as it is.
+    /// message is what Go's decoder says; a BadRequest status wraps it.
     pub fn decode_error(&self, object: &Value) -> Option<String> {
         decode::decode_error(self, object)
     }
