@@ -201,12 +201,15 @@ pub fn apply(
     let identity = Identity::apply(write);
     let last = managers.fields(&identity).cloned();
     let own = set::of(root(schema), config);
-    let own = managers::without(own, write.ignores).difference(&managers::never_managed());
-    managers.put(identity.clone(), own, write);
+    let own = managers::without(own, write.ignores);
+    // The name counts while fields are removed: it keeps `metadata` from going with its last label.
+    managers.put(identity.clone(), own.clone(), write);
 
     let config = without_ignored(config, write.ignores);
     let merged = merge::merge(root(schema), &old, &config);
     let mut merged = remove::prune(root(schema), merged, &managers, last.as_ref());
+
+    managers.put(identity.clone(), own.difference(&managers::never_managed()), write);
 
     let comparison = compare::compare(root(schema), &old, &merged).without(write.ignores);
     let changed = comparison.modified.union(&comparison.added);

@@ -44,6 +44,8 @@ pub struct Names {
     lowest: u64,
     next: u64,
     issued: VectorSync<Arc<str>>,
+    addresses: u32,
+    ports: u16,
 }
 
 impl Names {
@@ -51,7 +53,16 @@ impl Names {
     pub fn new(seed: u64, order: SuffixOrder) -> Names {
         // The middle half of the space, so that both directions have room for millions of names.
         let start = SPACE / 4 + word(b"suffix", seed, 0) % (SPACE / 2);
-        Names { seed, order, uids: 0, lowest: start, next: start, issued: VectorSync::new_sync() }
+        Names {
+            seed,
+            order,
+            uids: 0,
+            lowest: start,
+            next: start,
+            issued: VectorSync::new_sync(),
+            addresses: 0,
+            ports: 0,
+        }
     }
 
     /// From now on other uids, and suffixes in `order` with another gap to those before.
@@ -75,6 +86,28 @@ impl Names {
     /// An identifier that is no part of the world, in the same shape (`audit-id` of the n-th answer).
     pub fn opaque(purpose: &[u8], n: u64) -> String {
         shape_v4(&digest(purpose, 0, n))
+    }
+
+    /// A cluster IP out of 10.96.0.0/12; the next call gives another one. Whether a user took it already is
+    /// the caller's affair.
+    pub fn cluster_ip(&mut self) -> std::net::Ipv4Addr {
+        /// Upstream keeps the first addresses of the range for services that name theirs.
+        const FIRST: u32 = 256;
+        const SIZE: u32 = 1 << 20;
+        let index = FIRST + self.addresses % (SIZE - 2 * FIRST);
+        self.addresses += 1;
+        std::net::Ipv4Addr::from((10 << 24 | 96 << 16) + index)
+    }
+
+    /// A node port out of 30000 to 32767, in the same way.
+    pub fn node_port(&mut self) -> u16 {
+        const FIRST: u16 = 30000;
+        const SIZE: u16 = 2768;
+        /// The lower part of the range is for services that name theirs.
+        const STATIC: u16 = 86;
+        let port = FIRST + STATIC + self.ports % (SIZE - STATIC);
+        self.ports = (self.ports + 1) % (SIZE - STATIC);
+        port
     }
 
     /// A name that starts with `base` and ends in a fresh suffix.

@@ -76,9 +76,8 @@ pub fn parse(path: &str) -> Target {
 pub fn verb(method: &http::Method, route: &Route, watch: bool) -> Option<Verb> {
     let named = !route.name.is_empty();
     Some(match method.as_str() {
-        "GET" | "HEAD" if route.watch_prefix || (watch && route.subresource.is_empty()) => {
-            Verb::Watch
-        }
+        // A path that names an object is a get whatever the query says (`RequestInfoFactory`).
+        "GET" | "HEAD" if route.watch_prefix || (watch && !named) => Verb::Watch,
         "GET" | "HEAD" if named => Verb::Get,
         "GET" | "HEAD" => Verb::List,
         "POST" => Verb::Create,

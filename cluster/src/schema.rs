@@ -18,6 +18,7 @@ mod default;
 mod defaults;
 mod error;
 mod formats;
+mod internal;
 mod prune;
 mod structural;
 mod validate;
@@ -239,6 +240,14 @@ impl Schema {
         default::default(self, object);
     }
 
+    /// Folds the fields that built-in types have in their versioned form only into those that are stored
+    /// (`Secret.stringData`). Custom resources have none.
+    pub fn internalize(&self, object: &mut Value) {
+        if self.builtin {
+            internal::internalize(self, object);
+        }
+    }
+
     /// Everything wrong with the object, in order of path. For built-in types, whose validation is Go code
     /// upstream, only what the schema can say safely (missing lists and names, unsupported values).
     pub fn validate(&self, object: &Value) -> Vec<FieldError> {
@@ -246,7 +255,7 @@ impl Schema {
     }
 
     /// For built-in types: a value of a wrong JSON type, which upstream's decoder refuses with 400. The
-    /// message goes into a BadRequest status as it is.
+    /// message is what Go's decoder says; a BadRequest status wraps it.
     pub fn decode_error(&self, object: &Value) -> Option<String> {
         decode::decode_error(self, object)
     }

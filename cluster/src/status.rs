@@ -234,6 +234,12 @@ impl Refusal {
         refusal
     }
 
+    /// An answer of upstream's router, not of a resource.
+    fn is_generic(&self) -> bool {
+        self.code == 405
+            || (self.code == 404 && self.message.starts_with("the server could not find"))
+    }
+
     /// The `Status` object.
     pub fn to_value(&self) -> Value {
         let mut status = json!({
@@ -246,7 +252,8 @@ impl Refusal {
         if let Some(token) = &self.continue_token {
             status["metadata"] = json!({"continue": token});
         }
-        if !self.details.is_empty() {
+        // Upstream's generic answers carry empty details.
+        if !self.details.is_empty() || self.is_generic() {
             status["details"] = Value::Object(self.details.clone());
         }
         status

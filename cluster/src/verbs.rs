@@ -20,6 +20,7 @@ mod delete;
 pub(crate) mod object;
 pub(crate) mod options;
 mod patch;
+mod prepare;
 mod read;
 mod reviews;
 pub(crate) mod scope;

@@ -8,6 +8,7 @@
 pub mod house;
 pub mod processes;
 pub mod product;
+pub mod real;
 
 use std::{
     path::{Path, PathBuf},

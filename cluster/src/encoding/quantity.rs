@@ -15,6 +15,17 @@ const DECIMAL: [&str; 10] = ["n", "u", "m", "", "k", "M", "G", "T", "P", "E"];
 /// The canonical text; `None` if `text` is no quantity. Fractions below a nano are rounded up, as
 /// upstream does. Magnitudes beyond ±2^126 nanos are not read.
 pub fn canonical(text: &str) -> Option<String> {
+    let (nanos, style) = read(text)?;
+    let printed = print(nanos.abs(), style);
+    Some(if nanos < 0 { format!("-{printed}") } else { printed })
+}
+
+/// The amount in billionths; `None` if `text` is no quantity.
+pub fn nanos_of(text: &str) -> Option<i128> {
+    read(text).map(|(nanos, _)| nanos)
+}
+
+fn read(text: &str) -> Option<(i128, Style)> {
     let text = text.trim();
     let (negative, rest) = match text.as_bytes().first()? {
         b'-' => (true, &text[1..]),
@@ -29,8 +40,7 @@ pub fn canonical(text: &str) -> Option<String> {
     }
     let (style, base, power) = magnitude(suffix)?;
     let nanos = nanos(whole, fraction, base, power)?;
-    let printed = print(nanos, style);
-    Some(if negative && nanos != 0 { format!("-{printed}") } else { printed })
+    Some((if negative { -nanos } else { nanos }, style))
 }
 
 /// Style, base and power of a suffix.

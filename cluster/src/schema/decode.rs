@@ -6,19 +6,16 @@ use super::{Additional, Node, Schema, Type, validate::type_fits};
 
 /// See [`Schema::decode_error`].
 pub(super) fn decode_error(schema: &Schema, object: &Value) -> Option<String> {
-    let gvk = schema.builtin.then(|| schema.gvk())?;
+    if !schema.builtin {
+        return None;
+    }
     let (given, owner, path, wanted) = misfit(schema, schema.root(), object, "", "")?;
     let place = if owner.is_empty() {
         "Go value".to_owned()
     } else {
         format!("Go struct field {owner}.{path}")
     };
-    Some(format!(
-        "{kind} in version {version:?} cannot be handled as a {kind}: json: cannot unmarshal {given} \
-         into {place} of type {wanted}",
-        kind = gvk.kind,
-        version = gvk.version,
-    ))
+    Some(format!("json: cannot unmarshal {given} into {place} of type {wanted}"))
 }
 
 type Misfit = (&'static str, String, String, String);
@@ -98,8 +95,8 @@ mod tests {
         assert_eq!(
             error.as_deref(),
             Some(
-                "Deployment in version \"v1\" cannot be handled as a Deployment: json: cannot \
-                 unmarshal string into Go struct field DeploymentSpec.spec.replicas of type int32"
+                "json: cannot unmarshal string into Go struct field DeploymentSpec.spec.replicas of type \
+                 int32"
             )
         );
         assert_eq!(deployment.decode_error(&json!({"spec": {"replicas": null}})), None);

@@ -102,6 +102,7 @@ fn core(name: &str, fields: &mut Fields) {
                     "schedulerName": "default-scheduler", "terminationGracePeriodSeconds": 30,
                     "securityContext": {}}),
             );
+            host_ports(fields);
             if let Some(account) = fields.get("serviceAccountName").cloned() {
                 // The deprecated twin is always shown by conversion.
                 set(fields, "serviceAccount", account);
@@ -151,6 +152,15 @@ fn core(name: &str, fields: &mut Fields) {
             json!({"persistentVolumeReclaimPolicy": "Retain", "volumeMode": "Filesystem"}),
         ),
         "PersistentVolumeClaimStatus" | "PersistentVolumeStatus" => set(fields, "phase", "Pending"),
+        "ReplicationController" => replication_controller(fields),
+        "GRPCAction" => {
+            fields.entry("service").or_insert_with(|| json!(""));
+        }
+        "NodeSpec" => {
+            if let (Some(cidr), None) = (fields.get("podCIDR").cloned(), fields.get("podCIDRs")) {
+                fields.insert("podCIDRs".to_owned(), json!([cidr]));
+            }
+        }
         "ReplicationControllerSpec" => set(fields, "replicas", 1),
         _ => {}
     }
@@ -230,6 +240,11 @@ fn apps(name: &str, fields: &mut Fields) {
             if text(strategy, "type") == "RollingUpdate" {
                 set(inner(strategy, "rollingUpdate"), "partition", 0);
             }
+            let claims = fields.get_mut("volumeClaimTemplates").and_then(Value::as_array_mut);
+            for claim in claims.into_iter().flatten().filter_map(Value::as_object_mut) {
+                set_all(claim, json!({"apiVersion": "v1", "kind": "PersistentVolumeClaim"}));
+                set(inner(claim, "status"), "phase", "Pending");
+            }
             let retention = inner(fields, "persistentVolumeClaimRetentionPolicy");
             set_all(retention, json!({"whenDeleted": "Retain", "whenScaled": "Retain"}));
         }
@@ -248,26 +263,8 @@ fn apps(name: &str, fields: &mut Fields) {
 
 fn batch(name: &str, fields: &mut Fields) {
     match name {
-        "JobSpec" => {
-            // Without completions and parallelism both are one; with parallelism alone completions
-            // stays unset (a work queue).
-            if fields.get("completions").is_none_or(Value::is_null)
-                && fields.get("parallelism").is_none_or(Value::is_null)
-            {
-                set(fields, "completions", 1);
-            }
-            set_all(
-                fields,
-                json!({"parallelism": 1, "backoffLimit": 6, "completionMode": "NonIndexed",
-                    "suspend": false, "manualSelector": false}),
-            );
-            let replacement = if fields.contains_key("podFailurePolicy") {
-                "Failed"
-            } else {
-                "TerminatingOrFailed"
-            };
-            set(fields, "podReplacementPolicy", replacement);
-        }
+        // Of a Job only: the template in a CronJob is left as it is.
+        "Job" => job(inner(fields, "spec")),
         "CronJobSpec" => set_all(
             fields,
             json!({"concurrencyPolicy": "Allow", "suspend": false, "successfulJobsHistoryLimit": 3,
@@ -277,11 +274,76 @@ fn batch(name: &str, fields: &mut Fields) {
     }
 }
 
+fn job(spec: &mut Fields) {
+    // Without completions and parallelism both are one; with parallelism alone completions stays unset
+    // (a work queue).
+    if spec.get("completions").is_none_or(Value::is_null)
+        && spec.get("parallelism").is_none_or(Value::is_null)
+    {
+        set(spec, "completions", 1);
+    }
+    let per_index = spec.get("backoffLimitPerIndex").is_some_and(|limit| !limit.is_null());
+    set_all(
+        spec,
+        json!({"parallelism": 1, "backoffLimit": if per_index { i32::MAX } else { 6 },
+            "completionMode": "NonIndexed", "suspend": false, "manualSelector": false}),
+    );
+    let replacement =
+        if spec.contains_key("podFailurePolicy") { "Failed" } else { "TerminatingOrFailed" };
+    set(spec, "podReplacementPolicy", replacement);
+}
+
+/// Labels and selector of a ReplicationController are those of its pods.
+fn replication_controller(fields: &mut Fields) {
+    let labels = fields.get("spec").and_then(|spec| spec.pointer("/template/metadata/labels"));
+    let Some(labels) = labels.filter(|labels| labels.as_object().is_some_and(|l| !l.is_empty()))
+    else {
+        return;
+    };
+    let labels = labels.clone();
+    let empty =
+        |value: Option<&Value>| value.is_none_or(|v| v.as_object().is_none_or(Fields::is_empty));
+    let spec = inner(fields, "spec");
+    if empty(spec.get("selector")) {
+        spec.insert("selector".to_owned(), labels.clone());
+    }
+    let metadata = inner(fields, "metadata");
+    if empty(metadata.get("labels")) {
+        metadata.insert("labels".to_owned(), labels);
+    }
+}
+
+/// A pod in the host's network has the host's ports.
+fn host_ports(spec: &mut Fields) {
+    if spec.get("hostNetwork") != Some(&Value::Bool(true)) {
+        return;
+    }
+    for list in ["containers", "initContainers"] {
+        let containers = spec.get_mut(list).and_then(Value::as_array_mut).into_iter().flatten();
+        let ports = containers
+            .filter_map(|container| container.get_mut("ports").and_then(Value::as_array_mut))
+            .flatten();
+        for port in ports.filter_map(Value::as_object_mut) {
+            if let Some(number) = port.get("containerPort").cloned() {
+                set(port, "hostPort", number);
+            }
+        }
+    }
+}
+
 fn others(name: &str, fields: &mut Fields) {
     const RBAC: &str = "rbac.authorization.k8s.io";
     match name {
-        "api.autoscaling.v1.HorizontalPodAutoscalerSpec"
-        | "api.autoscaling.v2.HorizontalPodAutoscalerSpec" => set(fields, "minReplicas", 1),
+        "api.autoscaling.v1.HorizontalPodAutoscalerSpec" => set(fields, "minReplicas", 1),
+        "api.autoscaling.v2.HorizontalPodAutoscalerSpec" => {
+            set(fields, "minReplicas", 1);
+            let cpu =
+                json!({"name": "cpu", "target": {"type": "Utilization", "averageUtilization": 80}});
+            let metrics = fields.get("metrics").and_then(Value::as_array);
+            if metrics.is_none_or(Vec::is_empty) {
+                fields.insert("metrics".to_owned(), json!([{"type": "Resource", "resource": cpu}]));
+            }
+        }
         "api.autoscaling.v1.ScaleSpec" => {}
         "api.rbac.v1.RoleRef" => set(fields, "apiGroup", RBAC),
         "api.rbac.v1.Subject" => match text(fields, "kind") {

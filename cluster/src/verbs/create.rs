@@ -54,6 +54,7 @@ impl Work<'_> {
         self.begin_life(&mut new);
         self.track(None, &mut new)?;
         self.admit(None, &mut new)?;
+        self.prepare(None, &mut new, dry_run)?;
         self.validate(&new, None)?;
         let key = self.key(&name);
         if self.live.world.store.get(&key).is_some() {
@@ -102,9 +103,11 @@ impl Work<'_> {
             None => {}
         }
         if self.kind.storage == world::namespaces() {
-            new["spec"]["finalizers"] = json!(["kubernetes"]);
             let name = meta(new, "name").to_owned();
             new["metadata"]["labels"]["kubernetes.io/metadata.name"] = json!(name);
+        }
+        if (&*self.kind.row().group, &*self.kind.row().resource) == ("apps", "daemonsets") {
+            new["metadata"]["annotations"][strategy::TEMPLATE_GENERATION] = json!("1");
         }
         if self.kind.storage == world::crds() {
             new.as_object_mut().map(|fields| fields.remove("status"));

@@ -24,6 +24,10 @@ use crate::{
 const ORPHAN: &str = "orphan";
 const FOREGROUND: &str = "foregroundDeletion";
 
+/// The warning of a delete of a job that does not say what becomes of its pods.
+const PODS_OF_JOBS: &str = "child pods are preserved by default when jobs are deleted; set \
+    propagationPolicy=Background to remove them or set propagationPolicy=Orphan to suppress this warning";
+
 /// What keeps a CRD until its objects are gone.
 const CRD_CLEANUP: &str = "customresourcecleanup.apiextensions.k8s.io";
 
@@ -104,7 +108,15 @@ impl Work<'_> {
         if self.kind.storage == world::namespaces() {
             return Ok(self.delete_namespace(old, new, options));
         }
-        set_propagation(&mut new, options);
+        let orphans = strategy::orphans_by_default(&self.kind);
+        if orphans
+            && self.kind.row().resource == "jobs"
+            && options.propagation.is_none()
+            && options.orphan_dependents.is_none()
+        {
+            self.warnings.push(PODS_OF_JOBS.to_owned());
+        }
+        set_propagation(&mut new, options, orphans);
         if self.kind.storage == world::crds() {
             return Ok(self.delete_crd(old, new, options));
         }
@@ -203,7 +215,7 @@ impl Work<'_> {
             return Fate::Gone(old.clone());
         }
         if !object::is_terminating(old) {
-            set_propagation(&mut new, options);
+            set_propagation(&mut new, options, false);
             new["metadata"]["deletionTimestamp"] = json!(self.now_text());
             new["status"]["phase"] = json!("Terminating");
         }
@@ -313,13 +325,13 @@ fn finish_crds(live: &mut Live) {
 
 /// Sets the finalizers through which the garbage collector is told what to do with dependents
 /// (`deletionFinalizersForGarbageCollection`).
-fn set_propagation(new: &mut Value, options: &DeleteOptions) {
+fn set_propagation(new: &mut Value, options: &DeleteOptions, orphans_by_default: bool) {
     let before: Vec<String> = object::finalizers(new).into_iter().map(str::to_owned).collect();
     let has = |name: &str| before.iter().any(|finalizer| finalizer == name);
     let orphan = match (options.orphan_dependents, options.propagation) {
         (Some(orphan), _) => orphan,
         (None, Some(policy)) => policy == Propagation::Orphan,
-        (None, None) => has(ORPHAN),
+        (None, None) => has(ORPHAN) || (orphans_by_default && !has(FOREGROUND)),
     };
     let foreground = match (options.orphan_dependents, options.propagation) {
         (Some(_), _) => false,

@@ -119,6 +119,7 @@ impl Work<'_> {
             }
         }
         schema.default(object);
+        schema.internalize(object);
         // What Go's structs make of it.
         encoding::canonical(object).map_err(|error| wrapped(error.to_string()))?;
         Ok(())

@@ -3,7 +3,7 @@
 
 use serde_json::{Map, Value, json};
 
-use crate::{schema::FieldError, schema::FieldErrorKind, world::kinds::Kind};
+use crate::{encoding, schema::FieldError, schema::FieldErrorKind, world::kinds::Kind};
 
 /// Types with `metadata.generation`: it starts at 1 and grows with each change of what is desired.
 const WITH_GENERATION: &[(&str, &str)] = &[
@@ -115,13 +115,38 @@ pub(crate) fn initial_status(kind: &Kind) -> Option<Value> {
         ("", "pods") => Some(json!({"phase": "Pending"})),
         ("", "persistentvolumes" | "persistentvolumeclaims") => Some(json!({"phase": "Pending"})),
         ("", "services") => Some(json!({"loadBalancer": {}})),
-        ("apps" | "batch" | "networking.k8s.io", _) if kind.has_status() => {
-            Some(Value::Object(Map::new()))
-        }
         ("apiextensions.k8s.io", "customresourcedefinitions") => None,
-        _ if kind.has_status() => Some(Value::Null),
+        _ if kind.has_status() && kind.is_custom() => Some(Value::Null),
+        // The zero of the Go struct, of which some fields show.
+        _ if kind.has_status() => {
+            let zero = encoding::zero_value(&kind.api_version(), &kind.row().kind);
+            Some(zero.and_then(|mut zero| zero.remove("status")).unwrap_or(Value::Null))
+        }
         _ => None,
     }
+}
+
+/// Where a DaemonSet keeps the count of its template's changes since `apps/v1` has no field for it.
+pub(crate) const TEMPLATE_GENERATION: &str = "deprecated.daemonset.template.generation";
+
+/// Counts the changes of a DaemonSet's template (`daemonset/strategy.go`).
+pub(crate) fn count_template(kind: &Kind, old: &Value, new: &mut Value) {
+    if (&*kind.row().group, &*kind.row().resource) != ("apps", "daemonsets") {
+        return;
+    }
+    let count = |object: &Value| -> i64 {
+        let text = object["metadata"]["annotations"][TEMPLATE_GENERATION].as_str();
+        text.and_then(|text| text.parse().ok()).unwrap_or(0)
+    };
+    let changed = old.pointer("/spec/template") != new.pointer("/spec/template");
+    let next = count(old) + i64::from(changed);
+    new["metadata"]["annotations"][TEMPLATE_GENERATION] = json!(next.to_string());
+}
+
+/// What a delete that says nothing does with dependents (`DefaultGarbageCollectionPolicy`).
+pub(crate) fn orphans_by_default(kind: &Kind) -> bool {
+    [("batch", "jobs"), ("", "replicationcontrollers")]
+        .contains(&(&*kind.row().group, &*kind.row().resource))
 }
 
 /// Whether `new` desires something else than `old` (both without regard to metadata and status).

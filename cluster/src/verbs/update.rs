@@ -63,8 +63,10 @@ impl Work<'_> {
         self.check_preconditions(&shown, &new)?;
         self.keep_system_fields(&shown, &mut new);
         self.keep_other_parts(&shown, &mut new);
+        strategy::count_template(&self.kind, &shown, &mut new);
         self.track(Some(&shown), &mut new)?;
         self.admit(Some(&shown), &mut new)?;
+        self.prepare(Some(&shown), &mut new, dry_run)?;
         self.bump_generation(&shown, &mut new);
         if self.kind.storage == world::crds() && self.route.subresource.is_empty() {
             crd::default_spec(&mut new);

@@ -6,8 +6,8 @@ use std::{
     process::{Child, Command, Stdio},
 };
 
+use crate::root;
 use rustix::process::{Pid, Signal, kill_process};
-use trommel_tests::root;
 
 /// A running cluster; dropping it ends it.
 pub struct Cluster {

@@ -1,0 +1,90 @@
+//! What a type's strategy makes of an object that is about to be validated (`PrepareForCreate`,
+//! `PrepareForUpdate`, and the allocators behind services): after admission, and so managed by nobody.
+
+mod job;
+mod service;
+
+use serde_json::{Value, json};
+
+use super::{Work, object};
+use crate::{encoding::quantity_nanos, status::Refusal};
+
+impl Work<'_> {
+    /// Errors: what an allocator refuses. 422.
+    pub(super) fn prepare(
+        &mut self,
+        old: Option<&Value>,
+        new: &mut Value,
+        dry_run: bool,
+    ) -> Result<(), Refusal> {
+        if self.kind.is_custom() || !matches!(self.route.subresource.as_str(), "" | "resize") {
+            return Ok(());
+        }
+        let row = self.kind.row();
+        match (row.group.as_str(), row.resource.as_str()) {
+            ("", "pods") if old.is_none() => {
+                new["status"]["qosClass"] = json!(qos_class(new));
+            }
+            ("", "services") => return self.prepare_service(old, new, dry_run),
+            ("", "namespaces") => prepare_namespace(old, new),
+            ("", "nodes") if old.is_none() => prepare_node(new),
+            ("", "persistentvolumes") if old.is_none() => {
+                new["status"]["lastPhaseTransitionTime"] = json!(self.now_text());
+            }
+            ("batch", "jobs") if old.is_none() => job::generate_selector(new),
+            _ => {}
+        }
+        Ok(())
+    }
+}
+
+/// The finalizer is there from the start, and only `/finalize` takes it away.
+fn prepare_namespace(old: Option<&Value>, new: &mut Value) {
+    match old {
+        Some(old) => object::copy_field(new, old, "spec"),
+        None => {
+            let given = new.pointer("/spec/finalizers").and_then(Value::as_array);
+            let mut finalizers = given.cloned().unwrap_or_default();
+            if !finalizers.contains(&json!("kubernetes")) {
+                finalizers.push(json!("kubernetes"));
+            }
+            new["spec"]["finalizers"] = Value::Array(finalizers);
+        }
+    }
+}
+
+/// What a node can allocate is what it has, unless it says otherwise (`SetDefaults_NodeStatus`).
+fn prepare_node(new: &mut Value) {
+    let capacity = new.pointer("/status/capacity").cloned();
+    if let Some(capacity) = capacity
+        && new.pointer("/status/allocatable").is_none()
+    {
+        new["status"]["allocatable"] = capacity;
+    }
+}
+
+/// `ComputePodQOS`: Guaranteed if every container limits cpu and memory and requests as much, BestEffort
+/// if none requests or limits anything, Burstable otherwise.
+pub(crate) fn qos_class(pod: &Value) -> &'static str {
+    let lists = ["containers", "initContainers"];
+    let containers: Vec<&Value> =
+        lists.iter().filter_map(|list| pod["spec"][list].as_array()).flatten().collect();
+    let amount = |container: &Value, what: &str, resource: &str| {
+        let value = container.pointer(&format!("/resources/{what}/{resource}"))?.as_str()?;
+        quantity_nanos(value).filter(|amount| *amount != 0)
+    };
+    let (mut any, mut guaranteed) = (false, !containers.is_empty());
+    for container in containers {
+        for resource in ["cpu", "memory"] {
+            let (request, limit) =
+                (amount(container, "requests", resource), amount(container, "limits", resource));
+            any |= request.is_some() || limit.is_some();
+            guaranteed &= limit.is_some() && (request.is_none() || request == limit);
+        }
+    }
+    match (any, guaranteed) {
+        (false, _) => "BestEffort",
+        (true, true) => "Guaranteed",
+        (true, false) => "Burstable",
+    }
+}

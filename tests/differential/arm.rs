@@ -1,0 +1,108 @@
+//! Whom the requests go to: a fresh embedded server for every script, or the one real server of the test.
+
+use std::path::Path;
+
+use bytes::Bytes;
+use cluster::{Body, Server, SuffixOrder, Upstream, World, WorldOptions};
+use http::{HeaderMap, Method, Request};
+use http_body_util::{BodyExt, Full};
+use serde_json::Value;
+use tower::{Service, ServiceExt};
+use trace::Time;
+use trommel_tests::real::Cluster;
+
+/// 2026-01-01T00:00:00Z.
+const START: Time = Time(1_767_225_600_000_000_000);
+
+/// Who both servers take the requests for; it names the field managers.
+const USER_AGENT: &str = "differential/1.0";
+
+/// One server.
+#[derive(Clone)]
+pub struct Arm {
+    pub name: &'static str,
+    upstream: Upstream,
+    /// The embedded server itself: its clock has to be moved. None for the real one.
+    embedded: Option<Server>,
+}
+
+/// An answer, read to its end.
+#[derive(Debug, Clone)]
+pub struct Got {
+    pub code: u16,
+    pub headers: HeaderMap,
+    pub bytes: Bytes,
+}
+
+impl Arm {
+    /// An embedded server on a world of its own.
+    pub fn embedded(world: &World) -> Arm {
+        let server = Server::new(world.clone(), None);
+        Arm { name: "embedded", upstream: server.service(), embedded: Some(server) }
+    }
+
+    /// The world that embedded servers start from.
+    pub fn empty_world() -> World {
+        World::new(WorldOptions { start: START, seed: 1, suffixes: SuffixOrder::Ascending })
+    }
+
+    /// The real server, which `cluster` keeps running.
+    pub fn real(cluster: &Cluster) -> Arm {
+        let config = read_yaml(&cluster.kubeconfig);
+        let text = |pointer: &str| {
+            let value = config.pointer(pointer).and_then(Value::as_str);
+            value.unwrap_or_else(|| panic!("the judge's kubeconfig has {pointer}")).to_owned()
+        };
+        let authority = std::fs::read(text("/clusters/0/cluster/certificate-authority"));
+        let authority = authority.expect("the judge's certificate can be read");
+        let authority = String::from_utf8(authority).expect("PEM is text");
+        let tls = proxy::tls::client_config(&authority, None).expect("a TLS configuration");
+        let base = text("/clusters/0/cluster/server").parse().expect("a URL");
+        let mut headers = HeaderMap::new();
+        let token = format!("Bearer {}", text("/users/0/user/token"));
+        headers.insert("authorization", token.parse().expect("a header"));
+        let upstream = proxy::remote(&base, Some(tls), headers).expect("a remote server");
+        Arm { name: "real", upstream, embedded: None }
+    }
+
+    /// Sends a request and reads the whole answer. A watch is read to its end: `timeoutSeconds` of the
+    /// request pass, on the real server by waiting, on the embedded one by moving its clock.
+    pub async fn call(&self, method: &str, path: &str, headers: &HeaderMap, body: Bytes) -> Got {
+        let body = Full::new(body).map_err(|never| match never {}).boxed_unsync();
+        let method: Method = method.parse().expect("a method");
+        let mut request = Request::builder().method(method).uri(path).body(body);
+        let request = request.as_mut().unwrap_or_else(|error| panic!("{path}: {error}"));
+        request.headers_mut().insert("user-agent", USER_AGENT.parse().expect("a header"));
+        request.headers_mut().extend(headers.clone());
+        let request = std::mem::replace(request, Request::new(Body::default()));
+        let mut upstream = self.upstream.clone();
+        let answer = async { upstream.ready().await?.call(request).await }.await;
+        let answer = answer.unwrap_or_else(|error| panic!("{}: {path}: {error}", self.name));
+        let (parts, body) = answer.into_parts();
+        if let Some(server) = &self.embedded {
+            server.advance_to(server.now().plus(seconds_of_watch(path)));
+        }
+        let body = body.collect().await.unwrap_or_else(|error| panic!("{path}: {error}"));
+        Got { code: parts.status.as_u16(), headers: parts.headers, bytes: body.to_bytes() }
+    }
+}
+
+/// How long a request asks its watch to live; zero for everything else.
+fn seconds_of_watch(path: &str) -> std::time::Duration {
+    let value = path.split(['?', '&']).find_map(|pair| pair.strip_prefix("timeoutSeconds="));
+    std::time::Duration::from_secs(value.and_then(|text| text.parse().ok()).unwrap_or(0))
+}
+
+/// A YAML file as a value.
+pub fn read_yaml(path: &Path) -> Value {
+    let text = std::fs::read_to_string(path);
+    let text = text.unwrap_or_else(|error| panic!("{}: {error}", path.display()));
+    serde_saphyr::from_str(&text).unwrap_or_else(|error| panic!("{}: {error}", path.display()))
+}
+
+/// Both servers.
+pub struct Arms {
+    pub real: Arm,
+    /// What each embedded server starts from.
+    pub world: World,
+}

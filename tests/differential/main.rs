@@ -1,0 +1,17 @@
+//! The embedded API server against the real one: the same requests to both, and their answers compared.
+//!
+//! Three questions, each a test: do the hand-written scripts (`scripts/*.yaml`, one a fact of the API) get
+//! the same answers; do generated requests; is the list of accepted differences (`accepted.yaml`) short,
+//! reasoned and used. Answers are compared in a form that hides only what no two servers share ([`form`]):
+//! uids, revisions, times, generated names, addresses.
+//!
+//! Reading order: [`script`] (what is sent), [`arm`] (to whom), [`run`] (what came back), [`form`]
+//! (what of it counts), [`accepted`] (what may differ), then the two kinds of scripts: [`written`] and
+//! [`generated`].
+
+mod accepted;
+mod arm;
+mod form;
+mod run;
+mod script;
+mod written;
