@@ -13,6 +13,7 @@ use crate::{Body, Server, SuffixOrder, World, WorldOptions};
 
 mod crds;
 mod discovery;
+mod environment;
 mod golden;
 mod lists;
 mod subresources;

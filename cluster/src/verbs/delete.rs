@@ -104,7 +104,7 @@ impl Work<'_> {
         if self.kind.storage == world::namespaces() {
             return Ok(self.delete_namespace(old, new, options));
         }
-        set_propagation(&mut new, options);
+        set_propagation(&mut new, options, strategy::orphans_by_default(&self.kind));
         if self.kind.storage == world::crds() {
             return Ok(self.delete_crd(old, new, options));
         }
@@ -203,7 +203,7 @@ impl Work<'_> {
             return Fate::Gone(old.clone());
         }
         if !object::is_terminating(old) {
-            set_propagation(&mut new, options);
+            set_propagation(&mut new, options, false);
             new["metadata"]["deletionTimestamp"] = json!(self.now_text());
             new["status"]["phase"] = json!("Terminating");
         }
@@ -313,13 +313,13 @@ fn finish_crds(live: &mut Live) {
 
 /// Sets the finalizers through which the garbage collector is told what to do with dependents
 /// (`deletionFinalizersForGarbageCollection`).
-fn set_propagation(new: &mut Value, options: &DeleteOptions) {
+fn set_propagation(new: &mut Value, options: &DeleteOptions, orphans_by_default: bool) {
     let before: Vec<String> = object::finalizers(new).into_iter().map(str::to_owned).collect();
     let has = |name: &str| before.iter().any(|finalizer| finalizer == name);
     let orphan = match (options.orphan_dependents, options.propagation) {
         (Some(orphan), _) => orphan,
         (None, Some(policy)) => policy == Propagation::Orphan,
-        (None, None) => has(ORPHAN),
+        (None, None) => has(ORPHAN) || (orphans_by_default && !has(FOREGROUND)),
     };
     let foreground = match (options.orphan_dependents, options.propagation) {
         (Some(_), _) => false,
