@@ -27,6 +27,7 @@ mod verbs;
 mod watch;
 pub mod world;
 
+pub use controllers::Controller;
 pub use environment::{EnvironmentOptions, Restless};
 pub use names::SuffixOrder;
 pub use server::{Body, BoxError, Server, Upstream};

@@ -158,13 +158,26 @@ pub struct EmbeddedSpec {
     pub environment: Environment,
 }
 
-/// Which built-in controllers run in the embedded cluster. None exist yet.
+/// Which built-in controllers run in the embedded cluster.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Environment {
     /// None: as envtest.
     #[default]
     None,
+    /// Garbage collector and namespace controller.
+    Minimal,
+}
+
+impl Environment {
+    /// What runs.
+    pub fn options(self) -> cluster::EnvironmentOptions {
+        let controllers = match self {
+            Environment::None => vec![],
+            Environment::Minimal => cluster::Controller::MINIMAL.to_vec(),
+        };
+        cluster::EnvironmentOptions { controllers }
+    }
 }
 
 /// A cluster behind a kubeconfig.
