@@ -20,9 +20,12 @@ use trace::{Change as Changed, ObjectKey, Revision, Time};
 
 use crate::{server::Live, store::Logged, world::World};
 
+mod bodies;
+mod nodes;
 mod served;
 mod wire;
 
+pub(crate) use nodes::join as join_nodes;
 pub(crate) use served::{kind_of, kinds};
 
 /// First back-off of a key whose reconcile failed; each further failure doubles it
@@ -37,6 +40,8 @@ pub const REQUESTS_WITHOUT_REST: u64 = 200_000;
 pub struct EnvironmentOptions {
     /// They; empty for none.
     pub controllers: Vec<Controller>,
+    /// How many nodes there are from the beginning.
+    pub nodes: u32,
 }
 
 /// The built-in controllers go on acting though nothing else does.
@@ -199,6 +204,12 @@ impl Environment {
         let (place, item) = next.map(|(place, item)| (*place, item.clone()))?;
         self.queue.remove_mut(&place);
         self.places.remove_mut(&item);
+        // It is about to see all that an earlier timer was to show it, and says itself when to look again. Upstream's
+        // queues would look once more for nothing, and a world would differ by that.
+        if let Some(at) = self.times.get(&item).copied() {
+            self.times.remove_mut(&item);
+            self.timers.remove_mut(&(at, item.clone()));
+        }
         let view = self.view.clone();
         let working = Arc::new(Working { item, view, revision, since: now, responses: vec![] });
         self.working = Some(working.clone());

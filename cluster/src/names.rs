@@ -40,6 +40,7 @@ pub struct Names {
     seed: u64,
     order: SuffixOrder,
     uids: u64,
+    addresses: u64,
     /// Suffixes in `lowest..next` have been issued or passed over.
     lowest: u64,
     next: u64,
@@ -51,7 +52,15 @@ impl Names {
     pub fn new(seed: u64, order: SuffixOrder) -> Names {
         // The middle half of the space, so that both directions have room for millions of names.
         let start = SPACE / 4 + word(b"suffix", seed, 0) % (SPACE / 2);
-        Names { seed, order, uids: 0, lowest: start, next: start, issued: VectorSync::new_sync() }
+        Names {
+            seed,
+            order,
+            uids: 0,
+            addresses: 0,
+            lowest: start,
+            next: start,
+            issued: VectorSync::new_sync(),
+        }
     }
 
     /// From now on other uids, and suffixes in `order` with another gap to those before.
@@ -70,6 +79,13 @@ impl Names {
         let digest = digest(b"uid", self.seed, self.uids);
         self.uids += 1;
         shape_v4(&digest)
+    }
+
+    /// A fresh address of a pod, in 10.64.0.0/10.
+    pub fn address(&mut self) -> String {
+        self.addresses += 1;
+        let [_, a, b, c] = (u32::try_from(self.addresses % (1 << 22)).unwrap_or(0)).to_be_bytes();
+        format!("10.{}.{b}.{c}", 64 + a)
     }
 
     /// An identifier that is no part of the world, in the same shape (`audit-id` of the n-th answer).

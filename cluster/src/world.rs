@@ -135,6 +135,7 @@ impl World {
 
     /// From now on these built-in controllers run; they have everything that exists still to look at.
     pub fn start_environment(&mut self, options: &EnvironmentOptions) {
+        crate::environment::join_nodes(self, options.nodes);
         self.environment = Environment::start(self, options).map(Arc::new);
     }
 

@@ -82,6 +82,22 @@ impl<'r> Calls<'r> {
     }
 }
 
+impl Calls<'_> {
+    /// Sends a request that must succeed; the object after it.
+    pub(crate) fn must(
+        &mut self,
+        request: impl FnOnce() -> Request,
+    ) -> Result<Option<Object>, Stop> {
+        match self.send(request)? {
+            Response::Written(object) => Ok(object.clone()),
+            Response::Listed(_) => Ok(None),
+            Response::Refused { code, message, .. } => {
+                Err(Stop::Failed(format!("{code}: {message}")))
+            }
+        }
+    }
+}
+
 /// What a reconcile's end means for its caller.
 pub(crate) fn next(reconciled: Reconciled) -> Next {
     match reconciled {

@@ -6,8 +6,9 @@ use trace::{ObjectKey, Time};
 
 use crate::{
     calls::{self, Calls, Next, Response},
-    garbage_collector, namespace,
+    deployment, garbage_collector, kubelet, namespace,
     object::Object,
+    replica_set, scheduler,
     view::View,
 };
 
@@ -18,6 +19,14 @@ pub enum Controller {
     GarbageCollector,
     /// Empties and finalizes namespaces that are being deleted.
     Namespace,
+    /// Rolls out Deployments through ReplicaSets.
+    Deployment,
+    /// Keeps as many pods as a ReplicaSet asks for.
+    ReplicaSet,
+    /// Binds pods to nodes.
+    Scheduler,
+    /// Runs the pods of all nodes.
+    Kubelet,
 }
 
 /// A change of one object of the store.
@@ -52,23 +61,41 @@ impl Controller {
     pub const MINIMAL: &'static [Controller] =
         &[Controller::GarbageCollector, Controller::Namespace];
 
+    /// What runs in `environment: full`.
+    pub const FULL: &'static [Controller] = &[
+        Controller::GarbageCollector,
+        Controller::Namespace,
+        Controller::Deployment,
+        Controller::ReplicaSet,
+        Controller::Scheduler,
+        Controller::Kubelet,
+    ];
+
     /// Its name, as upstream's `--controllers` names it.
     pub fn name(self) -> &'static str {
         match self {
             Controller::GarbageCollector => "garbage-collector-controller",
             Controller::Namespace => "namespace-controller",
+            Controller::Deployment => "deployment-controller",
+            Controller::ReplicaSet => "replicaset-controller",
+            Controller::Scheduler => "scheduler",
+            Controller::Kubelet => "kubelet",
         }
     }
 
     /// The controller of this name.
     pub fn named(name: &str) -> Option<Controller> {
-        Controller::MINIMAL.iter().copied().find(|controller| controller.name() == name)
+        Controller::FULL.iter().copied().find(|controller| controller.name() == name)
     }
 
     /// The program that it is part of: the first part of its user agent, and so the name under which the
     /// fields that it writes are managed.
     pub fn program(self) -> &'static str {
-        "kube-controller-manager"
+        match self {
+            Controller::Scheduler => "kube-scheduler",
+            Controller::Kubelet => "kubelet",
+            _ => "kube-controller-manager",
+        }
     }
 
     /// The longest back-off of its queue; the first is 5 ms, each failure doubles it
@@ -76,7 +103,7 @@ impl Controller {
     pub fn longest_backoff(self) -> Duration {
         match self {
             Controller::Namespace => Duration::from_secs(60),
-            Controller::GarbageCollector => Duration::from_secs(1000),
+            _ => Duration::from_secs(1000),
         }
     }
 
@@ -86,6 +113,10 @@ impl Controller {
         calls::next(match self {
             Controller::GarbageCollector => garbage_collector::reconcile(view, key, calls),
             Controller::Namespace => namespace::reconcile(view, key, now, calls),
+            Controller::Deployment => deployment::reconcile(view, key, now, calls),
+            Controller::ReplicaSet => replica_set::reconcile(view, key, now, calls),
+            Controller::Scheduler => scheduler::reconcile(view, key, now, calls),
+            Controller::Kubelet => kubelet::reconcile(view, key, now, calls),
         })
     }
 
@@ -94,6 +125,10 @@ impl Controller {
         match self {
             Controller::GarbageCollector => garbage_collector::keys_affected(view, change),
             Controller::Namespace => namespace::keys_affected(change),
+            Controller::Deployment => deployment::keys_affected(view, change),
+            Controller::ReplicaSet => replica_set::keys_affected(view, change),
+            Controller::Scheduler => scheduler::keys_affected(view, change),
+            Controller::Kubelet => kubelet::keys_affected(view, change),
         }
     }
 }

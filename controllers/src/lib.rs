@@ -22,10 +22,16 @@ pub mod object;
 pub mod pod;
 mod read;
 pub mod request;
+pub mod selector;
+pub mod template;
 pub mod view;
 
+pub mod deployment;
 mod garbage_collector;
+mod kubelet;
 pub mod namespace;
+pub mod replica_set;
+pub mod scheduler;
 
 #[cfg(test)]
 mod fixture;

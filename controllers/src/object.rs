@@ -7,7 +7,10 @@ use std::{collections::BTreeMap, sync::Arc};
 use serde_json::Value;
 use trace::{ObjectKey, Revision, Time};
 
-use crate::{namespace::Namespace, pod::Pod, read};
+use crate::{
+    deployment::Deployment, namespace::Namespace, pod::Pod, read, replica_set::ReplicaSet,
+    scheduler::Node, selector::Selector,
+};
 
 /// Text that is shared, not copied.
 pub type Text = Arc<str>;
@@ -79,9 +82,24 @@ pub enum Body {
     Namespace(Arc<Namespace>),
     /// A Pod.
     Pod(Arc<Pod>),
+    /// A Node.
+    Node(Arc<Node>),
+    /// A ReplicaSet.
+    ReplicaSet(Arc<ReplicaSet>),
+    /// A Deployment.
+    Deployment(Arc<Deployment>),
 }
 
 impl Body {
+    /// By what it selects the objects that it controls.
+    pub(crate) fn selector(&self) -> Option<&Selector> {
+        match self {
+            Body::ReplicaSet(set) => Some(&set.selector),
+            Body::Deployment(deployment) => Some(&deployment.selector),
+            _ => None,
+        }
+    }
+
     /// How long a pod that has not ended is given to end, in seconds; none for other kinds.
     pub(crate) fn grace_seconds(&self) -> Option<i64> {
         match self {

@@ -6,9 +6,12 @@ use serde_json::Value;
 use trace::{ObjectKey, Revision, Time};
 
 use crate::{
+    deployment::Deployment,
     namespace::{Condition, Namespace},
     object::{Body, Labels, Meta, Owner, Text},
     pod::Pod,
+    replica_set::ReplicaSet,
+    scheduler::Node,
 };
 
 /// A field of an object as text; empty if absent.
@@ -33,7 +36,12 @@ pub(crate) fn labels(object: &Value, field: &str) -> Labels {
     entries.filter_map(|(key, value)| Some((key.as_str().into(), value.as_str()?.into()))).collect()
 }
 
-fn flag(object: &Value, field: &str) -> bool {
+/// A number; 0 if absent.
+pub(crate) fn number(object: &Value, field: &str) -> i64 {
+    object.get(field).and_then(Value::as_i64).unwrap_or(0)
+}
+
+pub(crate) fn flag(object: &Value, field: &str) -> bool {
     object.get(field).and_then(Value::as_bool).unwrap_or(false)
 }
 
@@ -67,20 +75,11 @@ fn owner(reference: &Value) -> Owner {
 pub(crate) fn body(key: &ObjectKey, object: &Value) -> Body {
     match (&*key.resource.group, &*key.resource.resource) {
         ("", "namespaces") => Body::Namespace(Arc::new(namespace(object))),
-        ("", "pods") => Body::Pod(Arc::new(pod(object))),
+        ("", "pods") => Body::Pod(Arc::new(Pod::read(object))),
+        ("", "nodes") => Body::Node(Arc::new(Node::read(object))),
+        ("apps", "replicasets") => Body::ReplicaSet(Arc::new(ReplicaSet::read(object))),
+        ("apps", "deployments") => Body::Deployment(Arc::new(Deployment::read(object))),
         _ => Body::Opaque,
-    }
-}
-
-fn pod(object: &Value) -> Pod {
-    let (spec, status) = (&object["spec"], &object["status"]);
-    Pod {
-        node: text(spec, "nodeName"),
-        phase: text(status, "phase"),
-        termination_grace_seconds: spec
-            .get("terminationGracePeriodSeconds")
-            .and_then(Value::as_i64)
-            .unwrap_or(0),
     }
 }
 

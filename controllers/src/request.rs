@@ -2,9 +2,37 @@
 //!
 //! Whoever runs a controller turns these into calls; what a request does not name stays as it is stored.
 
-use trace::{GroupResource, ObjectKey, Revision};
+use trace::{GroupResource, ObjectKey, Revision, Time};
 
-use crate::{namespace::Condition, object::Text};
+use crate::{
+    deployment::DeploymentStatus,
+    namespace::Condition,
+    object::{Labels, Owner, Text},
+    replica_set::ReplicaSetStatus,
+    selector::Selector,
+    template::Template,
+};
+
+/// A ReplicaSet to be made.
+#[derive(Debug, Clone, PartialEq)]
+pub struct NewReplicaSet {
+    /// Where, and its name.
+    pub key: ObjectKey,
+    /// Who controls it.
+    pub owner: Owner,
+    /// `metadata.annotations`.
+    pub annotations: Labels,
+    /// `spec.replicas`.
+    pub replicas: i64,
+    /// `spec.minReadySeconds`.
+    pub min_ready_seconds: i64,
+    /// Its Deployment's `spec.selector`.
+    pub selector: Selector,
+    /// Its Deployment's `spec.template`.
+    pub template: Template,
+    /// The `pod-template-hash` that selector, labels and template get.
+    pub hash: Text,
+}
 
 /// `propagationPolicy`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -73,6 +101,90 @@ pub enum Request {
         revision: Revision,
         /// All that are to stay.
         finalizers: Vec<Text>,
+    },
+    /// PATCH that adds a controller to an object that has none.
+    Adopt {
+        /// Which object.
+        key: ObjectKey,
+        /// Precondition: its uid.
+        uid: Text,
+        /// The reference.
+        owner: Owner,
+    },
+    /// POST of a pod.
+    CreatePod {
+        /// Where.
+        namespace: Text,
+        /// `metadata.generateName`.
+        generate_name: Text,
+        /// Who controls it.
+        owner: Owner,
+        /// What it is made from.
+        template: Template,
+    },
+    /// POST of a pod's `binding`.
+    Bind {
+        /// Which pod.
+        key: ObjectKey,
+        /// Precondition: its uid.
+        uid: Text,
+        /// To which node.
+        node: Text,
+    },
+    /// PATCH of a pod's status: the condition PodScheduled is False.
+    PodUnschedulable {
+        /// Which pod.
+        key: ObjectKey,
+        /// Why, in words.
+        message: Text,
+        /// When that was found.
+        since: Time,
+    },
+    /// PATCH of a pod's status: its containers run, or have ended well.
+    PodPhase {
+        /// Which pod.
+        key: ObjectKey,
+        /// Precondition: its uid.
+        uid: Text,
+        /// Running or Succeeded.
+        phase: &'static str,
+        /// Since when.
+        since: Time,
+    },
+    /// POST of a ReplicaSet.
+    CreateReplicaSet(Box<NewReplicaSet>),
+    /// PUT of a ReplicaSet's size and annotations.
+    UpdateReplicaSet {
+        /// Which.
+        key: ObjectKey,
+        /// Precondition: its revision.
+        revision: Revision,
+        /// `spec.replicas`.
+        replicas: i64,
+        /// `spec.minReadySeconds`.
+        min_ready_seconds: i64,
+        /// `metadata.annotations`, all of them.
+        annotations: Labels,
+    },
+    /// PUT of a ReplicaSet's status.
+    ReplicaSetStatus {
+        /// Which.
+        key: ObjectKey,
+        /// Precondition: its revision.
+        revision: Revision,
+        /// `status`.
+        status: ReplicaSetStatus,
+    },
+    /// PUT of a Deployment's status, and with it of its annotations.
+    DeploymentStatus {
+        /// Which.
+        key: ObjectKey,
+        /// Precondition: its revision.
+        revision: Revision,
+        /// `metadata.annotations`, all of them.
+        annotations: Labels,
+        /// `status`.
+        status: Box<DeploymentStatus>,
     },
     /// PUT of a namespace's status.
     NamespaceStatus {

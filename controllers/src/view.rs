@@ -10,7 +10,7 @@ use trace::{GroupResource, ObjectKey};
 
 use crate::{
     kinds::Kinds,
-    object::{Object, Text},
+    object::{Body, Object, Text},
 };
 
 type Map<K, V> = RedBlackTreeMapSync<K, V>;
@@ -27,6 +27,17 @@ pub struct View {
     by_uid: Map<Text, ObjectKey>,
     /// Uid of an owner and key of the object that names it. The owner need not exist.
     dependents: RedBlackTreeSetSync<(Text, Option<ObjectKey>)>,
+    /// Objects of types that are adopted and that nobody controls.
+    uncontrolled: RedBlackTreeSetSync<ObjectKey>,
+    /// Pods without a node.
+    unbound: RedBlackTreeSetSync<ObjectKey>,
+    /// Node and key of the pods on it.
+    on_node: RedBlackTreeSetSync<(Text, Option<ObjectKey>)>,
+}
+
+/// Whether objects of this type are adopted by workloads.
+fn is_adopted(resource: &GroupResource) -> bool {
+    matches!((&*resource.group, &*resource.resource), ("", "pods") | ("apps", "replicasets"))
 }
 
 impl Default for View {
@@ -36,6 +47,9 @@ impl Default for View {
             tables: Map::new_sync(),
             by_uid: Map::new_sync(),
             dependents: RedBlackTreeSetSync::new_sync(),
+            uncontrolled: RedBlackTreeSetSync::new_sync(),
+            unbound: RedBlackTreeSetSync::new_sync(),
+            on_node: RedBlackTreeSetSync::new_sync(),
         }
     }
 }
@@ -92,9 +106,42 @@ impl View {
         self.dependents.iter().filter_map(|(_, key)| key.as_ref())
     }
 
+    /// The objects of a type that workloads adopt, in a namespace, that nobody controls.
+    pub fn uncontrolled<'a>(
+        &'a self,
+        resource: &'a GroupResource,
+        namespace: &'a str,
+    ) -> impl Iterator<Item = (&'a ObjectKey, &'a Object)> {
+        let from = ObjectKey::new(resource.clone(), namespace, "");
+        self.uncontrolled
+            .range((Bound::Included(from), Bound::Unbounded))
+            .take_while(move |key| key.resource == *resource && *key.namespace == *namespace)
+            .filter_map(|key| self.get(key).map(|object| (key, object)))
+    }
+
+    /// The pods that have no node.
+    pub fn unbound(&self) -> impl Iterator<Item = &ObjectKey> {
+        self.unbound.iter()
+    }
+
+    /// The pods on a node.
+    pub fn on_node<'a>(
+        &'a self,
+        node: &'a str,
+    ) -> impl Iterator<Item = (&'a ObjectKey, &'a Object)> {
+        self.on_node
+            .range((Bound::Included((Text::from(node), None)), Bound::Unbounded))
+            .take_while(move |(of, _)| **of == *node)
+            .filter_map(|(_, key)| {
+                let key = key.as_ref()?;
+                self.get(key).map(|object| (key, object))
+            })
+    }
+
     /// Sets or removes an object; answers what was there.
     pub fn set(&mut self, key: &ObjectKey, object: Option<Object>) -> Option<Object> {
         let before = self.get(key).cloned();
+        self.index_pods(key, before.as_ref(), object.as_ref());
         if let Some(before) = &before {
             self.by_uid.remove_mut(&before.meta.uid);
             for owner in &before.meta.owners {
@@ -117,5 +164,28 @@ impl View {
         }
         self.tables.insert_mut(key.resource.clone(), table);
         before
+    }
+
+    fn index_pods(&mut self, key: &ObjectKey, before: Option<&Object>, after: Option<&Object>) {
+        if !is_adopted(&key.resource) {
+            return;
+        }
+        match after {
+            Some(object) if object.meta.controller().is_none() => {
+                self.uncontrolled.insert_mut(key.clone());
+            }
+            _ => {
+                self.uncontrolled.remove_mut(key);
+            }
+        }
+        if let Some(Body::Pod(pod)) = before.map(|object| &object.body) {
+            self.unbound.remove_mut(key);
+            self.on_node.remove_mut(&(pod.node.clone(), Some(key.clone())));
+        }
+        match after.map(|object| &object.body) {
+            Some(Body::Pod(pod)) if pod.node.is_empty() => self.unbound.insert_mut(key.clone()),
+            Some(Body::Pod(pod)) => self.on_node.insert_mut((pod.node.clone(), Some(key.clone()))),
+            _ => {}
+        }
     }
 }

@@ -176,7 +176,7 @@ impl Environment {
             Environment::None => vec![],
             Environment::Minimal => cluster::Controller::MINIMAL.to_vec(),
         };
-        cluster::EnvironmentOptions { controllers }
+        cluster::EnvironmentOptions { controllers, nodes: 0 }
     }
 }
 

@@ -62,11 +62,9 @@ impl fmt::Display for Restart {
             Restart::AfterUserStep(n) => {
                 write!(f, "started again after the user's next {n} steps")
             }
-            Restart::QuietAfterUserStep(n) => write!(
-                f,
-                "{}, when the environment is quiet",
-                Restart::AfterUserStep(*n)
-            ),
+            Restart::QuietAfterUserStep(n) => {
+                write!(f, "{}, when the environment is quiet", Restart::AfterUserStep(*n))
+            }
         }
     }
 }

@@ -8,7 +8,7 @@ use controllers::{Controller, Propagation, Request, Response, namespace::Conditi
 use serde_json::{Value, json};
 use trace::{Actor, GroupResource, ObjectKey, Revision, Verb};
 
-use super::kind_of;
+use super::{bodies, kind_of};
 use crate::{
     route::Route,
     server::{Live, request},
@@ -65,14 +65,25 @@ fn key_of(request: &Request) -> ObjectKey {
         | Request::RemoveOwners { key, .. }
         | Request::UnblockOwners { key, .. }
         | Request::SetFinalizers { key, .. }
+        | Request::Adopt { key, .. }
+        | Request::Bind { key, .. }
+        | Request::PodUnschedulable { key, .. }
+        | Request::PodPhase { key, .. }
+        | Request::UpdateReplicaSet { key, .. }
+        | Request::ReplicaSetStatus { key, .. }
+        | Request::DeploymentStatus { key, .. }
         | Request::NamespaceStatus { key, .. }
         | Request::NamespaceFinalize { key, .. } => key.clone(),
+        Request::CreateReplicaSet(new) => new.key.clone(),
+        Request::CreatePod { namespace, .. } => {
+            ObjectKey::new(GroupResource::new("", "pods"), namespace, "")
+        }
         Request::DeleteCollection { resource, namespace, .. }
         | Request::List { resource, namespace } => ObjectKey::new(resource.clone(), namespace, ""),
     }
 }
 
-fn call<'a>(live: &Live, key: &'a ObjectKey, request: &Request) -> Result<Call<'a>, Refusal> {
+fn call<'a>(live: &mut Live, key: &'a ObjectKey, request: &Request) -> Result<Call<'a>, Refusal> {
     let verb =
         |verb, subresource, content_type, body| Call { verb, key, subresource, content_type, body };
     let strategic = match live.world.customs.contains_key(&key.resource) {
@@ -145,6 +156,51 @@ fn call<'a>(live: &Live, key: &'a ObjectKey, request: &Request) -> Result<Call<'
             object["spec"]["finalizers"] = json!(finalizers);
             verb(Verb::Update, "finalize", JSON, object)
         }
+        Request::Adopt { uid, owner, .. } => {
+            let patch =
+                json!({"metadata": {"uid": uid, "ownerReferences": [bodies::owner(owner)]}});
+            verb(Verb::Patch, "", STRATEGIC_PATCH, patch)
+        }
+        Request::CreatePod { generate_name, owner, template, .. } => {
+            verb(Verb::Create, "", JSON, bodies::pod(generate_name, owner, template))
+        }
+        Request::Bind { uid, node, .. } => {
+            verb(Verb::Create, "binding", JSON, bodies::binding(key, uid, node))
+        }
+        Request::PodUnschedulable { message, since, .. } => {
+            verb(Verb::Patch, "status", STRATEGIC_PATCH, bodies::unschedulable(message, *since))
+        }
+        Request::PodPhase { uid, phase, since, .. } => {
+            let pod = stored(live, key)?;
+            let address = match pod.pointer("/status/podIP").and_then(Value::as_str) {
+                Some(known) => known.to_owned(),
+                None => live.world.names.address(),
+            };
+            let host = host_address(live, &pod);
+            let patch = bodies::running(&pod, uid, phase, (&host, &address), *since);
+            verb(Verb::Patch, "status", STRATEGIC_PATCH, patch)
+        }
+        Request::CreateReplicaSet(new) => verb(Verb::Create, "", JSON, bodies::replica_set(new)),
+        Request::UpdateReplicaSet {
+            revision, replicas, min_ready_seconds, annotations, ..
+        } => {
+            let mut object = seen(live, key, *revision)?;
+            object["spec"]["replicas"] = json!(replicas);
+            object["spec"]["minReadySeconds"] = json!(min_ready_seconds);
+            object["metadata"]["annotations"] = bodies::labels(annotations);
+            verb(Verb::Update, "", JSON, object)
+        }
+        Request::ReplicaSetStatus { revision, status, .. } => {
+            let mut object = seen(live, key, *revision)?;
+            object["status"] = bodies::replica_set_status(status);
+            verb(Verb::Update, "status", JSON, object)
+        }
+        Request::DeploymentStatus { revision, annotations, status, .. } => {
+            let mut object = seen(live, key, *revision)?;
+            object["metadata"]["annotations"] = bodies::labels(annotations);
+            object["status"] = bodies::deployment_status(status);
+            verb(Verb::Update, "status", JSON, object)
+        }
         Request::List { .. } => return Err(Refusal::internal("a list is answered by the view")),
     })
 }
@@ -177,6 +233,15 @@ fn owners_patch(object: &Value, uid: &str, of: &dyn Fn(&Value) -> Option<Value>)
     }})
 }
 
+/// The first address of the node that a pod is bound to.
+fn host_address(live: &Live, pod: &Value) -> String {
+    let node = pod["spec"]["nodeName"].as_str().unwrap_or("");
+    let key = ObjectKey::new(GroupResource::new("", "nodes"), "", node);
+    let node = live.world.store.get(&key);
+    let address = node.and_then(|node| node.pointer("/status/addresses/0/address")?.as_str());
+    address.unwrap_or("").to_owned()
+}
+
 /// Errors: 404.
 fn stored(live: &Live, key: &ObjectKey) -> Result<Value, Refusal> {
     let found = live.world.store.get(key);
@@ -196,12 +261,14 @@ fn carry_out(live: &mut Live, controller: Controller, call: &Call<'_>) -> Result
     let GroupResource { group, resource } = &call.key.resource;
     let (kind, version) =
         kind_of(&live.world, &call.key.resource).ok_or_else(Refusal::no_such_path)?;
+    // A POST names the collection, whatever name its object has; a binding names its pod.
+    let creates = call.verb == Verb::Create && call.subresource.is_empty();
     let route = Route {
         group: group.to_string(),
         version,
         resource: resource.to_string(),
         namespace: call.key.namespace.to_string(),
-        name: call.key.name.to_string(),
+        name: if creates { String::new() } else { call.key.name.to_string() },
         subresource: call.subresource.to_owned(),
         ..Route::default()
     };

@@ -18,6 +18,7 @@ mod golden;
 mod lists;
 mod subresources;
 mod watches;
+mod workloads;
 
 /// A world's start: 2026-01-01T00:00:00Z.
 const START: Time = Time(1_767_225_600_000_000_000);

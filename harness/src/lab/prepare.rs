@@ -72,9 +72,7 @@ impl Lab {
         };
         let certificates = certificates(spec.subject.transport == crate::config::Transport::Tls)?;
         let ground = match &spec.cluster {
-            ClusterSpec::Embedded(embedded) => {
-                Ground::Embedded(first_world(&manifests, embedded)?)
-            },
+            ClusterSpec::Embedded(embedded) => Ground::Embedded(first_world(&manifests, embedded)?),
             ClusterSpec::Kubeconfig(kubeconfig) => {
                 Ground::Remote(Remote::connect(&campaign, kubeconfig, &manifests)?)
             }
@@ -135,10 +133,7 @@ fn resolve(campaign: &Campaign, path_variable: &str) -> anyhow::Result<Vec<Strin
 const DAY_SECONDS: i64 = 24 * 3600;
 
 /// The embedded world before the subject starts: a new cluster with the manifests applied, its environment quiet.
-fn first_world(
-    manifests: &[serde_json::Value],
-    embedded: &EmbeddedSpec,
-) -> anyhow::Result<World> {
+fn first_world(manifests: &[serde_json::Value], embedded: &EmbeddedSpec) -> anyhow::Result<World> {
     // A whole second, so that the subject's clock, which runs while the world's stands still, stays within it. A
     // day ahead of this machine: a subject's clock must never lie behind the machine's, or waits with an absolute
     // deadline would be over at once.

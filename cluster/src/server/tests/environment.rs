@@ -15,7 +15,10 @@ const MAPS: &str = "/api/v1/namespaces/default/configmaps";
 fn minimal() -> (Api, Recorder) {
     let mut world =
         World::new(WorldOptions { start: START, seed: 1, suffixes: SuffixOrder::Ascending });
-    world.start_environment(&EnvironmentOptions { controllers: Controller::MINIMAL.to_vec() });
+    world.start_environment(&EnvironmentOptions {
+        controllers: Controller::MINIMAL.to_vec(),
+        nodes: 0,
+    });
     let recorder = Recorder::new(Arc::new(|| (START, 0)), None);
     let server = Server::new(world, Some(recorder.clone()));
     server.run_environment().unwrap();
