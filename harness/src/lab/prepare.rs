@@ -139,7 +139,7 @@ fn first_world(manifests: &[serde_json::Value], embedded: &EmbeddedSpec) -> anyh
     // deadline would be over at once.
     let start = Time((real_now().seconds() + DAY_SECONDS) * 1_000_000_000);
     let mut world = World::new(WorldOptions { start, seed: 0, suffixes: SuffixOrder::Ascending });
-    world.start_environment(&embedded.environment.options());
+    world.start_environment(&embedded.options());
     let server = Server::new(world, None);
     let client = workloads::Client::as_actor(server.service(), Actor::Trommel);
     let runtime = tokio::runtime::Builder::new_current_thread().build()?;
