@@ -3,7 +3,7 @@
 //! A [`World`] is a whole cluster as a value; a [`Server`] puts one to work behind HTTP. Reading order:
 //! [`store`] (objects and revisions), [`names`], [`world`]; `route` (what a path names), `verbs` (what a
 //! request does), `watch` (who is told), `server` (lock, bytes); and the pure parts: [`facts`],
-//! [`schema`], [`patch`], [`openapi`].
+//! [`schema`], [`patch`], [`openapi`]; and who runs the built-in controllers: [`environment`].
 //!
 //! The server does not know that faults exist, takes time from its world only, and has one writer.
 
@@ -12,6 +12,7 @@ pub mod apply;
 mod crd;
 mod discovery;
 pub mod encoding;
+pub mod environment;
 pub mod facts;
 pub mod names;
 pub mod openapi;
@@ -26,6 +27,8 @@ mod verbs;
 mod watch;
 pub mod world;
 
+pub use controllers::Controller;
+pub use environment::{EnvironmentOptions, Restless};
 pub use names::SuffixOrder;
 pub use server::{Body, BoxError, Server, Upstream};
 pub use world::{World, WorldOptions};

@@ -44,7 +44,8 @@ pub struct Names {
     lowest: u64,
     next: u64,
     issued: VectorSync<Arc<str>>,
-    addresses: u32,
+    pod_ips: u64,
+    cluster_ips: u32,
     ports: u16,
 }
 
@@ -60,7 +61,8 @@ impl Names {
             lowest: start,
             next: start,
             issued: VectorSync::new_sync(),
-            addresses: 0,
+            pod_ips: 0,
+            cluster_ips: 0,
             ports: 0,
         }
     }
@@ -83,6 +85,13 @@ impl Names {
         shape_v4(&digest)
     }
 
+    /// A fresh address of a pod, out of 10.128.0.0/10.
+    pub fn pod_ip(&mut self) -> std::net::Ipv4Addr {
+        self.pod_ips += 1;
+        let index = u32::try_from(self.pod_ips % (1 << 22)).unwrap_or(0);
+        std::net::Ipv4Addr::from((10 << 24 | 128 << 16) + index)
+    }
+
     /// An identifier that is no part of the world, in the same shape (`audit-id` of the n-th answer).
     pub fn opaque(purpose: &[u8], n: u64) -> String {
         shape_v4(&digest(purpose, 0, n))
@@ -94,8 +103,8 @@ impl Names {
         /// Upstream keeps the first addresses of the range for services that name theirs.
         const FIRST: u32 = 256;
         const SIZE: u32 = 1 << 20;
-        let index = FIRST + self.addresses % (SIZE - 2 * FIRST);
-        self.addresses += 1;
+        let index = FIRST + self.cluster_ips % (SIZE - 2 * FIRST);
+        self.cluster_ips += 1;
         std::net::Ipv4Addr::from((10 << 24 | 96 << 16) + index)
     }
 

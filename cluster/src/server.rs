@@ -16,7 +16,12 @@ use bytes::Bytes;
 use http_body_util::{BodyExt, combinators::UnsyncBoxBody};
 use trace::{Actor, CallId, Commit, Event, ObjectKey, Recorder, Revision, Time};
 
-use crate::{store::Logged, watch::Watchers, world::World};
+use crate::{
+    environment::{self, REQUESTS_WITHOUT_REST, Restless},
+    store::Logged,
+    watch::Watchers,
+    world::World,
+};
 
 pub(crate) mod answer;
 pub(crate) mod request;
@@ -117,11 +122,76 @@ impl Server {
         self.shared.now()
     }
 
+    /// Lets the built-in controllers send their next request, as ordinary API writes in their own name. Says
+    /// which acted; none if all are quiet.
+    pub fn step_environment(&self) -> Option<&'static str> {
+        let mut live = self.shared.lock();
+        let acted = environment::step(&mut live);
+        live.keep_world();
+        self.shared.publish(&live);
+        acted.map(controllers::Controller::name)
+    }
+
+    /// Lets the built-in controllers act until they are quiet. Says how many requests they sent.
+    ///
+    /// # Errors
+    /// They don't come to rest.
+    pub fn run_environment(&self) -> Result<u64, Restless> {
+        let mut sent = 0;
+        while let Some(last) = self.step_environment() {
+            sent += 1;
+            if sent == REQUESTS_WITHOUT_REST {
+                return Err(Restless { last });
+            }
+        }
+        Ok(sent)
+    }
+
+    /// When the next timer of the built-in controllers is due. They are quiet until then, or have work now
+    /// ([`World::is_environment_quiet`]).
+    pub fn next_timer(&self) -> Option<Time> {
+        self.shared.lock().world.environment.as_ref()?.next_timer()
+    }
+
+    /// Whether the built-in controllers have nothing to do before the next of their timers.
+    pub fn is_environment_quiet(&self) -> bool {
+        self.shared.lock().world.is_environment_quiet()
+    }
+
+    /// Keeps a built-in controller from acting, or lets it act again. Says whether there is one of this name.
+    pub fn hold_controller(&self, name: &str, held: bool) -> bool {
+        let mut live = self.shared.lock();
+        let environment = live.world.environment.as_mut().map(Arc::make_mut);
+        match (environment, controllers::Controller::named(name)) {
+            (Some(environment), Some(controller)) => {
+                environment.hold(controller, held);
+                true
+            }
+            _ => false,
+        }
+    }
+
+    /// Lets time pass; whenever a timer of the built-in controllers is due before its end, they act.
+    ///
+    /// # Errors
+    /// They don't come to rest.
+    pub fn live_until(&self, time: Time) -> Result<(), Restless> {
+        while let Some(due) = self.next_timer().filter(|due| *due < time) {
+            self.advance_to(due);
+            self.run_environment()?;
+        }
+        self.advance_to(time);
+        Ok(())
+    }
+
     /// Moves the world's clock forward (never back). Watches whose time is up end; bookmarks that are due go out.
     pub fn advance_to(&self, time: Time) {
         let mut live = self.shared.lock();
         let time = time.max(live.world.now);
         live.world.now = time;
+        if let Some(environment) = &mut live.world.environment {
+            Arc::make_mut(environment).advance(time);
+        }
         self.shared.now.store(time.0, Ordering::SeqCst);
         let revision = live.world.revision();
         live.watchers.advance(time, revision);
@@ -203,6 +273,18 @@ impl Live {
         let logged = self.world.remove(key)?;
         self.committed(author, &logged);
         Some(logged)
+    }
+
+    /// Keeps the world as it is as the one of its revision, if no time has passed since: a fork of it must not
+    /// do again what the built-in controllers have done, or heard, since its commit.
+    fn keep_world(&mut self) {
+        if self.world.environment.is_some()
+            && let Some(last) = self.worlds.last_mut()
+            && last.revision() == self.world.revision()
+            && last.now == self.world.now
+        {
+            *last = self.world.clone();
+        }
     }
 
     fn committed(&mut self, author: &Author, logged: &Arc<Logged>) {

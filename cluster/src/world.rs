@@ -12,6 +12,7 @@ use trace::{GroupResource, ObjectKey, Revision, Time};
 
 use crate::{
     crd::CustomType,
+    environment::{Environment, EnvironmentOptions},
     names::{Names, SuffixOrder},
     store::{Logged, Store},
 };
@@ -37,6 +38,8 @@ pub struct World {
     pub(crate) names: Names,
     /// Custom types by served group and resource, from the CustomResourceDefinitions in the store.
     pub(crate) customs: RedBlackTreeMapSync<GroupResource, Arc<CustomType>>,
+    /// The built-in controllers, where any run.
+    pub(crate) environment: Option<Arc<Environment>>,
 }
 
 /// Namespaces that every cluster has.
@@ -60,6 +63,7 @@ impl World {
             now: options.start,
             names: Names::new(options.seed, options.suffixes),
             customs: RedBlackTreeMapSync::new_sync(),
+            environment: None,
         };
         for name in NAMESPACES {
             let uid = world.names.uid();
@@ -115,6 +119,7 @@ impl World {
         self.stamp(&mut object);
         let logged = self.store.put(key, Arc::new(object));
         self.learn_types(&logged);
+        self.observe(&logged);
         logged
     }
 
@@ -124,7 +129,34 @@ impl World {
         self.stamp(&mut last);
         let logged = self.store.delete(key, Arc::new(last))?;
         self.learn_types(&logged);
+        self.observe(&logged);
         Some(logged)
+    }
+
+    /// From now on these built-in controllers run; they have everything that exists still to look at.
+    pub fn start_environment(&mut self, options: &EnvironmentOptions) {
+        crate::environment::join_nodes(self, options.nodes);
+        self.environment = Environment::start(self, options).map(Arc::new);
+    }
+
+    /// Whether the built-in controllers have nothing to do before the next of their timers.
+    pub fn is_environment_quiet(&self) -> bool {
+        self.environment.as_ref().is_none_or(|environment| environment.is_quiet())
+    }
+
+    /// What the built-in controllers have still to do, for a world's identity: the same value, the same work.
+    /// Null where none is pending.
+    pub fn pending(&self) -> Value {
+        self.environment.as_ref().map_or(Value::Null, |environment| environment.pending(self))
+    }
+
+    fn observe(&mut self, logged: &Logged) {
+        let Some(environment) = &mut self.environment else { return };
+        let environment = Arc::make_mut(environment);
+        if logged.key.resource == crds() {
+            environment.serve(crate::environment::kinds(&self.customs));
+        }
+        environment.observe(logged, self.now);
     }
 
     fn stamp(&self, object: &mut Value) {

@@ -68,6 +68,9 @@ pub struct Spec {
     pub profiles: BTreeMap<String, Profile>,
 }
 
+/// What upstream supports in one cluster (kubernetes.io/docs/setup/best-practices/cluster-large).
+const NODES_AT_MOST: u32 = 5000;
+
 fn all_families() -> Vec<Family> {
     Family::ALL.to_vec()
 }
@@ -156,15 +159,34 @@ pub struct EmbeddedSpec {
     /// Which built-in controllers run.
     #[serde(default)]
     pub environment: Environment,
+    /// How many nodes there are from the beginning; with `environment: full` only, default 1.
+    #[serde(default)]
+    pub nodes: Option<u32>,
 }
 
-/// Which built-in controllers run in the embedded cluster. None exist yet.
+impl EmbeddedSpec {
+    /// What runs.
+    pub fn options(&self) -> cluster::EnvironmentOptions {
+        let (controllers, nodes) = match self.environment {
+            Environment::None => (vec![], 0),
+            Environment::Minimal => (cluster::Controller::MINIMAL.to_vec(), 0),
+            Environment::Full => (cluster::Controller::FULL.to_vec(), self.nodes.unwrap_or(1)),
+        };
+        cluster::EnvironmentOptions { controllers, nodes }
+    }
+}
+
+/// Which built-in controllers run in the embedded cluster.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Environment {
     /// None: as envtest.
     #[default]
     None,
+    /// Garbage collector and namespace controller.
+    Minimal,
+    /// All that exist, among them Deployments, ReplicaSets, a scheduler and kubelets.
+    Full,
 }
 
 /// A cluster behind a kubeconfig.
@@ -312,6 +334,16 @@ fn check(spec: &Spec, path: &Path) -> anyhow::Result<()> {
     }
     if spec.subject.replicas != 1 {
         return wrong("spec.subject.replicas: only 1 is supported so far");
+    }
+    if let ClusterSpec::Embedded(EmbeddedSpec { environment, nodes: Some(nodes) }) = &spec.cluster {
+        if *environment != Environment::Full {
+            return wrong(
+                "spec.cluster.embedded.nodes: there are nodes with environment: full only",
+            );
+        }
+        if *nodes > NODES_AT_MOST {
+            return wrong("spec.cluster.embedded.nodes: at most 5000");
+        }
     }
     if spec.families.is_empty() {
         return wrong("spec.families is empty: leave it out for all families");

@@ -8,7 +8,7 @@ use plans::schedule::Write;
 use trace::{Cursor, Time};
 use workloads::{CheckOutcome, OperationKind};
 
-use crate::lab::Lab;
+use crate::{lab::Lab, trial::quiet::AT_ONCE};
 
 /// What the user does next while the controller is down.
 pub enum UserStep {
@@ -24,11 +24,39 @@ pub enum UserStep {
     Failed(String),
 }
 
+/// The world when its built-in controllers have done all that they can without time passing; none if they
+/// have nothing to do.
+///
+/// # Errors
+/// They don't come to rest.
+pub fn environment_rests(world: &World) -> Result<Option<World>, cluster::Restless> {
+    if world.is_environment_quiet() {
+        return Ok(None);
+    }
+    let server = Server::new(world.clone(), None);
+    server.run_environment()?;
+    Ok(Some(server.world()))
+}
+
+/// As a trial waits before the user acts: the environment is quiet, and none of its timers is due at once.
+fn calm(server: &Server) -> Result<(), cluster::Restless> {
+    let at_once = server.now().plus(AT_ONCE);
+    server.run_environment()?;
+    while let Some(due) = server.next_timer().filter(|due| *due <= at_once) {
+        server.advance_to(due);
+        server.run_environment()?;
+    }
+    Ok(())
+}
+
 /// The user's next write (one document) or sleep, on a fork of this world, of whose operation so much has passed.
 /// Checks that hold are passed over.
 pub fn user_step(lab: &Lab, world: &World, cursor: Cursor, begun: Duration) -> UserStep {
     let server = Server::new(world.clone(), None);
     let user = workloads::Client::new(server.service());
+    if let Err(restless) = calm(&server) {
+        return UserStep::Failed(restless.to_string());
+    }
     let (mut cursor, mut begun) = (cursor, begun);
     loop {
         let Some(operation) = lab.workload.operation(cursor) else { return UserStep::End };
@@ -55,8 +83,11 @@ pub fn user_step(lab: &Lab, world: &World, cursor: Cursor, begun: Duration) -> U
                 Err(error) => return UserStep::Failed(error.to_string()),
             },
             OperationKind::Sleep(duration) => {
-                server.advance_to(server.now().plus(duration.saturating_sub(begun)));
-                return UserStep::Done(Box::new(server.world()), next);
+                let slept = server.live_until(world.now().plus(duration.saturating_sub(begun)));
+                return match slept.and_then(|()| server.run_environment()) {
+                    Ok(_) => UserStep::Done(Box::new(server.world()), next),
+                    Err(restless) => UserStep::Failed(restless.to_string()),
+                };
             }
             OperationKind::Settle | OperationKind::Restart => return UserStep::Waits,
             OperationKind::Concurrently(_) | OperationKind::Run(_) => return UserStep::Foreign,
@@ -68,7 +99,7 @@ pub fn user_step(lab: &Lab, world: &World, cursor: Cursor, begun: Duration) -> U
 /// one that got lost. `None` if one of them is refused now: then it depended on the lost one after all.
 pub fn rebuild(world: World, time: Time, kept: &[Write]) -> Option<World> {
     let server = Server::new(world, None);
-    server.advance_to(time);
+    server.live_until(time).ok()?;
     let every = kept.iter().all(|write| {
         let call = &write.call;
         let body = call.raw.as_deref().unwrap_or_default().to_vec();

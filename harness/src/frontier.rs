@@ -116,6 +116,10 @@ impl Frontier {
         }
         self.leave_out("subsets of writes under way beyond the limit", found.left_out);
         self.leave_out("crashes within one deletecollection", found.within_calls);
+        self.leave_out(
+            "crashes between two writes of the built-in controllers",
+            found.environment_writes,
+        );
         let inside = found.user_writes.iter().filter(|cursor| !stops_within(lab, **cursor)).count();
         self.leave_out(
             "crashes between the writes of one script, command or concurrent step",
@@ -151,11 +155,22 @@ impl Frontier {
         if let Some(world) = &node.world {
             tracing::trace!("{}", lab.canonical(world, node.cursor, node.begun));
         }
-        // No environment runs yet: *when the environment is quiet* is the same plan as *at once*.
-        self.enumerated += 1;
-        self.pruned.count(Rule::EnvironmentIdle, 1);
         self.queued += 1;
         self.waiting.insert((node.plan.weight(), self.queued), node.clone());
+        self.enumerated += 1;
+        match node.world.as_ref().map(down::environment_rests) {
+            Some(Ok(Some(world))) => {
+                let plan = quiet_restart(&node.plan);
+                let identity = lab.identity(&world, node.cursor, node.begun);
+                self.add(lab, Node { world: Some(world), plan, identity, ..node });
+                // The user is slower than the environment: what it does next, it does in that world.
+                self.enumerated += 1;
+                self.pruned.count(Rule::UserWaits, 1);
+                return;
+            }
+            Some(Err(restless)) => self.leave_out(&restless.to_string(), 1),
+            Some(Ok(None)) | None => self.pruned.count(Rule::EnvironmentIdle, 1),
+        }
         self.enumerated += 1;
         let Some(world) = &node.world else {
             self.leave_out("restarts after a further user step, of worlds that can't be forked", 1);
@@ -199,8 +214,22 @@ fn later_restart(plan: &Plan) -> Plan {
     let mut plan = plan.clone();
     if let Some(Perturbation::Crash(crash)) = plan.perturbations.last_mut() {
         crash.restart = match crash.restart {
-            Restart::AfterUserStep(steps) => Restart::AfterUserStep(steps + 1),
-            _ => Restart::AfterUserStep(1),
+            Restart::AfterUserStep(steps) | Restart::QuietAfterUserStep(steps) => {
+                Restart::AfterUserStep(steps + 1)
+            }
+            Restart::Immediately | Restart::EnvironmentQuiet => Restart::AfterUserStep(1),
+        };
+    }
+    plan
+}
+
+/// The same plan, its last restart when the environment is quiet.
+fn quiet_restart(plan: &Plan) -> Plan {
+    let mut plan = plan.clone();
+    if let Some(Perturbation::Crash(crash)) = plan.perturbations.last_mut() {
+        crash.restart = match crash.restart {
+            Restart::AfterUserStep(steps) => Restart::QuietAfterUserStep(steps),
+            _ => Restart::EnvironmentQuiet,
         };
     }
     plan

@@ -109,14 +109,14 @@ impl Lab {
     /// What a world is, up to relabelling, with the workload at a position that it reached so long ago.
     pub fn identity(&self, world: &World, cursor: Cursor, begun: Option<Duration>) -> Identity {
         let names = world.generated_names().collect();
-        let context = self.context(world.now(), cursor, names, begun);
+        let context = self.context(world.now(), cursor, names, begun, world.pending());
         identity::identity(world.objects(), &context)
     }
 
     /// The canonical world behind an identity, for people who wonder why two worlds differ.
     pub fn canonical(&self, world: &World, cursor: Cursor, begun: Option<Duration>) -> Value {
         let names = world.generated_names().collect();
-        let context = self.context(world.now(), cursor, names, begun);
+        let context = self.context(world.now(), cursor, names, begun, world.pending());
         identity::canonical_world(world.objects(), &context)
     }
 
@@ -128,7 +128,7 @@ impl Lab {
         names: &BTreeSet<&str>,
     ) -> Identity {
         let names = names.iter().copied().collect();
-        let context = self.context(point.time, point.cursor, names, point.begun);
+        let context = self.context(point.time, point.cursor, names, point.begun, Value::Null);
         identity::identity(objects, &context)
     }
 
@@ -138,13 +138,17 @@ impl Lab {
         cursor: Cursor,
         generated_names: Vec<&'a str>,
         begun: Option<Duration>,
+        pending: Value,
     ) -> identity::Context<'a> {
         // Ages count in whole seconds, the precision of the timestamps that the API server writes. Below that the
         // world's clock shows the phases of the subject's timers, and with them how fast this machine computed:
         // an age that differs by less is the same moment of the same schedule.
         let now = Time(now.seconds() * 1_000_000_000);
         let random_payloads = self.learnt.random_payloads.iter().map(String::as_str).collect();
-        let extra = self.progress(cursor, begun);
+        let extra = match pending {
+            Value::Null => self.progress(cursor, begun),
+            pending => serde_json::json!([self.progress(cursor, begun), pending]),
+        };
         identity::Context { now, cursor, generated_names, random_payloads, extra }
     }
 

@@ -70,6 +70,25 @@ impl LiveCluster {
         }
     }
 
+    /// Lets the built-in controllers act until they have nothing to do but wait. Elsewhere they act by themselves.
+    ///
+    /// # Errors
+    /// They don't come to rest.
+    pub fn run_environment(&self) -> Result<(), cluster::Restless> {
+        match self {
+            LiveCluster::Embedded(live) => live.server.run_environment().map(drop),
+            LiveCluster::Remote(_) => Ok(()),
+        }
+    }
+
+    /// When the next timer of the built-in controllers is due, if one is known.
+    pub fn next_timer(&self) -> Option<Time> {
+        match self {
+            LiveCluster::Embedded(live) => live.server.next_timer(),
+            LiveCluster::Remote(_) => None,
+        }
+    }
+
     /// The newest revision known here.
     pub fn revision(&self) -> Revision {
         match self {

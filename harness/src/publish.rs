@@ -9,6 +9,7 @@ use serde_json::{Value, json};
 
 use crate::{
     cli::RunArgs,
+    config::{ClusterSpec, Environment},
     confirm::{self, Findings},
     exit::Exit,
     explore::Explored,
@@ -60,7 +61,7 @@ pub fn report(
             .iter()
             .map(|found| finding(lab, folder, references, found))
             .collect(),
-        not_explored: not_explored(references, explored),
+        not_explored: not_explored(lab, references, explored),
         notes: notes(lab, references, explored, findings),
         ..Report::default()
     };
@@ -146,7 +147,7 @@ fn capital(text: &str) -> String {
     chars.next().map_or(String::new(), |first| first.to_uppercase().chain(chars).collect())
 }
 
-fn not_explored(references: &References, explored: &Explored) -> Vec<String> {
+fn not_explored(lab: &Lab, references: &References, explored: &Explored) -> Vec<String> {
     let mut sentences = Vec::new();
     let worked = references
         .runs
@@ -167,10 +168,22 @@ fn not_explored(references: &References, explored: &Explored) -> Vec<String> {
     for (why, count) in &explored.frontier.left_out {
         sentences.push(format!("{count} × {why}"));
     }
-    sentences.push(
-        "what needs a built-in controller, the scheduler or a kubelet: none runs in the embedded cluster yet"
-            .to_owned(),
-    );
+    if let ClusterSpec::Embedded(embedded) = &lab.campaign.file.spec.cluster {
+        let missing = match embedded.environment {
+            Environment::None => {
+                "a built-in controller, the scheduler or a kubelet: none runs here"
+            }
+            Environment::Minimal => {
+                "a workload controller, the scheduler or a kubelet: only garbage collector and namespace \
+                 controller run here"
+            }
+            Environment::Full => {
+                "StatefulSets, DaemonSets, Jobs, Endpoints, volumes or disruption budgets: nobody looks \
+                 after those in the embedded cluster yet"
+            }
+        };
+        sentences.push(format!("what needs {missing}"));
+    }
     sentences
 }
 

@@ -6,7 +6,7 @@
 //! workload has been played and all has settled.
 
 pub(crate) mod incarnation;
-mod quiet;
+pub(crate) mod quiet;
 mod steps;
 
 use std::{collections::VecDeque, path::PathBuf, sync::Arc, time::Duration};
@@ -119,6 +119,8 @@ pub(crate) struct Trial<'lab> {
     armed: Option<Armed>,
     /// Documents that the user still sends before the subject is started again.
     down_for: u32,
+    /// Whether the environment comes to rest before it is.
+    rest_first: bool,
     /// A step that failed and was allowed to.
     failed_on: Option<String>,
     /// When something last disturbed the world: a start, a step.
@@ -232,6 +234,7 @@ impl<'lab> Trial<'lab> {
             carried_out,
             armed: None,
             down_for: 0,
+            rest_first: false,
             failed_on: None,
             disturbed_at,
             subject_cpu: Default::default(),
@@ -303,10 +306,19 @@ impl<'lab> Trial<'lab> {
         });
         self.proxy.gate().open();
         match crash.restart {
-            // No environment runs yet, so it is quiet at once.
-            Restart::Immediately | Restart::EnvironmentQuiet => self.start_subject().await,
+            Restart::Immediately => self.start_subject().await,
+            Restart::EnvironmentQuiet => {
+                self.run_environment()?;
+                self.start_subject().await
+            }
             Restart::AfterUserStep(documents) => {
                 self.down_for = documents;
+                self.rest_first = false;
+                Ok(())
+            }
+            Restart::QuietAfterUserStep(documents) => {
+                self.down_for = documents;
+                self.rest_first = true;
                 Ok(())
             }
         }

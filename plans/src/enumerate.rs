@@ -62,6 +62,8 @@ pub struct CrashPoints {
     pub within_calls: u64,
     /// Subsets of concurrent writes beyond the limit per write: not covered.
     pub left_out: u64,
+    /// Writes of the built-in controllers: not covered as places of their own.
+    pub environment_writes: u64,
 }
 
 /// At most this many subsets of concurrent writes are tried per write.
@@ -91,6 +93,7 @@ pub fn crash_points(
                 // count from here.
                 found.points.clear();
                 found.user_writes.clear();
+                found.environment_writes = 0;
                 moments.clear();
                 scan.occurrences.clear();
                 scan.calls_since_commit = 0;
@@ -104,6 +107,10 @@ pub fn crash_points(
                 if commit.actor == Actor::User {
                     found.user_writes.push(scan.cursor);
                     scan.users.push(commit.revision);
+                }
+                // What finalizes CRDs writes inside the request of somebody else.
+                if matches!(&commit.actor, Actor::Environment(name) if **name != *"crd-finalizer") {
+                    found.environment_writes += 1;
                 }
                 let call = commit.call.and_then(|id| calls.get(&id).copied());
                 let Some(call) = call.filter(|_| matches!(commit.actor, Actor::Subject(_))) else {

@@ -49,6 +49,8 @@ pub enum Restart {
     EnvironmentQuiet,
     /// When the user has done this many further writes (documents of acting steps), from 1.
     AfterUserStep(u32),
+    /// The same, and then when the built-in controllers have nothing left to do.
+    QuietAfterUserStep(u32),
 }
 
 impl fmt::Display for Restart {
@@ -59,6 +61,9 @@ impl fmt::Display for Restart {
             Restart::AfterUserStep(1) => f.write_str("started again after the user's next step"),
             Restart::AfterUserStep(n) => {
                 write!(f, "started again after the user's next {n} steps")
+            }
+            Restart::QuietAfterUserStep(n) => {
+                write!(f, "{}, when the environment is quiet", Restart::AfterUserStep(*n))
             }
         }
     }

@@ -69,6 +69,7 @@ impl Plan {
             Restart::Immediately => 0,
             Restart::EnvironmentQuiet => 1,
             Restart::AfterUserStep(steps) => 1 + steps,
+            Restart::QuietAfterUserStep(steps) => 2 + steps,
         };
         Weight {
             perturbations: self.depth(),

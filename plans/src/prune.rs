@@ -12,7 +12,7 @@ pub enum Rule {
     SameWorld,
     /// Between these two calls the store did not change: the crash is the one at the revision before.
     NoWriteBetween,
-    /// No environment runs, so *when the environment is quiet* is *at once*.
+    /// The environment has nothing to do, so *when the environment is quiet* is *at once*.
     EnvironmentIdle,
     /// The user waits here for something that is not so while the subject is down.
     UserWaits,

@@ -51,6 +51,20 @@ spec:
 /// All of these are seen before the first run.
 pub const CASES: &[Case] = &[
     Case {
+        name: "unknown-environment",
+        from: "  workload:",
+        to: "  cluster: {embedded: {environment: kcm}}\n  workload:",
+        exit: 64,
+        says: &["unknown-environment.yaml:9:37", "unknown variant `kcm`", "none, minimal, full"],
+    },
+    Case {
+        name: "nodes-of-nobody",
+        from: "  workload:",
+        to: "  cluster: {embedded: {environment: minimal, nodes: 3}}\n  workload:",
+        exit: 64,
+        says: &["spec.cluster.embedded.nodes", "environment: full"],
+    },
+    Case {
         name: "unknown-key",
         from: "    transport: http",
         to: "    transprot: http",

@@ -46,7 +46,7 @@ fn written_scripts_get_the_same_answers() {
         return;
     }
     let home = root().join("target/tests/differential-written");
-    let cluster = Cluster::start(&home);
+    let cluster = Cluster::start(&home, &[]);
     let runtime = tokio::runtime::Runtime::new().expect("a runtime");
     let arms = Arc::new(Arms { real: Arm::real(&cluster), world: Arm::empty_world() });
     let accepted = Arc::new(Accepted::read());

@@ -23,7 +23,7 @@ fn the_real_api_server_shows_the_same_finding() {
     let campaign = format!("{FOLDER}/campaign.yaml");
     run(&house.root, ["run", &campaign, "--quiet", "--out", "embedded"]).expect(100);
 
-    let cluster = trommel_tests::real::Cluster::start(&house.path("cluster"));
+    let cluster = trommel_tests::real::Cluster::start(&house.path("cluster"), &[]);
     let text = std::fs::read_to_string(house.path(&campaign)).expect("the campaign is there");
     let embedded = "cluster: {embedded: {environment: none}}";
     assert!(text.contains(embedded), "the campaign names its cluster");

@@ -17,10 +17,11 @@ pub struct Cluster {
 }
 
 impl Cluster {
-    /// Starts it with everything in this folder; returns when it serves.
-    pub fn start(folder: &Path) -> Cluster {
+    /// Starts it with everything in this folder, and with these arguments of `serve.sh`; returns when it serves.
+    pub fn start(folder: &Path, arguments: &[&str]) -> Cluster {
         let mut server = Command::new(root().join("tests/reference/serve.sh"))
             .arg(folder)
+            .args(arguments)
             .stdin(Stdio::null())
             .stdout(Stdio::piped())
             .spawn()

@@ -14,10 +14,12 @@ use crate::{Body, Server, SuffixOrder, World, WorldOptions};
 mod builtin;
 mod crds;
 mod discovery;
+mod environment;
 mod golden;
 mod lists;
 mod subresources;
 mod watches;
+mod workloads;
 
 /// A world's start: 2026-01-01T00:00:00Z.
 const START: Time = Time(1_767_225_600_000_000_000);

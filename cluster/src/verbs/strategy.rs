@@ -81,6 +81,10 @@ const DELETE_RETURNS_OBJECT: &[(&str, &str)] = &[
     ("", "services"),
 ];
 
+/// Built-in types whose dependents are let go where a DELETE does not say otherwise
+/// (`DefaultGarbageCollectionPolicy` is OrphanDependents, for old clients' sake).
+const ORPHANS_BY_DEFAULT: &[(&str, &str)] = &[("", "replicationcontrollers"), ("batch", "jobs")];
+
 fn listed(table: &[(&str, &str)], kind: &Kind) -> bool {
     table.contains(&(&kind.row().group, &kind.row().resource))
 }
@@ -98,6 +102,11 @@ pub(crate) fn needs_revision(kind: &Kind) -> bool {
 /// Whether a PUT of a missing object creates it.
 pub(crate) fn created_by_update(kind: &Kind) -> bool {
     listed(CREATED_BY_UPDATE, kind)
+}
+
+/// Whether dependents are let go where a DELETE does not say what becomes of them.
+pub(crate) fn orphans_by_default(kind: &Kind) -> bool {
+    listed(ORPHANS_BY_DEFAULT, kind)
 }
 
 /// Whether a DELETE that completes answers with the object.

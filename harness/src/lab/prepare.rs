@@ -11,7 +11,7 @@ use workloads::Workload;
 
 use super::{Certificates, ClockMode, Ground, Lab, Learnt};
 use crate::{
-    config::{Campaign, ClockSpec, ClusterSpec},
+    config::{Campaign, ClockSpec, ClusterSpec, EmbeddedSpec},
     exit::{Exit, Expected},
     kubeconfig::real_now,
     providers::kubeconfig::Remote,
@@ -72,7 +72,7 @@ impl Lab {
         };
         let certificates = certificates(spec.subject.transport == crate::config::Transport::Tls)?;
         let ground = match &spec.cluster {
-            ClusterSpec::Embedded(_) => Ground::Embedded(first_world(&manifests)?),
+            ClusterSpec::Embedded(embedded) => Ground::Embedded(first_world(&manifests, embedded)?),
             ClusterSpec::Kubeconfig(kubeconfig) => {
                 Ground::Remote(Remote::connect(&campaign, kubeconfig, &manifests)?)
             }
@@ -132,18 +132,20 @@ fn resolve(campaign: &Campaign, path_variable: &str) -> anyhow::Result<Vec<Strin
 
 const DAY_SECONDS: i64 = 24 * 3600;
 
-/// The embedded world before the subject starts: a new cluster with the manifests applied.
-fn first_world(manifests: &[serde_json::Value]) -> anyhow::Result<World> {
+/// The embedded world before the subject starts: a new cluster with the manifests applied, its environment quiet.
+fn first_world(manifests: &[serde_json::Value], embedded: &EmbeddedSpec) -> anyhow::Result<World> {
     // A whole second, so that the subject's clock, which runs while the world's stands still, stays within it. A
     // day ahead of this machine: a subject's clock must never lie behind the machine's, or waits with an absolute
     // deadline would be over at once.
     let start = Time((real_now().seconds() + DAY_SECONDS) * 1_000_000_000);
-    let world = World::new(WorldOptions { start, seed: 0, suffixes: SuffixOrder::Ascending });
+    let mut world = World::new(WorldOptions { start, seed: 0, suffixes: SuffixOrder::Ascending });
+    world.start_environment(&embedded.options());
     let server = Server::new(world, None);
     let client = workloads::Client::as_actor(server.service(), Actor::Trommel);
     let runtime = tokio::runtime::Builder::new_current_thread().build()?;
     let applied = runtime.block_on(workloads::apply_manifests(&client, manifests));
     applied.map_err(|error| usage(format!("the cluster refused a manifest: {error}")))?;
+    server.run_environment()?;
     Ok(server.world())
 }
 

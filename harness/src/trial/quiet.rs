@@ -21,7 +21,7 @@ const COMMITS_WITHOUT_SETTLING: usize = 5_000;
 /// Timers due this soon fire before the user does anything else. A subject's clock runs on while we look at
 /// it: whether its one-millisecond queues come before or after a user's write would depend on how busy this
 /// machine is. Below client-go's shortest poll (100 ms), far above the time that looking takes.
-const AT_ONCE: Duration = Duration::from_millis(50);
+pub(crate) const AT_ONCE: Duration = Duration::from_millis(50);
 
 /// How often to look whether something happened while real time passes. It decides nothing.
 const PACE: Duration = Duration::from_millis(1);
@@ -76,7 +76,8 @@ impl Trial<'_> {
         loop {
             let Some(incarnation) = &mut self.subject else {
                 self.cluster.caught_up().await;
-                return Ok(Quiet { deadline: None, timers: vec![] });
+                self.run_environment()?;
+                return Ok(Quiet { deadline: self.environment_deadline(), timers: vec![] });
             };
             let limits = Limits::new(&self.recorder);
             let (proxy, cluster) = (&self.proxy, &self.cluster);
@@ -100,8 +101,15 @@ impl Trial<'_> {
                     if self.proxy.flight().activity != activity {
                         continue;
                     }
+                    // The environment is slower than the subject, faster than the user.
+                    let revision = self.cluster.revision();
+                    self.run_environment()?;
+                    if self.cluster.revision() != revision {
+                        continue;
+                    }
                     let timers = quiet.timers.iter().map(ToString::to_string).collect();
-                    return Ok(Quiet { deadline: quiet.deadline, timers });
+                    let deadlines = quiet.deadline.into_iter().chain(self.environment_deadline());
+                    return Ok(Quiet { deadline: deadlines.min(), timers });
                 }
                 Waited::Quiet(Err(subject::NotQuiet::Ended { exit, .. })) => {
                     self.subject_exited(exit).await?
@@ -113,6 +121,18 @@ impl Trial<'_> {
                 }
             }
         }
+    }
+
+    /// Lets the built-in controllers act until they are quiet.
+    pub(super) fn run_environment(&mut self) -> Going<()> {
+        self.cluster
+            .run_environment()
+            .map_err(|restless| Stop(RunEnd::NeverSettled(restless.to_string())))
+    }
+
+    /// Time until the next timer of the built-in controllers.
+    fn environment_deadline(&self) -> Option<Duration> {
+        self.cluster.next_timer().map(|due| due.since(self.cluster.now()))
     }
 
     /// Quiet, and nothing is due at once: the moment at which a user acts.

@@ -28,8 +28,11 @@ impl Trial<'_> {
         match &operation.kind {
             OperationKind::Act(_) => self.act(operation).await,
             OperationKind::Check(_) => {
-                if self.subject.is_none() && !self.holds(operation).await? {
-                    self.bring_up().await?; // the user waits for what only the controller can do
+                if self.subject.is_none() {
+                    self.quiet().await?;
+                    if !self.holds(operation).await? {
+                        self.bring_up().await?; // the user waits for what only the controller can do
+                    }
                 }
                 self.check(operation).await?;
                 self.reached(operation, next(self.cursor)).await
@@ -107,6 +110,9 @@ impl Trial<'_> {
     /// Starts the subject again when the user has done the steps that the plan gives it.
     async fn start_if_due(&mut self) -> Going<()> {
         if self.subject.is_none() && self.down_for == 0 {
+            if self.rest_first {
+                self.run_environment()?;
+            }
             self.start_subject().await
         } else {
             Ok(())

@@ -1,0 +1,288 @@
+//! Runs the built-in controllers ([`controllers`]) on a world.
+//!
+//! Everything that they remember lives in the world: what they see, their queues, timers and back-offs, and the
+//! reconcile that is under way, down to the responses that it has had. So a fork in the middle of a reconcile
+//! goes on exactly as the original does.
+//!
+//! **Order.** One reconcile at a time, to its end; then the key that has been waiting longest, whichever
+//! controller's it is. Same world, same schedule, same bytes. Real controllers run side by side; the schedules
+//! that this leaves out are a plan's to ask for, by holding a controller.
+//!
+//! **When.** Never by itself: whoever owns the server lets it act ([`crate::Server::step_environment`]), a
+//! request at a time, or to its fixpoint. Time does not pass while it acts.
+
+use std::{sync::Arc, time::Duration};
+
+use controllers::{Change, Controller, Kinds, Next, Object, Response, View};
+use rpds::{RedBlackTreeMapSync, RedBlackTreeSetSync};
+use serde_json::{Value, json};
+use trace::{Change as Changed, ObjectKey, Revision, Time};
+
+use crate::{server::Live, store::Logged, world::World};
+
+mod bodies;
+mod nodes;
+mod served;
+mod wire;
+
+pub(crate) use nodes::join as join_nodes;
+pub(crate) use served::{kind_of, kinds};
+
+/// First back-off of a key whose reconcile failed; each further failure doubles it
+/// (`workqueue.DefaultTypedControllerRateLimiter`).
+const FIRST_BACKOFF: Duration = Duration::from_millis(5);
+
+/// An environment that goes on acting for this many requests without time passing does not come to rest.
+pub const REQUESTS_WITHOUT_REST: u64 = 200_000;
+
+/// Which built-in controllers run.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct EnvironmentOptions {
+    /// They; empty for none.
+    pub controllers: Vec<Controller>,
+    /// How many nodes there are from the beginning.
+    pub nodes: u32,
+}
+
+/// The built-in controllers go on acting though nothing else does.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error(
+    "the built-in controllers sent {REQUESTS_WITHOUT_REST} requests without coming to rest; the last was {last}'s"
+)]
+pub struct Restless {
+    /// The controller that acted last.
+    pub last: &'static str,
+}
+
+/// A key on a controller's queue.
+type Item = (Controller, ObjectKey);
+
+/// State of all built-in controllers. Cloning it copies some pointers.
+#[derive(Debug, Clone)]
+pub(crate) struct Environment {
+    running: Arc<[Controller]>,
+    /// Those that don't act for now.
+    held: Vec<Controller>,
+    view: View,
+    /// Keys that wait, by place.
+    queue: RedBlackTreeMapSync<u64, Item>,
+    places: RedBlackTreeMapSync<Item, u64>,
+    next_place: u64,
+    /// Keys that come at a time; each once, at the earliest of its times.
+    timers: RedBlackTreeSetSync<(Time, Item)>,
+    times: RedBlackTreeMapSync<Item, Time>,
+    /// Failures in a row.
+    failures: RedBlackTreeMapSync<Item, u32>,
+    working: Option<Arc<Working>>,
+}
+
+/// A reconcile under way.
+#[derive(Debug, Clone)]
+struct Working {
+    item: Item,
+    /// What it began with.
+    view: View,
+    revision: Revision,
+    since: Time,
+    responses: Vec<Response>,
+}
+
+impl Environment {
+    /// Controllers that have not looked at anything yet. None if there are none.
+    pub(crate) fn start(world: &World, options: &EnvironmentOptions) -> Option<Environment> {
+        if options.controllers.is_empty() {
+            return None;
+        }
+        let mut environment = Environment {
+            running: options.controllers.clone().into(),
+            held: vec![],
+            view: View::default(),
+            queue: RedBlackTreeMapSync::new_sync(),
+            places: RedBlackTreeMapSync::new_sync(),
+            next_place: 0,
+            timers: RedBlackTreeSetSync::new_sync(),
+            times: RedBlackTreeMapSync::new_sync(),
+            failures: RedBlackTreeMapSync::new_sync(),
+            working: None,
+        };
+        environment.serve(kinds(&world.customs));
+        for (key, object) in world.objects() {
+            environment.see(key, Some(Object::read(key, object)), world.now);
+        }
+        Some(environment)
+    }
+
+    /// Tells which types are served now.
+    pub(crate) fn serve(&mut self, kinds: Kinds) {
+        self.view.kinds = kinds;
+    }
+
+    /// Tells of a commit.
+    pub(crate) fn observe(&mut self, logged: &Logged, now: Time) {
+        let object = match logged.change {
+            Changed::Deleted => None,
+            Changed::Created | Changed::Updated => Some(Object::read(&logged.key, &logged.object)),
+        };
+        self.see(&logged.key, object, now);
+    }
+
+    fn see(&mut self, key: &ObjectKey, after: Option<Object>, now: Time) {
+        let before = self.view.set(key, after.clone());
+        let change = Change { key, before: before.as_ref(), after: after.as_ref() };
+        for controller in self.running.clone().iter() {
+            for affected in controller.keys_affected(&self.view, &change) {
+                self.add_after((*controller, affected.key), now, affected.after);
+            }
+        }
+    }
+
+    fn add_after(&mut self, item: Item, now: Time, after: Duration) {
+        if after.is_zero() {
+            return self.add(item);
+        }
+        let at = now.plus(after);
+        match self.times.get(&item) {
+            Some(earlier) if *earlier <= at => return,
+            Some(later) => {
+                self.timers.remove_mut(&(*later, item.clone()));
+            }
+            None => {}
+        }
+        self.times.insert_mut(item.clone(), at);
+        self.timers.insert_mut((at, item));
+    }
+
+    fn add(&mut self, item: Item) {
+        if self.places.contains_key(&item) {
+            return;
+        }
+        self.places.insert_mut(item.clone(), self.next_place);
+        self.queue.insert_mut(self.next_place, item);
+        self.next_place += 1;
+    }
+
+    /// The clock shows `now`: what was due comes to the queues.
+    pub(crate) fn advance(&mut self, now: Time) {
+        while let Some((at, item)) = self.timers.first().cloned()
+            && at <= now
+        {
+            self.timers.remove_mut(&(at, item.clone()));
+            self.times.remove_mut(&item);
+            self.add(item);
+        }
+    }
+
+    /// When the next timer is due.
+    pub(crate) fn next_timer(&self) -> Option<Time> {
+        self.timers.first().map(|(at, _)| *at)
+    }
+
+    fn is_held(&self, controller: Controller) -> bool {
+        self.held.contains(&controller)
+    }
+
+    pub(crate) fn is_quiet(&self) -> bool {
+        let idle = self.working.as_ref().is_none_or(|working| self.is_held(working.item.0));
+        idle && self.queue.values().all(|item| self.is_held(item.0))
+    }
+
+    /// Keeps a controller from acting, or lets it act again.
+    pub(crate) fn hold(&mut self, controller: Controller, held: bool) {
+        self.held.retain(|other| *other != controller);
+        if held {
+            self.held.push(controller);
+            self.held.sort();
+        }
+    }
+
+    /// The reconcile whose turn it is: the one under way, or one begun for the key that has waited longest.
+    fn turn(&mut self, now: Time, revision: Revision) -> Option<Arc<Working>> {
+        if let Some(working) = &self.working {
+            return (!self.is_held(working.item.0)).then(|| working.clone());
+        }
+        let next = self.queue.iter().find(|(_, item)| !self.is_held(item.0));
+        let (place, item) = next.map(|(place, item)| (*place, item.clone()))?;
+        self.queue.remove_mut(&place);
+        self.places.remove_mut(&item);
+        // It is about to see all that an earlier timer was to show it, and says itself when to look again. Upstream's
+        // queues would look once more for nothing, and a world would differ by that.
+        if let Some(at) = self.times.get(&item).copied() {
+            self.times.remove_mut(&item);
+            self.timers.remove_mut(&(at, item.clone()));
+        }
+        let view = self.view.clone();
+        let working = Arc::new(Working { item, view, revision, since: now, responses: vec![] });
+        self.working = Some(working.clone());
+        Some(working)
+    }
+
+    fn answered(&mut self, response: Response) {
+        if let Some(working) = &mut self.working {
+            Arc::make_mut(working).responses.push(response);
+        }
+    }
+
+    fn done(&mut self, now: Time, requeue_after: Option<Duration>) {
+        let Some(working) = self.working.take() else { return };
+        self.failures.remove_mut(&working.item);
+        if let Some(after) = requeue_after {
+            self.add_after(working.item.clone(), now, after);
+        }
+    }
+
+    fn failed(&mut self, now: Time) {
+        let Some(working) = self.working.take() else { return };
+        let item = working.item.clone();
+        let failures = self.failures.get(&item).copied().unwrap_or(0);
+        self.failures.insert_mut(item.clone(), failures + 1);
+        let backoff = FIRST_BACKOFF * 2u32.saturating_pow(failures.min(20));
+        let longest = item.0.longest_backoff();
+        self.add_after(item, now, backoff.min(longest));
+    }
+
+    /// See [`World::pending`]. Keys stand as the rank of their object in list order, which relabelling leaves
+    /// as it is; keys of objects that are gone stand as text, which at most costs a merge.
+    pub(crate) fn pending(&self, world: &World) -> Value {
+        let idle = self.working.is_none() && self.queue.is_empty() && self.timers.is_empty();
+        if idle && self.failures.is_empty() && self.held.is_empty() {
+            return Value::Null;
+        }
+        let rank = |key: &ObjectKey| match world.object(key) {
+            Some(_) => json!(world.objects().take_while(|(other, _)| *other != key).count()),
+            None => json!(key.to_string()),
+        };
+        let item = |item: &Item| json!([item.0.name(), rank(&item.1)]);
+        let timer = |(at, of): &(Time, Item)| json!([at.since(world.now).as_millis(), item(of)]);
+        json!({
+            "queue": self.queue.values().map(item).collect::<Vec<_>>(),
+            "timers": self.timers.iter().map(timer).collect::<Vec<_>>(),
+            "failures": self.failures.iter().map(|(of, n)| json!([item(of), n])).collect::<Vec<_>>(),
+            "held": self.held.iter().map(|controller| controller.name()).collect::<Vec<_>>(),
+            // What it began with is told by the revision: exact within one campaign's forks, and never wrong.
+            "working": self.working.as_ref().map(|working| json!([
+                item(&working.item), working.responses.len(), working.revision.0,
+                world.now.since(working.since).as_millis(),
+            ])),
+        })
+    }
+}
+
+/// Lets the built-in controllers send their next request. The controller that acted; none if all are quiet.
+pub(crate) fn step(live: &mut Live) -> Option<Controller> {
+    loop {
+        let (now, revision) = (live.world.now, live.world.revision());
+        let environment = live.world.environment.as_mut().map(Arc::make_mut)?;
+        let working = environment.turn(now, revision)?;
+        let (controller, key) = (working.item.0, &working.item.1);
+        match controller.next(&working.view, key, working.since, &working.responses) {
+            Next::Request(request) => {
+                drop(working);
+                let response = wire::send(live, controller, &request);
+                live.world.environment.as_mut().map(Arc::make_mut)?.answered(response);
+                return Some(controller);
+            }
+            Next::Done { requeue_after } => environment.done(now, requeue_after),
+            Next::Failed(_) => environment.failed(now),
+        }
+    }
+}

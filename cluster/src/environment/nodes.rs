@@ -1,0 +1,62 @@
+//! Nodes that are there from the beginning: registered, ready, roomy.
+
+use serde_json::json;
+use trace::{GroupResource, ObjectKey};
+
+use crate::world::World;
+
+/// What each node has.
+const CPU: &str = "32";
+const MEMORY: &str = "256Gi";
+const PODS: &str = "110";
+
+/// Lets `count` nodes join, `node-0` and so on.
+pub(crate) fn join(world: &mut World, count: u32) {
+    for number in 0..count {
+        let name = format!("node-{number}");
+        let uid = world.names.uid();
+        let now = world.now.rfc3339();
+        let condition = |kind: &str, status: &str, reason: &str, message: &str| {
+            json!({
+                "type": kind, "status": status, "reason": reason, "message": message,
+                "lastHeartbeatTime": now, "lastTransitionTime": now,
+            })
+        };
+        let size = json!({"cpu": CPU, "memory": MEMORY, "pods": PODS});
+        let node = json!({
+            "apiVersion": "v1",
+            "kind": "Node",
+            "metadata": {
+                "name": name,
+                "uid": uid,
+                "creationTimestamp": now,
+                "labels": {
+                    "kubernetes.io/hostname": name,
+                    "kubernetes.io/os": "linux",
+                    "kubernetes.io/arch": "amd64",
+                },
+            },
+            "spec": {},
+            "status": {
+                "capacity": size,
+                "allocatable": size,
+                "addresses": [
+                    {"type": "InternalIP", "address": address(number)},
+                    {"type": "Hostname", "address": name},
+                ],
+                "conditions": [
+                    condition("Ready", "True", "KubeletReady", "kubelet is posting ready status"),
+                    condition("MemoryPressure", "False", "KubeletHasSufficientMemory", "kubelet has sufficient memory available"),
+                    condition("DiskPressure", "False", "KubeletHasNoDiskPressure", "kubelet has no disk pressure"),
+                    condition("PIDPressure", "False", "KubeletHasSufficientPID", "kubelet has sufficient PID available"),
+                ],
+            },
+        });
+        world.put(ObjectKey::new(GroupResource::new("", "nodes"), "", &name), node);
+    }
+}
+
+fn address(number: u32) -> String {
+    let [_, _, high, low] = (number + 1).to_be_bytes();
+    format!("10.0.{high}.{low}")
+}

@@ -1,0 +1,286 @@
+//! From a controller's request to an API call with the right actor, user agent and body, and back.
+//!
+//! Bodies are what upstream's controllers send. A PUT carries the stored object with the fields that the request
+//! names and the revision that the controller saw: where that is not the stored one, the answer is the same 409.
+
+use bytes::Bytes;
+use controllers::{Controller, Propagation, Request, Response, namespace::Condition};
+use serde_json::{Value, json};
+use trace::{Actor, GroupResource, ObjectKey, Revision, Verb};
+
+use super::{bodies, kind_of};
+use crate::{
+    route::Route,
+    server::{Live, request},
+    status::Refusal,
+    verbs,
+    world::meta,
+};
+
+/// The release whose controllers these are, for their user agents.
+const RELEASE: &str = "v1.36.3";
+
+const JSON: &str = "application/json";
+const MERGE_PATCH: &str = "application/merge-patch+json";
+const STRATEGIC_PATCH: &str = "application/strategic-merge-patch+json";
+
+/// One call.
+struct Call<'a> {
+    verb: Verb,
+    key: &'a ObjectKey,
+    subresource: &'a str,
+    content_type: &'a str,
+    body: Value,
+}
+
+/// Carries out a controller's request.
+pub(crate) fn send(live: &mut Live, controller: Controller, request: &Request) -> Response {
+    if let Request::List { resource, namespace } = request {
+        let found = live.world.environment.iter().flat_map(|environment| {
+            let listed = environment.view.list(resource, namespace);
+            listed.map(|(_, object)| object.meta.clone())
+        });
+        return Response::Listed(found.collect());
+    }
+    let key = key_of(request);
+    match call(live, &key, request).and_then(|call| carry_out(live, controller, &call)) {
+        Ok(()) => {
+            let environment = live.world.environment.as_ref();
+            Response::Written(
+                environment.and_then(|environment| environment.view.get(&key).cloned()),
+            )
+        }
+        Err(refusal) => Response::Refused {
+            code: refusal.code,
+            reason: refusal.reason.into(),
+            message: refusal.message.into(),
+        },
+    }
+}
+
+/// The object that a request is about; for collections one without a name.
+fn key_of(request: &Request) -> ObjectKey {
+    match request {
+        Request::Delete { key, .. }
+        | Request::RemoveOwners { key, .. }
+        | Request::UnblockOwners { key, .. }
+        | Request::SetFinalizers { key, .. }
+        | Request::Adopt { key, .. }
+        | Request::Bind { key, .. }
+        | Request::PodUnschedulable { key, .. }
+        | Request::PodPhase { key, .. }
+        | Request::UpdateReplicaSet { key, .. }
+        | Request::ReplicaSetStatus { key, .. }
+        | Request::DeploymentStatus { key, .. }
+        | Request::NamespaceStatus { key, .. }
+        | Request::NamespaceFinalize { key, .. } => key.clone(),
+        Request::CreateReplicaSet(new) => new.key.clone(),
+        Request::CreatePod { namespace, .. } => {
+            ObjectKey::new(GroupResource::new("", "pods"), namespace, "")
+        }
+        Request::DeleteCollection { resource, namespace, .. }
+        | Request::List { resource, namespace } => ObjectKey::new(resource.clone(), namespace, ""),
+    }
+}
+
+fn call<'a>(live: &mut Live, key: &'a ObjectKey, request: &Request) -> Result<Call<'a>, Refusal> {
+    let verb =
+        |verb, subresource, content_type, body| Call { verb, key, subresource, content_type, body };
+    let strategic = match live.world.customs.contains_key(&key.resource) {
+        true => None,
+        false => Some(STRATEGIC_PATCH),
+    };
+    Ok(match request {
+        Request::Delete { uid, revision, propagation, grace_seconds, .. } => {
+            let mut options = json!({
+                "kind": "DeleteOptions", "apiVersion": "v1", "preconditions": {"uid": uid},
+            });
+            if let Some(revision) = revision {
+                options["preconditions"]["resourceVersion"] = json!(revision.to_string());
+            }
+            if let Some(propagation) = propagation {
+                options["propagationPolicy"] = json!(policy(*propagation));
+            }
+            if let Some(seconds) = grace_seconds {
+                options["gracePeriodSeconds"] = json!(seconds);
+            }
+            verb(Verb::Delete, "", JSON, options)
+        }
+        Request::DeleteCollection { propagation, .. } => {
+            let options = json!({
+                "kind": "DeleteOptions", "apiVersion": "v1", "propagationPolicy": policy(*propagation),
+            });
+            verb(Verb::DeleteCollection, "", JSON, options)
+        }
+        Request::RemoveOwners { uid, owners, .. } => match strategic {
+            Some(content_type) => {
+                let gone: Vec<Value> =
+                    owners.iter().map(|owner| json!({"$patch": "delete", "uid": owner})).collect();
+                let patch = json!({"metadata": {"uid": uid, "ownerReferences": gone}});
+                verb(Verb::Patch, "", content_type, patch)
+            }
+            None => {
+                let kept = |reference: &Value| {
+                    let of = reference["uid"].as_str().unwrap_or("");
+                    owners.iter().all(|owner| **owner != *of).then(|| reference.clone())
+                };
+                verb(Verb::Patch, "", MERGE_PATCH, owners_patch(&stored(live, key)?, uid, &kept))
+            }
+        },
+        Request::UnblockOwners { uid, .. } => {
+            let unblocked = |reference: &Value| {
+                let mut reference = reference.clone();
+                reference["blockOwnerDeletion"] = json!(false);
+                Some(reference)
+            };
+            let patch = owners_patch(&stored(live, key)?, uid, &unblocked);
+            verb(Verb::Patch, "", strategic.unwrap_or(MERGE_PATCH), patch)
+        }
+        Request::SetFinalizers { revision, finalizers, .. } => {
+            let finalizers = if finalizers.is_empty() { Value::Null } else { json!(finalizers) };
+            let patch = json!({"metadata": {
+                "resourceVersion": revision.to_string(), "finalizers": finalizers,
+            }});
+            verb(Verb::Patch, "", MERGE_PATCH, patch)
+        }
+        Request::NamespaceStatus { revision, phase, conditions, .. } => {
+            let mut object = seen(live, key, *revision)?;
+            object["status"] = json!({"phase": phase});
+            if !conditions.is_empty() {
+                object["status"]["conditions"] = conditions.iter().map(condition).collect();
+            }
+            verb(Verb::Update, "status", JSON, object)
+        }
+        Request::NamespaceFinalize { revision, finalizers, .. } => {
+            let mut object = seen(live, key, *revision)?;
+            object["spec"]["finalizers"] = json!(finalizers);
+            verb(Verb::Update, "finalize", JSON, object)
+        }
+        Request::Adopt { uid, owner, .. } => {
+            let patch =
+                json!({"metadata": {"uid": uid, "ownerReferences": [bodies::owner(owner)]}});
+            verb(Verb::Patch, "", STRATEGIC_PATCH, patch)
+        }
+        Request::CreatePod { generate_name, owner, template, .. } => {
+            verb(Verb::Create, "", JSON, bodies::pod(generate_name, owner, template))
+        }
+        Request::Bind { uid, node, .. } => {
+            verb(Verb::Create, "binding", JSON, bodies::binding(key, uid, node))
+        }
+        Request::PodUnschedulable { message, since, .. } => {
+            verb(Verb::Patch, "status", STRATEGIC_PATCH, bodies::unschedulable(message, *since))
+        }
+        Request::PodPhase { uid, phase, since, .. } => {
+            let pod = stored(live, key)?;
+            let address = match pod.pointer("/status/podIP").and_then(Value::as_str) {
+                Some(known) => known.to_owned(),
+                None => live.world.names.pod_ip().to_string(),
+            };
+            let host = host_address(live, &pod);
+            let patch = bodies::running(&pod, uid, phase, (&host, &address), *since);
+            verb(Verb::Patch, "status", STRATEGIC_PATCH, patch)
+        }
+        Request::CreateReplicaSet(new) => verb(Verb::Create, "", JSON, bodies::replica_set(new)),
+        Request::UpdateReplicaSet {
+            revision, replicas, min_ready_seconds, annotations, ..
+        } => {
+            let mut object = seen(live, key, *revision)?;
+            object["spec"]["replicas"] = json!(replicas);
+            object["spec"]["minReadySeconds"] = json!(min_ready_seconds);
+            object["metadata"]["annotations"] = bodies::labels(annotations);
+            verb(Verb::Update, "", JSON, object)
+        }
+        Request::ReplicaSetStatus { revision, status, .. } => {
+            let mut object = seen(live, key, *revision)?;
+            object["status"] = bodies::replica_set_status(status);
+            verb(Verb::Update, "status", JSON, object)
+        }
+        Request::DeploymentStatus { revision, annotations, status, .. } => {
+            let mut object = seen(live, key, *revision)?;
+            object["metadata"]["annotations"] = bodies::labels(annotations);
+            object["status"] = bodies::deployment_status(status);
+            verb(Verb::Update, "status", JSON, object)
+        }
+        Request::List { .. } => return Err(Refusal::internal("a list is answered by the view")),
+    })
+}
+
+fn policy(propagation: Propagation) -> &'static str {
+    match propagation {
+        Propagation::Orphan => "Orphan",
+        Propagation::Background => "Background",
+        Propagation::Foreground => "Foreground",
+    }
+}
+
+fn condition(condition: &Condition) -> Value {
+    json!({
+        "type": condition.kind,
+        "status": if condition.status { "True" } else { "False" },
+        "lastTransitionTime": condition.since.rfc3339(),
+        "reason": condition.reason,
+        "message": condition.message,
+    })
+}
+
+/// A merge patch of all owner references.
+fn owners_patch(object: &Value, uid: &str, of: &dyn Fn(&Value) -> Option<Value>) -> Value {
+    let references = object["metadata"]["ownerReferences"].as_array();
+    let left: Vec<Value> = references.into_iter().flatten().filter_map(of).collect();
+    let left = if left.is_empty() { Value::Null } else { Value::Array(left) };
+    json!({"metadata": {
+        "uid": uid, "resourceVersion": meta(object, "resourceVersion"), "ownerReferences": left,
+    }})
+}
+
+/// The first address of the node that a pod is bound to.
+fn host_address(live: &Live, pod: &Value) -> String {
+    let node = pod["spec"]["nodeName"].as_str().unwrap_or("");
+    let key = ObjectKey::new(GroupResource::new("", "nodes"), "", node);
+    let node = live.world.store.get(&key);
+    let address = node.and_then(|node| node.pointer("/status/addresses/0/address")?.as_str());
+    address.unwrap_or("").to_owned()
+}
+
+/// Errors: 404.
+fn stored(live: &Live, key: &ObjectKey) -> Result<Value, Refusal> {
+    let found = live.world.store.get(key);
+    found
+        .map(|object| (**object).clone())
+        .ok_or_else(|| Refusal::not_found(&key.resource, &key.name))
+}
+
+/// The stored object as if the controller had seen it at this revision. Errors: 404.
+fn seen(live: &Live, key: &ObjectKey, revision: Revision) -> Result<Value, Refusal> {
+    let mut object = stored(live, key)?;
+    object["metadata"]["resourceVersion"] = json!(revision.to_string());
+    Ok(object)
+}
+
+fn carry_out(live: &mut Live, controller: Controller, call: &Call<'_>) -> Result<(), Refusal> {
+    let GroupResource { group, resource } = &call.key.resource;
+    let (kind, version) =
+        kind_of(&live.world, &call.key.resource).ok_or_else(Refusal::no_such_path)?;
+    // A POST names the collection, whatever name its object has; a binding names its pod.
+    let creates = call.verb == Verb::Create && call.subresource.is_empty();
+    let route = Route {
+        group: group.to_string(),
+        version,
+        resource: resource.to_string(),
+        namespace: call.key.namespace.to_string(),
+        name: if creates { String::new() } else { call.key.name.to_string() },
+        subresource: call.subresource.to_owned(),
+        ..Route::default()
+    };
+    let agent = format!("{}/{RELEASE}", controller.program());
+    let parts = http::Request::builder()
+        .header(http::header::CONTENT_TYPE, call.content_type)
+        .header(http::header::USER_AGENT, agent)
+        .extension(Actor::Environment(controller.name().into()))
+        .body(())
+        .map_err(Refusal::internal)?
+        .into_parts()
+        .0;
+    let request = request::Request::new(parts, Ok(Bytes::from(call.body.to_string())));
+    verbs::carry_out(live, &request, &route, kind, call.verb).map(drop)
+}

@@ -1,0 +1,44 @@
+//! Kubernetes' built-in controllers as pure functions.
+//!
+//! A controller is [`Controller::next`]: from a [`View`] of the cluster, a key, the time and the responses
+//! so far to the next [`Request`], or to being [`Next::Done`]. One key, one API request at a time, so that it
+//! can be stopped between two writes, meet a 409, and be explored at any granularity.
+//! [`Controller::keys_affected`] says which keys a change of the store puts on its queue. No IO, no clock, no
+//! randomness: same input, same bytes out. Whoever runs them (the embedded cluster, the model checker) holds
+//! queues, timers and the store.
+//!
+//! Reading order: [`object`] (what of an object is seen), [`view`] (all of them, indexed), [`request`],
+//! [`calls`] (how straight-line code becomes `next`), [`controller`] (who exists), then one file a controller.
+//!
+//! Simplification, for all of them: upstream's live reads are answered by the view, which is the store at the
+//! moment the key was taken up. Every write carries the uid or the revision that was seen, so a write that
+//! came in between is met with a 409 or 404, as upstream. Who could notice: nobody but a reader of the
+//! requests; an outdated read never becomes a write.
+
+pub mod calls;
+pub mod controller;
+pub mod kinds;
+pub mod object;
+pub mod pod;
+mod read;
+pub mod request;
+pub mod selector;
+pub mod template;
+pub mod view;
+
+pub mod deployment;
+mod garbage_collector;
+mod kubelet;
+pub mod namespace;
+pub mod replica_set;
+pub mod scheduler;
+
+#[cfg(test)]
+mod fixture;
+
+pub use calls::{Next, Response};
+pub use controller::{Affected, Change, Controller};
+pub use kinds::{Kind, Kinds};
+pub use object::{Body, Meta, Object, Owner};
+pub use request::{Propagation, Request};
+pub use view::View;

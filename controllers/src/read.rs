@@ -1,0 +1,104 @@
+//! From JSON to what controllers see. What is absent or of a wrong type reads as its zero, as in Go.
+
+use std::sync::Arc;
+
+use serde_json::Value;
+use trace::{ObjectKey, Revision, Time};
+
+use crate::{
+    deployment::Deployment,
+    namespace::{Condition, Namespace},
+    object::{Body, Labels, Meta, Owner, Text},
+    pod::Pod,
+    replica_set::ReplicaSet,
+    scheduler::Node,
+};
+
+/// A field of an object as text; empty if absent.
+pub(crate) fn text(object: &Value, field: &str) -> Text {
+    object.get(field).and_then(Value::as_str).unwrap_or("").into()
+}
+
+/// A time.
+pub(crate) fn time(object: &Value, field: &str) -> Option<Time> {
+    Time::parse_rfc3339(object.get(field)?.as_str()?)
+}
+
+/// A list.
+pub(crate) fn list<'a>(object: &'a Value, field: &str) -> impl Iterator<Item = &'a Value> {
+    object.get(field).and_then(Value::as_array).into_iter().flatten()
+}
+
+/// A map of texts.
+pub(crate) fn labels(object: &Value, field: &str) -> Labels {
+    let map = object.get(field).and_then(Value::as_object);
+    let entries = map.into_iter().flatten();
+    entries.filter_map(|(key, value)| Some((key.as_str().into(), value.as_str()?.into()))).collect()
+}
+
+/// A number; 0 if absent.
+pub(crate) fn number(object: &Value, field: &str) -> i64 {
+    object.get(field).and_then(Value::as_i64).unwrap_or(0)
+}
+
+pub(crate) fn flag(object: &Value, field: &str) -> bool {
+    object.get(field).and_then(Value::as_bool).unwrap_or(false)
+}
+
+pub(crate) fn meta(object: &Value) -> Meta {
+    let meta = &object["metadata"];
+    Meta {
+        uid: text(meta, "uid"),
+        revision: Revision::parse(&text(meta, "resourceVersion")).unwrap_or_default(),
+        generation: meta.get("generation").and_then(Value::as_i64).unwrap_or(0),
+        created: time(meta, "creationTimestamp").unwrap_or_default(),
+        deleted: time(meta, "deletionTimestamp"),
+        grace_seconds: meta.get("deletionGracePeriodSeconds").and_then(Value::as_i64),
+        finalizers: list(meta, "finalizers").filter_map(Value::as_str).map(Text::from).collect(),
+        owners: list(meta, "ownerReferences").map(owner).collect(),
+        labels: labels(meta, "labels"),
+        annotations: labels(meta, "annotations"),
+    }
+}
+
+fn owner(reference: &Value) -> Owner {
+    Owner {
+        api_version: text(reference, "apiVersion"),
+        kind: text(reference, "kind"),
+        name: text(reference, "name"),
+        uid: text(reference, "uid"),
+        controller: flag(reference, "controller"),
+        blocks: flag(reference, "blockOwnerDeletion"),
+    }
+}
+
+pub(crate) fn body(key: &ObjectKey, object: &Value) -> Body {
+    match (&*key.resource.group, &*key.resource.resource) {
+        ("", "namespaces") => Body::Namespace(Arc::new(namespace(object))),
+        ("", "pods") => Body::Pod(Arc::new(Pod::read(object))),
+        ("", "nodes") => Body::Node(Arc::new(Node::read(object))),
+        ("apps", "replicasets") => Body::ReplicaSet(Arc::new(ReplicaSet::read(object))),
+        ("apps", "deployments") => Body::Deployment(Arc::new(Deployment::read(object))),
+        _ => Body::Opaque,
+    }
+}
+
+fn namespace(object: &Value) -> Namespace {
+    let status = &object["status"];
+    Namespace {
+        finalizers: list(&object["spec"], "finalizers")
+            .filter_map(Value::as_str)
+            .map(Text::from)
+            .collect(),
+        phase: text(status, "phase"),
+        conditions: list(status, "conditions")
+            .map(|condition| Condition {
+                kind: text(condition, "type"),
+                status: condition["status"] == "True",
+                since: time(condition, "lastTransitionTime").unwrap_or_default(),
+                reason: text(condition, "reason"),
+                message: text(condition, "message"),
+            })
+            .collect(),
+    }
+}

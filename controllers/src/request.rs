@@ -1,0 +1,209 @@
+//! What a controller asks of the API server: one write, or one list, in terms of what controllers see.
+//!
+//! Whoever runs a controller turns these into calls; what a request does not name stays as it is stored.
+
+use trace::{GroupResource, ObjectKey, Revision, Time};
+
+use crate::{
+    deployment::DeploymentStatus,
+    namespace::Condition,
+    object::{Labels, Owner, Text},
+    replica_set::ReplicaSetStatus,
+    selector::Selector,
+    template::Template,
+};
+
+/// A ReplicaSet to be made.
+#[derive(Debug, Clone, PartialEq)]
+pub struct NewReplicaSet {
+    /// Where, and its name.
+    pub key: ObjectKey,
+    /// Who controls it.
+    pub owner: Owner,
+    /// `metadata.annotations`.
+    pub annotations: Labels,
+    /// `spec.replicas`.
+    pub replicas: i64,
+    /// `spec.minReadySeconds`.
+    pub min_ready_seconds: i64,
+    /// Its Deployment's `spec.selector`.
+    pub selector: Selector,
+    /// Its Deployment's `spec.template`.
+    pub template: Template,
+    /// The `pod-template-hash` that selector, labels and template get.
+    pub hash: Text,
+}
+
+/// `propagationPolicy`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Propagation {
+    /// Dependents are let go first.
+    Orphan,
+    /// The object goes at once, its dependents later.
+    Background,
+    /// Blocking dependents go first.
+    Foreground,
+}
+
+/// One request.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Request {
+    /// DELETE of one object.
+    Delete {
+        /// Which.
+        key: ObjectKey,
+        /// Precondition: its uid.
+        uid: Text,
+        /// Precondition: its revision.
+        revision: Option<Revision>,
+        /// What becomes of its dependents; none: as the type's default.
+        propagation: Option<Propagation>,
+        /// `gracePeriodSeconds`, in seconds; none: as the object says.
+        grace_seconds: Option<i64>,
+    },
+    /// DELETE of all objects of a type in a namespace.
+    DeleteCollection {
+        /// The type.
+        resource: GroupResource,
+        /// The namespace.
+        namespace: Text,
+        /// What becomes of their dependents.
+        propagation: Propagation,
+    },
+    /// LIST of a type in a namespace; answered with [`crate::Response::Listed`].
+    List {
+        /// The type.
+        resource: GroupResource,
+        /// The namespace.
+        namespace: Text,
+    },
+    /// PATCH that removes owner references.
+    RemoveOwners {
+        /// From which object.
+        key: ObjectKey,
+        /// Precondition: its uid.
+        uid: Text,
+        /// Uids of the owners.
+        owners: Vec<Text>,
+    },
+    /// PATCH that makes every owner reference of an object non-blocking.
+    UnblockOwners {
+        /// Of which object.
+        key: ObjectKey,
+        /// Precondition: its uid.
+        uid: Text,
+    },
+    /// PATCH that sets the finalizers of an object.
+    SetFinalizers {
+        /// Of which object.
+        key: ObjectKey,
+        /// Precondition: its revision.
+        revision: Revision,
+        /// All that are to stay.
+        finalizers: Vec<Text>,
+    },
+    /// PATCH that adds a controller to an object that has none.
+    Adopt {
+        /// Which object.
+        key: ObjectKey,
+        /// Precondition: its uid.
+        uid: Text,
+        /// The reference.
+        owner: Owner,
+    },
+    /// POST of a pod.
+    CreatePod {
+        /// Where.
+        namespace: Text,
+        /// `metadata.generateName`.
+        generate_name: Text,
+        /// Who controls it.
+        owner: Owner,
+        /// What it is made from.
+        template: Template,
+    },
+    /// POST of a pod's `binding`.
+    Bind {
+        /// Which pod.
+        key: ObjectKey,
+        /// Precondition: its uid.
+        uid: Text,
+        /// To which node.
+        node: Text,
+    },
+    /// PATCH of a pod's status: the condition PodScheduled is False.
+    PodUnschedulable {
+        /// Which pod.
+        key: ObjectKey,
+        /// Why, in words.
+        message: Text,
+        /// When that was found.
+        since: Time,
+    },
+    /// PATCH of a pod's status: its containers run, or have ended well.
+    PodPhase {
+        /// Which pod.
+        key: ObjectKey,
+        /// Precondition: its uid.
+        uid: Text,
+        /// Running or Succeeded.
+        phase: &'static str,
+        /// Since when.
+        since: Time,
+    },
+    /// POST of a ReplicaSet.
+    CreateReplicaSet(Box<NewReplicaSet>),
+    /// PUT of a ReplicaSet's size and annotations.
+    UpdateReplicaSet {
+        /// Which.
+        key: ObjectKey,
+        /// Precondition: its revision.
+        revision: Revision,
+        /// `spec.replicas`.
+        replicas: i64,
+        /// `spec.minReadySeconds`.
+        min_ready_seconds: i64,
+        /// `metadata.annotations`, all of them.
+        annotations: Labels,
+    },
+    /// PUT of a ReplicaSet's status.
+    ReplicaSetStatus {
+        /// Which.
+        key: ObjectKey,
+        /// Precondition: its revision.
+        revision: Revision,
+        /// `status`.
+        status: ReplicaSetStatus,
+    },
+    /// PUT of a Deployment's status, and with it of its annotations.
+    DeploymentStatus {
+        /// Which.
+        key: ObjectKey,
+        /// Precondition: its revision.
+        revision: Revision,
+        /// `metadata.annotations`, all of them.
+        annotations: Labels,
+        /// `status`.
+        status: Box<DeploymentStatus>,
+    },
+    /// PUT of a namespace's status.
+    NamespaceStatus {
+        /// Which.
+        key: ObjectKey,
+        /// Precondition: its revision.
+        revision: Revision,
+        /// `status.phase`.
+        phase: Text,
+        /// `status.conditions`, all of them.
+        conditions: Vec<Condition>,
+    },
+    /// PUT of a namespace's `finalize` subresource.
+    NamespaceFinalize {
+        /// Which.
+        key: ObjectKey,
+        /// Precondition: its revision.
+        revision: Revision,
+        /// `spec.finalizers` that are to stay.
+        finalizers: Vec<Text>,
+    },
+}

@@ -1,0 +1,116 @@
+//! Which node a pod gets, and what is said if none: a line each.
+
+use serde_json::{Value, json};
+
+use crate::{
+    Controller, Request,
+    fixture::{affected, object, run, view},
+};
+
+fn node(name: &str, fields: Value) -> (trace::ObjectKey, Value) {
+    let allocatable = json!({"cpu": "4", "memory": "8Gi", "pods": "2"});
+    let mut node = json!({"status": {"allocatable": allocatable}});
+    for (key, value) in fields.as_object().into_iter().flatten() {
+        node[key] = value.clone();
+    }
+    object(&format!("nodes/{name}"), node)
+}
+
+fn pod(name: &str, spec: Value) -> (trace::ObjectKey, Value) {
+    let mut pod =
+        json!({"spec": {"schedulerName": "default-scheduler"}, "status": {"phase": "Pending"}});
+    for (key, value) in spec.as_object().into_iter().flatten() {
+        pod["spec"][key] = value.clone();
+    }
+    object(&format!("pods/default/{name}"), pod)
+}
+
+/// Where `p` goes, or why it does not.
+fn check(spec: Value, others: &[(trace::ObjectKey, Value)], expect: &str) {
+    let mut objects = vec![pod("p", spec)];
+    objects.extend(others.iter().cloned());
+    let (sent, _) = run(Controller::Scheduler, &view(&objects), "pods/default/p", &[]);
+    let told = match &sent[..] {
+        [Request::Bind { node, .. }] => node.to_string(),
+        [Request::PodUnschedulable { message, .. }] => message.to_string(),
+        other => format!("{other:?}"),
+    };
+    assert_eq!(told, expect);
+}
+
+fn asks(cpu: &str) -> Value {
+    json!({"containers": [{"resources": {"requests": {"cpu": cpu}}}]})
+}
+
+#[test]
+fn a_pod_goes_where_it_fits_best() {
+    let on = |node: &str, cpu: &str| {
+        let mut spec = asks(cpu);
+        spec["nodeName"] = json!(node);
+        spec
+    };
+    let nodes = [node("a", json!({})), node("b", json!({}))];
+    check(json!({}), &nodes, "a");
+    let busy = [nodes[0].clone(), nodes[1].clone(), pod("x", on("a", "1"))];
+    check(json!({}), &busy, "b");
+    let full = [nodes[0].clone(), pod("x", on("a", "3"))];
+    check(asks("2"), &full, "0/1 nodes are available: 1 Insufficient cpu.");
+    let crowded = [nodes[0].clone(), pod("x", on("a", "0")), pod("y", on("a", "0"))];
+    check(json!({}), &crowded, "0/1 nodes are available: 1 Too many pods.");
+}
+
+#[test]
+fn taints_selectors_and_cordons_are_obeyed() {
+    let tainted = node(
+        "a",
+        json!({"spec": {"taints": [
+            {"key": "k", "value": "v", "effect": "NoSchedule"},
+        ]}}),
+    );
+    let all = std::slice::from_ref(&tainted);
+    check(json!({}), all, "0/1 nodes are available: 1 node(s) had untolerated taint {k: v}.");
+    for toleration in [
+        json!({"key": "k", "operator": "Equal", "value": "v"}),
+        json!({"key": "k", "operator": "Exists", "effect": "NoSchedule"}),
+        json!({"operator": "Exists"}),
+    ] {
+        check(json!({"tolerations": [toleration]}), all, "a");
+    }
+    let wrong = json!({"tolerations": [{"key": "k", "operator": "Exists", "effect": "NoExecute"}]});
+    check(wrong, all, "0/1 nodes are available: 1 node(s) had untolerated taint {k: v}.");
+    let soft = node("a", json!({"spec": {"taints": [{"key": "k", "effect": "PreferNoSchedule"}]}}));
+    check(json!({}), &[soft], "a");
+    let cordoned = node("a", json!({"spec": {"unschedulable": true}}));
+    check(json!({}), &[cordoned], "0/1 nodes are available: 1 node(s) were unschedulable.");
+    let labelled = node("a", json!({"metadata": {"labels": {"disk": "ssd"}, "name": "a"}}));
+    check(json!({"nodeSelector": {"disk": "ssd"}}), std::slice::from_ref(&labelled), "a");
+    check(
+        json!({"nodeSelector": {"disk": "hdd"}}),
+        &[labelled],
+        "0/1 nodes are available: 1 node(s) didn't match Pod's node affinity/selector.",
+    );
+    check(json!({}), &[], "no nodes available to schedule pods");
+}
+
+#[test]
+fn other_schedulers_and_bound_or_deleted_pods_are_not_its_business() {
+    check(json!({"schedulerName": "mine"}), &[node("a", json!({}))], "[]");
+    check(json!({"nodeName": "a"}), &[node("a", json!({}))], "[]");
+}
+
+#[test]
+fn waiting_pods_are_looked_at_again_when_there_is_room() {
+    let waiting = pod("p", json!({}));
+    let world = view(std::slice::from_ref(&waiting));
+    let keys = |key: &str, before: Option<Value>, after: Option<Value>| {
+        affected(Controller::Scheduler, &world, key, before, after).len()
+    };
+    assert_eq!(keys("nodes/a", None, Some(node("a", json!({})).1)), 1);
+    let bound = pod("x", json!({"nodeName": "a"})).1;
+    assert_eq!(keys("pods/default/x", Some(bound.clone()), None), 1);
+    assert_eq!(keys("pods/default/x", None, Some(bound)), 0);
+    let mut told = waiting.1.clone();
+    told["status"]["conditions"] =
+        json!([{"type": "PodScheduled", "status": "False", "message": "no"}]);
+    assert_eq!(keys("pods/default/p", Some(waiting.1), Some(told)), 0);
+}

@@ -1,0 +1,191 @@
+//! The cluster as controllers see it: all objects, found by key, type, namespace, uid and owner.
+//!
+//! Persistent maps: a clone is O(1), so that a controller can keep the view that it began with, and a fork of
+//! a world shares everything.
+
+use std::ops::Bound;
+
+use rpds::{RedBlackTreeMapSync, RedBlackTreeSetSync};
+use trace::{GroupResource, ObjectKey};
+
+use crate::{
+    kinds::Kinds,
+    object::{Body, Object, Text},
+};
+
+type Map<K, V> = RedBlackTreeMapSync<K, V>;
+
+/// Objects of one type by namespace and name.
+type Table = Map<(Text, Text), Object>;
+
+/// All objects. See the module's documentation.
+#[derive(Debug, Clone)]
+pub struct View {
+    /// The types that are served.
+    pub kinds: Kinds,
+    tables: Map<GroupResource, Table>,
+    by_uid: Map<Text, ObjectKey>,
+    /// Uid of an owner and key of the object that names it. The owner need not exist.
+    dependents: RedBlackTreeSetSync<(Text, Option<ObjectKey>)>,
+    /// Objects of types that are adopted and that nobody controls.
+    uncontrolled: RedBlackTreeSetSync<ObjectKey>,
+    /// Pods without a node.
+    unbound: RedBlackTreeSetSync<ObjectKey>,
+    /// Node and key of the pods on it.
+    on_node: RedBlackTreeSetSync<(Text, Option<ObjectKey>)>,
+}
+
+/// Whether objects of this type are adopted by workloads.
+fn is_adopted(resource: &GroupResource) -> bool {
+    matches!((&*resource.group, &*resource.resource), ("", "pods") | ("apps", "replicasets"))
+}
+
+impl Default for View {
+    fn default() -> View {
+        View {
+            kinds: Kinds::default(),
+            tables: Map::new_sync(),
+            by_uid: Map::new_sync(),
+            dependents: RedBlackTreeSetSync::new_sync(),
+            uncontrolled: RedBlackTreeSetSync::new_sync(),
+            unbound: RedBlackTreeSetSync::new_sync(),
+            on_node: RedBlackTreeSetSync::new_sync(),
+        }
+    }
+}
+
+impl View {
+    /// The object, if it exists.
+    pub fn get(&self, key: &ObjectKey) -> Option<&Object> {
+        self.tables.get(&key.resource)?.get(&(key.namespace.clone(), key.name.clone()))
+    }
+
+    /// The object of this uid.
+    pub fn by_uid(&self, uid: &str) -> Option<(&ObjectKey, &Object)> {
+        let key = self.by_uid.get(uid)?;
+        self.get(key).map(|object| (key, object))
+    }
+
+    /// The objects of a type, in `namespace` if one is given, by namespace and name.
+    pub fn list<'a>(
+        &'a self,
+        resource: &'a GroupResource,
+        namespace: &'a str,
+    ) -> impl Iterator<Item = (ObjectKey, &'a Object)> {
+        let from = Bound::Included((Text::from(namespace), Text::from("")));
+        let table = self.tables.get(resource).into_iter();
+        table
+            .flat_map(move |table| table.range((from.clone(), Bound::Unbounded)))
+            .take_while(move |((at, _), _)| namespace.is_empty() || **at == *namespace)
+            .map(|((namespace, name), object)| {
+                (ObjectKey::new(resource.clone(), namespace, name), object)
+            })
+    }
+
+    /// The types of which there are objects.
+    pub fn resources(&self) -> impl Iterator<Item = &GroupResource> {
+        self.tables.iter().filter(|(_, table)| !table.is_empty()).map(|(resource, _)| resource)
+    }
+
+    /// The objects that name this uid as owner, by key.
+    pub fn dependents<'a>(
+        &'a self,
+        uid: &'a str,
+    ) -> impl Iterator<Item = (&'a ObjectKey, &'a Object)> {
+        self.dependents
+            .range((Bound::Included((Text::from(uid), None)), Bound::Unbounded))
+            .take_while(move |(owner, _)| **owner == *uid)
+            .filter_map(|(_, key)| {
+                let key = key.as_ref()?;
+                self.get(key).map(|object| (key, object))
+            })
+    }
+
+    /// Every object that names an owner, by owner and key.
+    pub fn owned(&self) -> impl Iterator<Item = &ObjectKey> {
+        self.dependents.iter().filter_map(|(_, key)| key.as_ref())
+    }
+
+    /// The objects of a type that workloads adopt, in a namespace, that nobody controls.
+    pub fn uncontrolled<'a>(
+        &'a self,
+        resource: &'a GroupResource,
+        namespace: &'a str,
+    ) -> impl Iterator<Item = (&'a ObjectKey, &'a Object)> {
+        let from = ObjectKey::new(resource.clone(), namespace, "");
+        self.uncontrolled
+            .range((Bound::Included(from), Bound::Unbounded))
+            .take_while(move |key| key.resource == *resource && *key.namespace == *namespace)
+            .filter_map(|key| self.get(key).map(|object| (key, object)))
+    }
+
+    /// The pods that have no node.
+    pub fn unbound(&self) -> impl Iterator<Item = &ObjectKey> {
+        self.unbound.iter()
+    }
+
+    /// The pods on a node.
+    pub fn on_node<'a>(
+        &'a self,
+        node: &'a str,
+    ) -> impl Iterator<Item = (&'a ObjectKey, &'a Object)> {
+        self.on_node
+            .range((Bound::Included((Text::from(node), None)), Bound::Unbounded))
+            .take_while(move |(of, _)| **of == *node)
+            .filter_map(|(_, key)| {
+                let key = key.as_ref()?;
+                self.get(key).map(|object| (key, object))
+            })
+    }
+
+    /// Sets or removes an object; answers what was there.
+    pub fn set(&mut self, key: &ObjectKey, object: Option<Object>) -> Option<Object> {
+        let before = self.get(key).cloned();
+        self.index_pods(key, before.as_ref(), object.as_ref());
+        if let Some(before) = &before {
+            self.by_uid.remove_mut(&before.meta.uid);
+            for owner in &before.meta.owners {
+                self.dependents.remove_mut(&(owner.uid.clone(), Some(key.clone())));
+            }
+        }
+        let mut table = self.tables.get(&key.resource).cloned().unwrap_or_else(Table::new_sync);
+        let slot = (key.namespace.clone(), key.name.clone());
+        match object {
+            Some(object) => {
+                self.by_uid.insert_mut(object.meta.uid.clone(), key.clone());
+                for owner in &object.meta.owners {
+                    self.dependents.insert_mut((owner.uid.clone(), Some(key.clone())));
+                }
+                table.insert_mut(slot, object);
+            }
+            None => {
+                table.remove_mut(&slot);
+            }
+        }
+        self.tables.insert_mut(key.resource.clone(), table);
+        before
+    }
+
+    fn index_pods(&mut self, key: &ObjectKey, before: Option<&Object>, after: Option<&Object>) {
+        if !is_adopted(&key.resource) {
+            return;
+        }
+        match after {
+            Some(object) if object.meta.controller().is_none() => {
+                self.uncontrolled.insert_mut(key.clone());
+            }
+            _ => {
+                self.uncontrolled.remove_mut(key);
+            }
+        }
+        if let Some(Body::Pod(pod)) = before.map(|object| &object.body) {
+            self.unbound.remove_mut(key);
+            self.on_node.remove_mut(&(pod.node.clone(), Some(key.clone())));
+        }
+        match after.map(|object| &object.body) {
+            Some(Body::Pod(pod)) if pod.node.is_empty() => self.unbound.insert_mut(key.clone()),
+            Some(Body::Pod(pod)) => self.on_node.insert_mut((pod.node.clone(), Some(key.clone()))),
+            _ => {}
+        }
+    }
+}

@@ -1,0 +1,69 @@
+//! The built-in controllers against the real ones: kube-controller-manager in front of kube-apiserver and etcd.
+//!
+//! Each scenario is a list of requests, sent to both arms in a namespace of its own. After each step the embedded
+//! arm comes to rest, and the real one must come to the same state in comparison form (`form.rs`). Neither arm has
+//! a node, a scheduler or a kubelet: the scenario says when pods become ready, and does it the same way to both.
+
+mod arm;
+mod form;
+#[path = "../judge/real.rs"]
+mod real;
+mod scenario;
+
+use trommel_tests::{Need, needs, root};
+
+use arm::{Arm, Embedded, Real};
+use scenario::{Scenario, Step};
+
+#[test]
+fn the_real_controllers_come_to_the_same_ends() {
+    if !needs(&[Need::Go, Need::Judge]) {
+        return;
+    }
+    let folder = root().join("target/tests/environment");
+    drop(std::fs::remove_dir_all(&folder));
+    std::fs::create_dir_all(&folder).expect("the folder can be made");
+    let cluster = real::Cluster::start(&folder, &["--controllers"]);
+    let real = Real::new(&cluster.kubeconfig, &folder);
+    let mut different = Vec::new();
+    for scenario in scenario::all() {
+        different.extend(compare(&scenario, &Embedded::new(), &real));
+    }
+    assert!(different.is_empty(), "{}", different.join("\n"));
+}
+
+/// Plays a scenario on both arms; what differs at the first step where they don't agree.
+fn compare(scenario: &Scenario, embedded: &Embedded, real: &Real) -> Option<String> {
+    for arm in [embedded as &dyn Arm, real] {
+        let namespace = serde_json::json!({"metadata": {"name": scenario.name}});
+        arm.must("POST", "/api/v1/namespaces", Some(namespace));
+    }
+    for (number, step) in scenario.steps.iter().enumerate() {
+        play(embedded, scenario.name, step);
+        play(real, scenario.name, step);
+        embedded.rest();
+        let expect = form::of(embedded, scenario.name);
+        if let Err(found) = real.comes_to(&expect, scenario.name) {
+            let title = format!("{}, step {number}: {step:?}", scenario.name);
+            return Some(format!("{title}\n{}", form::difference(&expect, &found)));
+        }
+    }
+    None
+}
+
+fn play(arm: &dyn Arm, namespace: &str, step: &Step) {
+    let at = |path: &str| path.replace("NS", namespace);
+    match step {
+        Step::Create(path, object) => {
+            let object = scenario::with_uids(arm, namespace, object);
+            arm.must("POST", &at(path), Some(object));
+        }
+        Step::Patch(path, patch) => arm.must("PATCH", &at(path), Some(patch.clone())),
+        Step::Delete(path, policy) => {
+            let options = policy.map(|policy| serde_json::json!({"propagationPolicy": policy}));
+            arm.must("DELETE", &at(path), options);
+        }
+        Step::Ready => scenario::make_ready(arm, namespace),
+        Step::DeleteOnePod => scenario::delete_one_pod(arm, namespace),
+    }
+}

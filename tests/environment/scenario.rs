@@ -1,0 +1,301 @@
+//! The scenarios, as data.
+
+use serde_json::{Value, json};
+
+use crate::arm::Arm;
+
+/// What is done to both arms. `NS` in paths is the scenario's namespace.
+#[derive(Debug, Clone)]
+pub enum Step {
+    /// POST. An owner's `uid: "NAME"` is replaced by the uid of the ConfigMap of that name, where there is one.
+    Create(&'static str, Value),
+    /// Strategic merge patch.
+    Patch(&'static str, Value),
+    /// DELETE, with a propagation policy.
+    Delete(&'static str, Option<&'static str>),
+    /// Every pod that is not ready becomes so, as if a kubelet had started it.
+    Ready,
+    /// The first pod by name is deleted.
+    DeleteOnePod,
+}
+
+/// One behaviour.
+#[derive(Debug, Clone)]
+pub struct Scenario {
+    /// Also its namespace.
+    pub name: &'static str,
+    /// In order; compared after each.
+    pub steps: Vec<Step>,
+}
+
+const MAPS: &str = "/api/v1/namespaces/NS/configmaps";
+const DEPLOYMENTS: &str = "/apis/apps/v1/namespaces/NS/deployments";
+const WEB: &str = "/apis/apps/v1/namespaces/NS/deployments/web";
+const SETS: &str = "/apis/apps/v1/namespaces/NS/replicasets";
+
+/// A ConfigMap and its owners; `!` waits for it, `?` has a uid that nobody has.
+fn map(name: &str, owners: &[&str]) -> Step {
+    let reference = |owner: &&str| {
+        let plain = owner.trim_end_matches(['!', '?']);
+        let uid = if owner.ends_with('?') { "6d3f2a54-0000-4000-8000-000000000000" } else { plain };
+        json!({
+            "apiVersion": "v1", "kind": "ConfigMap", "name": plain, "uid": uid,
+            "blockOwnerDeletion": owner.ends_with('!'),
+        })
+    };
+    let owners: Vec<Value> = owners.iter().map(reference).collect();
+    Step::Create(MAPS, json!({"metadata": {"name": name, "ownerReferences": owners}}))
+}
+
+fn template(image: &str) -> Value {
+    json!({
+        "metadata": {"labels": {"app": "web"}},
+        "spec": {"containers": [{"name": "c", "image": image}]},
+    })
+}
+
+fn web(replicas: u32, more: Value) -> Step {
+    let mut spec = json!({
+        "replicas": replicas,
+        "selector": {"matchLabels": {"app": "web"}},
+        "template": template("v1"),
+    });
+    for (key, value) in more.as_object().into_iter().flatten() {
+        spec[key] = value.clone();
+    }
+    let metadata = json!({"name": "web", "annotations": {"note": "kept"}});
+    Step::Create(DEPLOYMENTS, json!({"metadata": metadata, "spec": spec}))
+}
+
+fn change(spec: Value) -> Step {
+    Step::Patch(WEB, json!({"spec": spec}))
+}
+
+fn image(image: &str) -> Step {
+    change(json!({"template": template(image)}))
+}
+
+fn scenario(name: &'static str, steps: Vec<Step>) -> Scenario {
+    Scenario { name, steps }
+}
+
+/// owner ← a ← b, owner ← c (waited for).
+fn family(delete: &'static str) -> Vec<Step> {
+    vec![
+        map("owner", &[]),
+        map("a", &["owner"]),
+        map("b", &["a"]),
+        map("c", &["owner!"]),
+        Step::Delete("/api/v1/namespaces/NS/configmaps/owner", Some(delete)),
+    ]
+}
+
+/// All of them.
+pub fn all() -> Vec<Scenario> {
+    let held = json!({"metadata": {"name": "held", "finalizers": ["example.com/hold"]}});
+    let surge = |surge: Value, unavailable: Value| json!({"strategy": {"rollingUpdate": {"maxSurge": surge, "maxUnavailable": unavailable}}});
+    vec![
+        scenario("gc-background", family("Background")),
+        scenario("gc-foreground", family("Foreground")),
+        scenario("gc-orphan", family("Orphan")),
+        scenario(
+            "gc-two-owners",
+            vec![
+                map("one", &[]),
+                map("two", &[]),
+                map("child", &["one", "two"]),
+                Step::Delete("/api/v1/namespaces/NS/configmaps/one", None),
+                Step::Delete("/api/v1/namespaces/NS/configmaps/two", None),
+            ],
+        ),
+        scenario("gc-wrong-uid", vec![map("owner", &[]), map("child", &["owner?"])]),
+        scenario(
+            "gc-absent-beside-present",
+            vec![map("owner", &[]), map("child", &["gone?", "owner"])],
+        ),
+        scenario(
+            "namespace",
+            vec![
+                map("plain", &[]),
+                Step::Create(MAPS, held),
+                Step::Delete("/api/v1/namespaces/NS", None),
+                Step::Patch(
+                    "/api/v1/namespaces/NS/configmaps/held",
+                    json!({"metadata": {"$deleteFromPrimitiveList/finalizers": ["example.com/hold"]}}),
+                ),
+            ],
+        ),
+        scenario(
+            "rollout",
+            vec![web(3, json!({})), Step::Ready, image("v2"), Step::Ready, Step::Ready],
+        ),
+        scenario(
+            "rollout-no-surge",
+            vec![web(4, surge(json!(0), json!(1))), Step::Ready, image("v2"), Step::Ready],
+        ),
+        scenario(
+            "rollout-percent",
+            vec![web(10, surge(json!("30%"), json!("20%"))), Step::Ready, image("v2"), Step::Ready],
+        ),
+        scenario(
+            "rollback",
+            vec![
+                web(2, json!({})),
+                Step::Ready,
+                image("v2"),
+                Step::Ready,
+                image("v1"),
+                Step::Ready,
+            ],
+        ),
+        scenario(
+            "rollover",
+            vec![
+                web(4, json!({})),
+                Step::Ready,
+                image("v2"),
+                image("v3"),
+                Step::Ready,
+                Step::Ready,
+            ],
+        ),
+        scenario(
+            "scale",
+            vec![
+                web(2, json!({})),
+                Step::Ready,
+                change(json!({"replicas": 5})),
+                Step::Ready,
+                change(json!({"replicas": 1})),
+                change(json!({"replicas": 0})),
+            ],
+        ),
+        scenario(
+            "scale-in-rollout",
+            vec![
+                web(10, surge(json!(3), json!(2))),
+                Step::Ready,
+                image("v2"),
+                change(json!({"replicas": 30})),
+                Step::Ready,
+                Step::Ready,
+            ],
+        ),
+        scenario(
+            "pause",
+            vec![
+                web(2, json!({"paused": true})),
+                change(json!({"paused": false})),
+                Step::Ready,
+                change(json!({"paused": true, "template": template("v2")})),
+                change(json!({"replicas": 3})),
+                change(json!({"paused": false})),
+                Step::Ready,
+                Step::Ready,
+            ],
+        ),
+        scenario(
+            "recreate",
+            vec![
+                web(2, json!({"strategy": {"type": "Recreate"}})),
+                Step::Ready,
+                image("v2"),
+                Step::Ready,
+            ],
+        ),
+        scenario(
+            "history",
+            vec![
+                web(1, json!({"revisionHistoryLimit": 1})),
+                Step::Ready,
+                image("v2"),
+                Step::Ready,
+                image("v3"),
+                Step::Ready,
+                image("v4"),
+                Step::Ready,
+            ],
+        ),
+        scenario("replace", vec![web(2, json!({})), Step::Ready, Step::DeleteOnePod, Step::Ready]),
+        scenario(
+            "delete",
+            vec![web(2, json!({})), Step::Ready, Step::Delete(WEB, Some("Background"))],
+        ),
+        scenario(
+            "delete-foreground",
+            vec![web(2, json!({})), Step::Ready, Step::Delete(WEB, Some("Foreground"))],
+        ),
+        scenario(
+            "delete-orphan",
+            vec![
+                web(2, json!({})),
+                Step::Ready,
+                Step::Delete(WEB, Some("Orphan")),
+                // And adopted by the next of the same name.
+                web(2, json!({})),
+            ],
+        ),
+        scenario(
+            "replica-set",
+            vec![
+                Step::Create(
+                    SETS,
+                    json!({"metadata": {"name": "alone"}, "spec": {
+                        "replicas": 2,
+                        "selector": {"matchLabels": {"app": "web"}},
+                        "template": template("v1"),
+                    }}),
+                ),
+                Step::Ready,
+                Step::Patch(
+                    "/apis/apps/v1/namespaces/NS/replicasets/alone",
+                    json!({"spec": {"replicas": 1}}),
+                ),
+            ],
+        ),
+    ]
+}
+
+/// An object whose owners' uids are those of the ConfigMaps that they name.
+pub fn with_uids(arm: &dyn Arm, namespace: &str, object: &Value) -> Value {
+    let mut object = object.clone();
+    let owners = object["metadata"]["ownerReferences"].as_array_mut();
+    for owner in owners.into_iter().flatten() {
+        if owner["uid"] == owner["name"] {
+            let name = owner["name"].as_str().unwrap_or("");
+            let path = format!("/api/v1/namespaces/{namespace}/configmaps/{name}");
+            owner["uid"] = arm.send("GET", &path, None).1["metadata"]["uid"].clone();
+        }
+    }
+    object
+}
+
+fn pods(arm: &dyn Arm, namespace: &str) -> Vec<Value> {
+    let (_, list) = arm.send("GET", &format!("/api/v1/namespaces/{namespace}/pods"), None);
+    list["items"].as_array().cloned().unwrap_or_default()
+}
+
+fn path(namespace: &str, pod: &Value) -> String {
+    let name = pod["metadata"]["name"].as_str().unwrap_or("");
+    format!("/api/v1/namespaces/{namespace}/pods/{name}")
+}
+
+/// See [`Step::Ready`].
+pub fn make_ready(arm: &dyn Arm, namespace: &str) {
+    let status = json!({"status": {"phase": "Running", "conditions": [{
+        "type": "Ready", "status": "True", "lastTransitionTime": "2026-01-01T00:00:00Z",
+    }]}});
+    for pod in pods(arm, namespace) {
+        if pod["status"]["phase"] == "Pending" {
+            let path = format!("{}/status", path(namespace, &pod));
+            // It may be gone by now: a rollout goes on while its pods become ready.
+            arm.send("PATCH", &path, Some(status.clone()));
+        }
+    }
+}
+
+/// See [`Step::DeleteOnePod`].
+pub fn delete_one_pod(arm: &dyn Arm, namespace: &str) {
+    let all = pods(arm, namespace);
+    arm.must("DELETE", &path(namespace, &all[0]), None);
+}
