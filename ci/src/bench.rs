@@ -7,6 +7,8 @@
 //! charged: to the controller's threads, or to the whole process with all its children, which counts
 //! the exploration only (no references, no build).
 
+mod time;
+
 use std::{fs, process::Command};
 
 use anyhow::{Context, ensure};
@@ -90,7 +92,7 @@ pub fn print(runner: &mut Runner) -> anyhow::Result<()> {
         println!("\n{}", table(subject.name, &figures(&bare, &alone, &together)));
         runner.pass();
     }
-    Ok(())
+    time::print(runner)
 }
 
 fn figures(bare: &[Trial], alone: &[Exploration], together: &[Exploration]) -> Vec<Figure> {

@@ -7,7 +7,7 @@ use clap::{Args, Parser, Subcommand, ValueEnum};
 use crate::{
     bare, campaign, doctor,
     exit::{Exit, Expected},
-    init, replay, show,
+    init, play, replay, show,
 };
 
 const EXAMPLES: &str = "\
@@ -35,6 +35,8 @@ enum Command {
     Show(show::ShowArgs),
     /// Write a commented campaign for a controller and its CRDs.
     Init(init::Options),
+    /// Play a campaign's workload undisturbed and print what happened as JSON; judges nothing.
+    Play(play::Options),
     /// What works on this machine, and what to do about the rest.
     Doctor,
     /// The controller without Trommel, from exec to its first write: for `cargo ci bench`.
@@ -140,6 +142,7 @@ pub fn main() -> anyhow::Result<Exit> {
         Command::Replay(args) => replay::run(&args),
         Command::Show(args) => show::run(&args),
         Command::Init(options) => init::run(&options),
+        Command::Play(options) => play::run(&options),
         Command::Doctor => doctor::run(),
         Command::Bare(options) => bare::run(&options),
     }

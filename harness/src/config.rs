@@ -100,6 +100,35 @@ pub struct SubjectSpec {
     /// How its clock runs; `auto` is virtual where this machine can do it.
     #[serde(default)]
     pub clock: ClockSpec,
+    /// What of its own dice is taken away from it; default: nothing.
+    #[serde(default)]
+    pub determinism: DeterminismSpec,
+}
+
+/// What a subject would do differently from start to start by itself, and need not.
+#[derive(Debug, Clone, Copy, Default, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct DeterminismSpec {
+    /// It runs on this many processors only, and is told so where a runtime asks (`GOMAXPROCS`).
+    #[serde(default)]
+    pub processors: Option<u32>,
+    /// Memory addresses: `random` as everywhere, or `fixed`.
+    #[serde(default)]
+    pub addresses: Dice,
+    /// Seeds of hash tables, where a runtime lets them be set (`PYTHONHASHSEED`): `random` or `fixed`.
+    #[serde(default)]
+    pub hash_seeds: Dice,
+}
+
+/// Thrown at each start, or not.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Dice {
+    /// As everywhere.
+    #[default]
+    Random,
+    /// The same at each start.
+    Fixed,
 }
 
 fn one() -> u32 {
@@ -344,6 +373,9 @@ fn check(spec: &Spec, path: &Path) -> anyhow::Result<()> {
         if *nodes > NODES_AT_MOST {
             return wrong("spec.cluster.embedded.nodes: at most 5000");
         }
+    }
+    if spec.subject.determinism.processors == Some(0) {
+        return wrong("spec.subject.determinism.processors: it needs at least 1");
     }
     if spec.families.is_empty() {
         return wrong("spec.families is empty: leave it out for all families");

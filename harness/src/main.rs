@@ -31,6 +31,7 @@ mod history_file;
 mod init;
 mod interrupt;
 mod kubeconfig;
+mod play;
 mod pool;
 mod progress;
 mod providers;

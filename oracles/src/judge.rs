@@ -3,6 +3,7 @@
 mod assumptions;
 mod end_state;
 mod exits;
+pub mod livelock;
 mod object_lives;
 mod workload;
 
@@ -26,10 +27,11 @@ pub fn judge(trial: &Trial, baseline: &Baseline) -> Vec<Verdict> {
             end_state::judge(trial, baseline),
             object_lives::judge(trial, baseline),
             exits::judge(trial),
+            livelock::judge(trial),
         ]
     } else {
         let unknown = |oracle| Verdict::unknown(oracle, assumptions.title.clone());
-        [Oracle::Workload, Oracle::EndState, Oracle::ObjectLives, Oracle::Exits]
+        [Oracle::Workload, Oracle::EndState, Oracle::ObjectLives, Oracle::Exits, Oracle::Livelock]
             .map(unknown)
             .to_vec()
     };

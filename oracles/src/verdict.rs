@@ -20,6 +20,8 @@ pub enum Oracle {
     ObjectLives,
     /// Does the controller stay up once it was started again?
     Exits,
+    /// Does it come to rest?
+    Livelock,
 }
 
 impl fmt::Display for Oracle {
@@ -27,6 +29,7 @@ impl fmt::Display for Oracle {
         f.write_str(match self {
             Oracle::Assumptions => "assumptions",
             Oracle::Exits => "exits",
+            Oracle::Livelock => "livelock",
             Oracle::Workload => "workload",
             Oracle::EndState => "end-state",
             Oracle::ObjectLives => "object-lives",

@@ -3,7 +3,7 @@
 use std::{future::poll_fn, sync::Arc};
 
 use bytes::{Bytes, BytesMut};
-use http::{HeaderMap, Request, Response, StatusCode, header};
+use http::{Request, Response, StatusCode, header};
 use http_body_util::BodyExt;
 use hyper::body::Incoming;
 use tower::{Service, ServiceExt};
@@ -41,8 +41,10 @@ pub(crate) async fn serve(
     connection.begins();
     let (uri, method) = (request.uri(), request.method().as_str());
     let target = Target::parse(method, uri.path(), uri.query());
-    if target.verb == Verb::Watch {
-        make_readable(request.headers_mut());
+    let watch = target.verb == Verb::Watch;
+    // A watch's events are told apart on the way: they must not come packed.
+    if watch {
+        request.headers_mut().remove(header::ACCEPT_ENCODING);
     }
     let client_side = splice::wanted(request.headers()).then(|| hyper::upgrade::on(&mut request));
     let (parts, incoming) = request.into_parts();
@@ -56,6 +58,9 @@ pub(crate) async fn serve(
     let Received::Whole(bytes) = received else {
         return Ok(exchange.refuse_length().await);
     };
+    if watch && client_side.is_some() {
+        return Ok(exchange.refuse_upgrade().await);
+    }
     let response = exchange.forward(parts, bytes).await?;
     exchange.answer(response, client_side).await
 }
@@ -118,20 +123,20 @@ impl Exchange {
         answer::answer(self, response).await
     }
 
+    /// fabric8 asks for a watch over a WebSocket first, and goes on with plain HTTP when that is answered with 200. Its
+    /// clients read such an answer to its end before they do, so it must have one.
+    async fn refuse_upgrade(&self) -> Response<Body> {
+        let mut response = Response::new(full(Bytes::new()));
+        let json = header::HeaderValue::from_static("application/json");
+        response.headers_mut().insert(header::CONTENT_TYPE, json);
+        answer::answer(self, response).await
+    }
+
     /// Says in the record why a call got no answer.
     pub(crate) fn unreachable(&self, error: Error) -> Error {
         let text = format!("call {} got no answer from upstream: {error}", self.call.id.0);
         self.shared.recorder.record(Event::Note { text });
         error
-    }
-}
-
-/// A watch's events are told apart on the way: they must come neither packed nor, as fabric8 asks first,
-/// over a WebSocket (it goes on with plain HTTP when an upgrade is answered with 200).
-fn make_readable(headers: &mut HeaderMap) {
-    headers.remove(header::ACCEPT_ENCODING);
-    if headers.remove(header::UPGRADE).is_some() {
-        headers.remove(header::CONNECTION);
     }
 }
 

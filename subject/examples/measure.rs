@@ -26,6 +26,7 @@ fn main() {
         offset: Some(0),
         port: 18080,
         service_account: None,
+        determinism: Default::default(),
     };
     let (mut start, mut still, mut kill, mut look, mut jump) =
         (vec![], vec![], vec![], vec![], vec![]);

@@ -6,7 +6,10 @@ use std::{
     sync::{Mutex, MutexGuard, PoisonError},
 };
 
-use crate::vdso::{self, Layout, Offsets};
+use crate::{
+    timers::Now,
+    vdso::{self, Layout, Offsets},
+};
 
 /// Whether a subject's clocks can be moved.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -47,8 +50,8 @@ impl Clock {
             (Some(_), Ok(_)) => ClockAbility::Virtual,
         };
         let offsets = match ability {
-            ClockAbility::Real(_) => Offsets::default(),
-            _ => Offsets { wall: offset.unwrap_or(0), steady: 0 },
+            ClockAbility::Real(_) => Offsets::Real,
+            _ => Offsets::ahead(Now::here(), offset.unwrap_or(0)),
         };
         Clock { state: Mutex::new(State { offsets, ability }) }
     }
@@ -68,7 +71,7 @@ impl Clock {
     /// From now on the subject lives in real time.
     pub fn give_up(&self, reason: String) {
         let mut state = self.state();
-        *state = State { offsets: Offsets::default(), ability: ClockAbility::Real(reason) };
+        *state = State { offsets: Offsets::Real, ability: ClockAbility::Real(reason) };
     }
 
     /// Programs that the subject starts live in real time.
@@ -83,6 +86,11 @@ impl Clock {
         self.state().offsets
     }
 
+    /// What its clocks show now.
+    pub fn shown(&self) -> Now {
+        self.offsets().shown(Now::here())
+    }
+
     /// Patches a process that stands still at the end of an exec.
     pub fn patch(&self, pid: i32) -> io::Result<()> {
         // The lock is held over the write: an advance comes before it or after it, never in
@@ -95,7 +103,7 @@ impl Clock {
         layout.patch(&memory, base, state.offsets)
     }
 
-    /// Raises the offsets, in our books and in each of the given processes: (memory, start of the
+    /// Moves the clocks forward, in our books and in each of the given processes: (memory, start of the
     /// vDSO).
     pub fn advance<'a>(
         &self,
@@ -104,10 +112,7 @@ impl Clock {
     ) -> io::Result<()> {
         let mut state = self.state();
         let layout = Layout::of_this_kernel().map_err(io::Error::other)?;
-        let offsets = Offsets {
-            wall: state.offsets.wall + nanoseconds,
-            steady: state.offsets.steady + nanoseconds,
-        };
+        let offsets = state.offsets.moved(nanoseconds);
         state.offsets = offsets;
         for (memory, base) in processes {
             // A process that has just ended, or one of another kind, is not there to be moved.

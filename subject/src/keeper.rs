@@ -4,7 +4,9 @@
 //! it, and "kill the child when the parent dies" to the thread that made the child. So each subject
 //! gets one small thread of its own that lives as long as the subject does. It sleeps, except when
 //! some process of the tree is about to exec: then it lets the exec happen, stops the new program
-//! before its first instruction, and sets its clock.
+//! before its first instruction, and sets its clock; or reads a clock around the vDSO.
+
+mod clocks;
 
 use std::{
     ffi::CString,
@@ -23,6 +25,7 @@ use crate::{
     mounts,
     sys::{
         descriptor, namespace,
+        processors::Processors,
         seccomp::{self, Report},
         spawn::{self, Mount, Plan},
         trace::{self, Stop},
@@ -48,6 +51,8 @@ struct Prepared {
     users: Option<(CString, CString)>,
     port: u16,
     mounts: Vec<Mount>,
+    processors: Option<Processors>,
+    fixed_addresses: bool,
     input: OwnedFd,
     output: OwnedFd,
 }
@@ -127,6 +132,8 @@ fn prepare(launch: &Launch, program: &Path, output: OwnedFd) -> Result<Prepared,
         users,
         port: launch.port,
         mounts,
+        processors: launch.determinism.processors.map(Processors::some),
+        fixed_addresses: launch.determinism.fixed_addresses,
         input: descriptor::above_standard(null.into())
             .map_err(StartError::refused("open /dev/null"))?,
         output: descriptor::above_standard(output).map_err(StartError::refused("make a pipe"))?,
@@ -148,6 +155,8 @@ fn keep(prepared: Prepared, clock: &Clock, say: &mpsc::SyncSender<Answer>) {
         users: prepared.users.clone(),
         port: prepared.port,
         mounts: &prepared.mounts,
+        processors: prepared.processors,
+        fixed_addresses: prepared.fixed_addresses,
         input: prepared.input.as_fd(),
         output: prepared.output.as_fd(),
         traced,
@@ -207,6 +216,11 @@ fn watch(pid: i32, end: &OwnedFd, execs: Option<OwnedFd>, clock: &Clock) {
         }
         let Some(listener) = &execs else { return };
         match seccomp::receive(listener.as_fd()) {
+            Ok(Some(report)) if clocks::is_reading(report) => {
+                if let Err(error) = clocks::answer(listener.as_fd(), report, clock) {
+                    clock.give_up(format!("a reading of a clock could not be answered: {error}"));
+                }
+            }
             Ok(Some(report)) => later_exec(pid, listener, report, clock),
             Ok(None) => {}
             Err(_) => execs = None,

@@ -43,6 +43,18 @@ pub struct Launch {
     /// Folder shown to the subject as `/var/run/secrets/kubernetes.io/serviceaccount` (needs
     /// namespaces).
     pub service_account: Option<PathBuf>,
+    /// What of its own dice is taken away from it.
+    pub determinism: Determinism,
+}
+
+/// What a subject would do differently from start to start by itself, and need not. With the default it runs as it
+/// would anywhere. Hash seeds and the like are a matter of its environment.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Determinism {
+    /// It may run on this many processors only (sched_setaffinity(2)); subjects take turns in which.
+    pub processors: Option<u32>,
+    /// Memory is laid out alike at each start (personality(2), `ADDR_NO_RANDOMIZE`).
+    pub fixed_addresses: bool,
 }
 
 /// A started subject.
@@ -179,6 +191,7 @@ mod tests {
             offset: None,
             port: 0,
             service_account: None,
+            determinism: Determinism::default(),
         }
     }
 

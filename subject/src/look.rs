@@ -2,15 +2,16 @@
 //!
 //! The order of the steps is the argument (kubernetes-api.md §11.1):
 //! 1. by the proxy's own books no request is unanswered and nothing is undelivered;
-//! 2. first sample: every thread of the tree sleeps;
+//! 2. first sample: how much every thread of the tree has worked;
 //! 3. the sockets: all that the proxy sent has been received on the subject's side, all that the
 //!    subject wrote has been read by the proxy, no connection is being made. Whoever waited for
 //!    those bytes has been woken by now;
 //! 4. the blocked calls name the next timer, and none is due. The kernel names the call of a thread
 //!    only once that thread is off its processor, so this also tells real sleepers from those that
 //!    are just about to sleep, or were preempted at that point;
-//! 5. second sample, equal to the first: nobody was woken in 3, and nobody ran since 2, so all of
-//!    it holds at one moment.
+//! 5. second sample: every thread sleeps, and none has worked since 2. So all of them slept all that time (one that
+//!    waited for a processor in 2 would have had it since), nobody was woken in 3, and all of it holds at
+//!    one moment.
 //!
 //! Bytes that were received but not read don't count against quiet by themselves: by 3 and 5 their
 //! reader is not waiting for them (it sleeps in something else, and wakes by its timer or not at
@@ -24,7 +25,6 @@ use trace::{Flight, SocketPair};
 use crate::{
     runtime::Runtime,
     sockets::{self, Socket, Sockets},
-    sys::time,
     threads::{Missed, Seen, Thread, Tree},
     timerfds::{Armed, TimerFds},
     timers::{Now, Wait},
@@ -63,6 +63,8 @@ pub(crate) struct Observer {
     unread: (u64, u32),
     timer_fds: TimerFds,
     shared_checked: Option<u64>,
+    /// How much the tree had worked when all its blocked calls were noted.
+    noted: Option<u64>,
 }
 
 type Found<T> = Result<T, Look>;
@@ -75,8 +77,9 @@ impl Observer {
             listener,
             closed_network,
             unread: (0, 0),
-            timer_fds: TimerFds::default(),
+            timer_fds: TimerFds::new(),
             shared_checked: None,
+            noted: None,
         }
     }
 
@@ -92,20 +95,18 @@ impl Observer {
         if flight.undelivered > 0 {
             return Err(Look::Busy(Why::Undelivered(flight.undelivered)));
         }
-        self.tree.sample().map_err(|missed| self.missed(missed))?;
-        self.all_asleep(frozen)?;
+        match self.tree.ran() {
+            Ok(None) => {}
+            Ok(Some(at)) => return Err(self.runs(at)),
+            Err(missed) => return Err(self.missed(missed)),
+        }
+        self.tree.complete().map_err(|missed| self.missed(missed))?;
         self.shared_network()?;
         let unread = self.bytes(flight, frozen)?;
         let timers = self.timers(offsets, frozen)?;
-        let again = self.tree.same_again();
-        match again {
-            Ok(None) => {}
-            Ok(Some(thread)) => {
-                let (thread, name) = (thread.number, thread.name.clone());
-                return Err(Look::Busy(Why::Ran { thread, name }));
-            }
-            Err(missed) => return Err(self.missed(missed)),
-        }
+        self.asleep(frozen)?;
+        self.noted = (!frozen).then(|| self.work());
+        self.timer_fds.rests();
         self.parked(unread)?;
         Ok(Look::Quiet { deadline: timers.first().map(|timer| timer.remaining), timers })
     }
@@ -118,20 +119,46 @@ impl Observer {
         }
     }
 
-    fn all_asleep(&self, frozen: bool) -> Found<()> {
+    fn runs(&self, at: usize) -> Look {
+        let thread = &self.tree.threads[at];
+        Look::Busy(Why::Ran { thread: thread.number, name: thread.name.clone() })
+    }
+
+    /// Every thread sleeps, and none has run since it was sampled.
+    fn asleep(&mut self, frozen: bool) -> Found<()> {
         let asleep = |state| match state {
             b'S' | b'I' | b'Z' | b'X' => true,
             b'T' | b't' => frozen,
             _ => false,
         };
-        match self.tree.threads.iter().find(|thread| !asleep(thread.sample.state)) {
-            None => Ok(()),
-            Some(thread) => Err(Look::Busy(Why::Runs {
-                thread: thread.number,
-                name: thread.name.clone(),
-                state: thread.sample.state as char,
-            })),
-        }
+        let found = match self.tree.disturbed(asleep) {
+            Ok(None) => return Ok(()),
+            Ok(Some(thread)) => {
+                let (number, name) = (thread.number, thread.name.clone());
+                Ok(match thread.sample.state {
+                    state if asleep(state) => Why::Ran { thread: number, name },
+                    state => Why::Runs { thread: number, name, state: state as char },
+                })
+            }
+            Err(missed) => Err(missed),
+        };
+        Err(found.map_or_else(|missed| self.missed(missed), Look::Busy))
+    }
+
+    /// Makes a timer file expire after so many nanoseconds.
+    pub fn rearm(&mut self, armed: Armed, left: i64) -> io::Result<()> {
+        self.timer_fds.rearm(armed, left)
+    }
+
+    /// Whether nobody has run since the blocked calls were noted.
+    pub fn is_noted(&mut self) -> bool {
+        matches!(self.tree.ran(), Ok(None)) && self.noted == Some(self.work())
+    }
+
+    /// After a look that found quiet, and with the same flight: whether it still is. Nobody ran and nothing was sent,
+    /// so sockets and calls are as they were.
+    pub fn still(&mut self, frozen: bool) -> bool {
+        self.asleep(frozen).is_ok()
     }
 
     /// All bytes are where they should be; returns the first socket with bytes that were received
@@ -214,24 +241,24 @@ impl Observer {
     /// All timers in order; remembers when each blocked call was first seen. Frozen threads have
     /// none.
     fn timers(&mut self, offsets: Offsets, frozen: bool) -> Found<Vec<Timer>> {
-        let now = Now { steady: time::steady(), wall: time::wall() };
+        let shown = offsets.shown(Now::here());
         let mut timers = Vec::new();
         for thread in &mut self.tree.threads {
             let Some(member) = self.tree.members.get(&thread.process) else { continue };
             let blocked = thread.syscall(&member.memory);
-            // A thread that starts a program is blocked only until its keeper has seen it.
-            let Some(blocked) = blocked.filter(|blocked| !blocked.is_exec()) else {
+            // A thread that starts a program or reads a clock is blocked only until its keeper has seen it.
+            let Some(blocked) = blocked.filter(|blocked| !blocked.is_reported()) else {
                 let (thread, name) = (thread.number, thread.name.clone());
                 return Err(Look::Busy(Why::Ran { thread, name }));
             };
             if frozen {
                 continue;
             }
-            let seen = thread.waits(blocked, now.steady + offsets.steady);
+            let seen = thread.waits(blocked, shown.steady);
             if member.runtime.is_upkeep(&thread.name, seen.call.is_epoll()) {
                 continue;
             }
-            timers.extend(timer(thread, seen, now, offsets, member.runtime)?);
+            timers.extend(timer(thread, seen, shown, member.runtime)?);
         }
         if !frozen {
             self.files(offsets, &mut timers)?;
@@ -242,8 +269,7 @@ impl Observer {
 
     /// Adds the timers that are files.
     fn files(&mut self, offsets: Offsets, timers: &mut Vec<Timer>) -> Found<()> {
-        for armed in self.armed() {
-            let left = armed.left(offsets);
+        for (armed, left) in self.armed(offsets) {
             let name = self.tree.threads.iter().find(|thread| thread.number == armed.process);
             let timer = Timer {
                 thread: armed.process,
@@ -259,18 +285,18 @@ impl Observer {
         Ok(())
     }
 
-    /// All armed timer files of programs that may use such.
-    pub fn armed(&mut self) -> Vec<Armed> {
+    /// All armed timer files of programs that may use such, with the nanoseconds left by the subject's clock.
+    pub fn armed(&mut self, offsets: Offsets) -> Vec<(Armed, i64)> {
         let work = self.work();
         let members = self.tree.members.iter();
         let may = members.filter(|(_, member)| member.runtime.uses_timer_files());
-        self.timer_fds.armed(may.map(|(process, _)| *process), work)
+        self.timer_fds.armed(may.map(|(process, _)| *process), work, offsets)
     }
 
     /// How often all threads together were put on a processor: equal numbers mean that nobody ran
     /// in between.
     pub fn work(&self) -> u64 {
-        self.tree.threads.iter().map(|thread| thread.sample.slices).sum()
+        self.tree.threads.iter().map(|thread| thread.sample.work.slices).sum()
     }
 
     /// Unread bytes must stay unread while nobody runs.
@@ -304,18 +330,12 @@ fn inner(socket: &Socket, other: Option<&Socket>) -> Found<()> {
 }
 
 /// The timer of one blocked thread, if it has one.
-fn timer(
-    thread: &Thread,
-    seen: Seen,
-    now: Now,
-    offsets: Offsets,
-    runtime: Runtime,
-) -> Found<Option<Timer>> {
-    if seen.call.wait == Wait::Restarted {
+fn timer(thread: &Thread, seen: Seen, shown: Now, runtime: Runtime) -> Found<Option<Timer>> {
+    if matches!(seen.call.wait, Wait::Restarted | Wait::Hidden) {
         let (thread, name) = (thread.number, thread.name.clone());
         return Err(Look::Unknown(Why::NoDeadline { thread, name }));
     }
-    let Some(left) = seen.call.left(now, offsets, seen.since) else { return Ok(None) };
+    let Some(left) = seen.call.left(shown, seen.since) else { return Ok(None) };
     // Go rounds its time-outs down to milliseconds and waits for the rest in a second call.
     let rest = if runtime.rounds_down() { 1_000_000 } else { 0 };
     let timer = Timer {

@@ -126,6 +126,7 @@ fn start(isolation: Isolation) -> Result<Started, StartError> {
         offset: Some(0),
         port: 0,
         service_account: None,
+        determinism: Default::default(),
     })
 }
 

@@ -16,9 +16,7 @@ use crate::{
     launch::{self, Isolation, Launch, StartError, Started},
     look::{self, Look, Observer},
     poke,
-    sys::{descriptor, time, wait},
-    timerfds,
-    timers::Now,
+    sys::{descriptor, wait},
     why::Why,
 };
 
@@ -114,6 +112,10 @@ impl Process {
         self.clock.ability()
     }
 
+    pub(crate) fn has_virtual_clock(&self) -> bool {
+        self.clock.is_virtual()
+    }
+
     /// How it ended, if its first process has ended; never blocks.
     pub fn exited(&mut self) -> Option<Exit> {
         if self.exit.is_none() {
@@ -183,7 +185,7 @@ impl Process {
                 wait::signal_number(member, libc::SIGSTOP)?;
             }
             let stopped = |state| matches!(state, b'T' | b'Z' | b'X');
-            if self.observer.tree.threads.iter().all(|thread| stopped(thread.sample.state)) {
+            if let Ok(None) = self.observer.tree.disturbed(stopped) {
                 self.frozen = true;
                 return Ok(());
             }
@@ -220,53 +222,67 @@ impl Process {
         self.observer.look(flight, offsets, self.frozen)
     }
 
-    /// Changes when, and only when, some thread of the tree has run (as of the latest look).
-    pub(crate) fn work(&self) -> u64 {
-        self.observer.work()
+    /// Whether nothing has happened since a look that found it quiet, with the same flight.
+    pub(crate) fn still(&mut self) -> bool {
+        self.exited().is_none() && self.observer.still(self.frozen)
+    }
+
+    /// Processor time of its threads, in nanoseconds (as of the latest look).
+    pub(crate) fn runtime(&self) -> u64 {
+        self.observer.tree.threads.iter().map(|thread| thread.sample.work.runtime).sum()
+    }
+
+    /// Ends the waits that are over by its clocks, though the kernel does not know it.
+    pub(crate) fn end_due_waits(&mut self) -> io::Result<()> {
+        if self.has_virtual_clock() { self.wake_due() } else { Ok(()) }
     }
 
     /// Moves its clocks forward, and makes the calls return whose time has come thereby. To be
     /// called while it is quiet. Fails without effect if its clock is not virtual.
     pub fn advance(&mut self, by: Duration) -> io::Result<()> {
-        if !self.clock.is_virtual() {
+        if !self.has_virtual_clock() {
             return Err(io::Error::new(
                 io::ErrorKind::Unsupported,
                 "the subject lives in real time",
             ));
         }
-        let _ = self.observer.tree.sample();
-        self.note_calls();
-        let files = self.observer.armed();
-        let before = self.clock.offsets();
+        // Right after a look nobody has run, and all is noted.
+        if !self.observer.is_noted() {
+            let _ = self.observer.tree.sample();
+            self.note_calls();
+        }
+        let files = self.observer.armed(self.clock.offsets());
         let members = self.observer.tree.members.values();
         let patched = members.filter_map(|member| Some((&member.memory, member.vdso?)));
-        self.clock.advance(i64::try_from(by.as_nanos()).unwrap_or(i64::MAX), patched)?;
-        for armed in files {
-            let jump = i64::try_from(by.as_nanos()).unwrap_or(i64::MAX);
-            timerfds::rearm(armed, armed.left(before).saturating_sub(jump))?;
+        let jump = i64::try_from(by.as_nanos()).unwrap_or(i64::MAX);
+        self.clock.advance(jump, patched)?;
+        for (armed, left) in files {
+            self.observer.rearm(armed, left.saturating_sub(jump))?;
         }
         self.wake_due()
     }
 
     /// Remembers, by the clock before the jump, since when each thread waits.
     fn note_calls(&mut self) {
-        let now = time::steady() + self.clock.offsets().steady;
+        let shown = self.clock.shown();
         let tree = &mut self.observer.tree;
         for thread in &mut tree.threads {
             let Some(member) = tree.members.get(&thread.process) else { continue };
             match thread.syscall(&member.memory) {
-                Some(call) => drop(thread.waits(call, now)),
+                Some(call) => drop(thread.waits(call, shown.steady)),
                 None => thread.blocked = None,
             }
         }
     }
 
+    /// Makes the calls return whose time has come.
     fn wake_due(&mut self) -> io::Result<()> {
-        let offsets = self.clock.offsets();
-        let now = Now { steady: time::steady(), wall: time::wall() };
+        let shown = self.clock.shown();
         for thread in &self.observer.tree.threads {
             let Some(seen) = thread.blocked else { continue };
-            if seen.call.left(now, offsets, seen.since).is_some_and(|left| left <= 0) {
+            let due = seen.call.left(shown, seen.since).is_some_and(|left| left <= 0);
+            // One that has run since may wait for something else by now.
+            if due && thread.stands(seen) {
                 match poke::poke(thread.number, seen.call) {
                     Err(error) if error.raw_os_error() == Some(libc::ESRCH) => {}
                     other => other?,

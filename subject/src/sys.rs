@@ -12,6 +12,7 @@
 
 pub mod descriptor;
 pub mod namespace;
+pub mod processors;
 pub mod seccomp;
 pub mod sockets;
 pub mod spawn;

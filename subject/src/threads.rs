@@ -22,19 +22,18 @@ use crate::{
 /// What the kernel has booked for a thread.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(crate) struct Sample {
-    /// The kernel's letter for its state.
+    /// The kernel's letter for its state, when it was last asked for.
     pub state: u8,
+    pub work: Booked,
+}
+
+/// What a thread has done: equal values, it has not run.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub(crate) struct Booked {
     /// Nanoseconds on a processor.
     pub runtime: u64,
     /// How often it was put on a processor.
     pub slices: u64,
-}
-
-impl Sample {
-    /// Whether both samples show the same work done.
-    pub fn same_work(&self, other: &Sample) -> bool {
-        (self.runtime, self.slices) == (other.runtime, other.slices)
-    }
 }
 
 /// A blocked call and since when it is known: its entry was not later than that.
@@ -108,52 +107,66 @@ impl Tree {
         Tree { root, threads: Vec::new(), members: BTreeMap::new(), stale: true }
     }
 
-    /// Samples all threads. Afterwards `threads` is complete, provided that a second sample shows
-    /// that none of them ran; if threads come and go too fast for that, the answer is
+    /// Which known thread has run since the latest sample, if one has. The cheap question with which a look begins:
+    /// most looks end here.
+    pub fn ran(&mut self) -> Result<Option<usize>, Missed> {
+        let mut first = None;
+        for (at, thread) in self.threads.iter_mut().enumerate() {
+            match thread.booked() {
+                Ok(work) if work == thread.sample.work => {}
+                Ok(work) => {
+                    thread.sample.work = work;
+                    first = first.or(Some(at));
+                }
+                // It has ended: the next listing is without it.
+                Err(Missed::Gone) => self.stale = true,
+                Err(missed) => return Err(missed),
+            }
+        }
+        self.stale |= first.is_some();
+        Ok(first)
+    }
+
+    /// Samples the work of all threads, not their states. Afterwards `threads` is complete, provided that a second
+    /// sample shows that none of them ran; if threads come and go too fast for that, the answer is
     /// [`Missed::Moving`].
     pub fn sample(&mut self) -> Result<(), Missed> {
+        if !self.stale && self.ran()?.is_none() {
+            return Ok(());
+        }
+        self.complete()
+    }
+
+    /// Lists anew if a thread may have come; the known ones have just been sampled.
+    pub fn complete(&mut self) -> Result<(), Missed> {
         for _ in 0..LISTINGS {
-            let mut ran = self.stale;
-            for thread in &mut self.threads {
-                match thread.read() {
-                    Ok(sample) => {
-                        ran |= !thread.sample.same_work(&sample);
-                        thread.sample = sample;
-                    }
-                    Err(Missed::Gone) => ran = true,
-                    Err(missed) => return Err(missed),
-                }
-            }
-            if !ran {
+            if !self.stale {
                 return Ok(());
             }
             // A listing is complete if those known before it, sampled before it, are all there are
             // and did not run until they were sampled in it: whoever could have made more stood
             // still meanwhile.
             let before: Vec<_> =
-                self.threads.iter().map(|thread| (thread.number, thread.sample)).collect();
+                self.threads.iter().map(|thread| (thread.number, thread.sample.work)).collect();
             self.stale = true;
             self.list()?;
-            let same = |(thread, before): (&Thread, &(i32, Sample))| {
-                thread.number == before.0 && thread.sample.same_work(&before.1)
+            let same = |(thread, before): (&Thread, &(i32, Booked))| {
+                thread.number == before.0 && thread.sample.work == before.1
             };
             self.stale =
                 self.threads.len() != before.len() || !self.threads.iter().zip(&before).all(same);
-            if !self.stale {
-                return Ok(());
-            }
         }
-        Err(Missed::Moving)
+        if self.stale { Err(Missed::Moving) } else { Ok(()) }
     }
 
-    /// Samples again and returns the first thread that is not as it was.
-    pub fn same_again(&mut self) -> Result<Option<&Thread>, Missed> {
+    /// Samples again, states too, and returns the first thread that has run since or does not sleep as `asleep` has it.
+    pub fn disturbed(&mut self, asleep: impl Fn(u8) -> bool) -> Result<Option<&Thread>, Missed> {
         for at in 0..self.threads.len() {
-            let thread = &mut self.threads[at];
-            let sample = thread.read()?;
-            let before = std::mem::replace(&mut thread.sample, sample);
-            if before != thread.sample {
-                self.stale = true;
+            let (sample, renamed) = self.threads[at].read()?;
+            let before = std::mem::replace(&mut self.threads[at].sample, sample);
+            // A new name may mean that its timers were misjudged.
+            if before.work != sample.work || renamed || !asleep(sample.state) {
+                self.stale |= before.work != sample.work;
                 return Ok(Some(&self.threads[at]));
             }
         }
@@ -210,8 +223,8 @@ fn threads_of(
                 other => other?,
             },
         };
-        match thread.read() {
-            Ok(sample) => thread.sample = sample,
+        match thread.booked() {
+            Ok(work) => thread.sample.work = work,
             Err(Missed::Gone) => match Thread::open(process, number) {
                 Ok(other) => thread = other, // the number was given to a new thread
                 Err(Missed::Gone) => continue,
@@ -221,9 +234,8 @@ fn threads_of(
         }
         threads.push(thread);
     }
-    for thread in &mut threads[first..] {
+    for thread in &threads[first..] {
         thread.children(processes)?;
-        thread.rename();
     }
     Ok(())
 }
@@ -250,19 +262,34 @@ impl Thread {
         let (name, sample, blocked) = (String::new(), Sample::default(), None);
         let mut thread =
             Thread { number, process, name, sample, blocked, stat, schedstat, syscall, children };
-        thread.sample = thread.read()?;
+        thread.sample = thread.read()?.0;
         Ok(thread)
     }
 
-    fn read(&self) -> Result<Sample, Missed> {
+    /// Its work and its state, and whether it has another name by now, of which it takes note.
+    fn read(&mut self) -> Result<(Sample, bool), Missed> {
+        let work = self.booked()?;
         let mut buffer = [0; 512];
+        let line = text(&self.stat, &mut buffer)?;
+        let Some((name, rest)) = line.split_once('(').and_then(|(_, rest)| rest.rsplit_once(')'))
+        else {
+            return Ok((Sample { state: b'?', work }, false));
+        };
+        let renamed = name != self.name;
+        if renamed {
+            name.clone_into(&mut self.name);
+        }
+        let state = rest.trim_start().bytes().next().unwrap_or(b'?');
+        Ok((Sample { state, work }, renamed))
+    }
+
+    /// Costs a third of [`Thread::read`].
+    fn booked(&self) -> Result<Booked, Missed> {
+        let mut buffer = [0; 64];
         let line = text(&self.schedstat, &mut buffer)?;
         let mut fields =
             line.split_ascii_whitespace().map(|field| field.parse::<u64>().unwrap_or(0));
-        let (runtime, slices) = (fields.next().unwrap_or(0), fields.nth(1).unwrap_or(0));
-        let line = text(&self.stat, &mut buffer)?;
-        let state = line.rsplit_once(')').and_then(|(_, rest)| rest.trim_start().bytes().next());
-        Ok(Sample { state: state.unwrap_or(b'?'), runtime, slices })
+        Ok(Booked { runtime: fields.next().unwrap_or(0), slices: fields.nth(1).unwrap_or(0) })
     }
 
     /// The call in which it is blocked.
@@ -275,7 +302,7 @@ impl Thread {
     /// known of it. A call that the kernel restarted (after a stop) is the one that was seen
     /// before.
     pub fn waits(&mut self, call: Blocked, now: i64) -> Seen {
-        let slices = self.sample.slices;
+        let slices = self.sample.work.slices;
         let seen = match self.blocked {
             Some(seen) if seen.call == call && seen.slices == slices => seen,
             Some(seen) if call.wait == Wait::Restarted => Seen { slices, ..seen },
@@ -283,6 +310,11 @@ impl Thread {
         };
         self.blocked = Some(seen);
         seen
+    }
+
+    /// Whether it has not run since it was seen in this call.
+    pub fn stands(&self, seen: Seen) -> bool {
+        self.booked().is_ok_and(|work| work.slices == seen.slices)
     }
 
     fn children(&self, processes: &mut Vec<i32>) -> Result<(), Missed> {
@@ -298,18 +330,6 @@ impl Thread {
         processes
             .extend(list.split_ascii_whitespace().filter_map(|number| number.parse::<i32>().ok()));
         Ok(())
-    }
-
-    /// Runtimes name their threads after they have started them.
-    fn rename(&mut self) {
-        let mut buffer = [0; 512];
-        let Ok(line) = text(&self.stat, &mut buffer) else { return };
-        let name = line.split_once('(').and_then(|(_, rest)| rest.rsplit_once(')'));
-        if let Some((name, _)) = name
-            && name != self.name
-        {
-            name.clone_into(&mut self.name);
-        }
     }
 }
 

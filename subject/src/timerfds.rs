@@ -1,8 +1,10 @@
 //! Timers that are files (`timerfd`): some event loops use them instead of the time-out of `epoll`.
 //!
-//! The time left stands in `/proc/PID/fdinfo/FD`. A jump re-arms them through a copy of the
-//! descriptor: the same timer, in the hands of two processes. Looking for them costs a microsecond
-//! a descriptor, so it is done again only for processes that have run.
+//! The time left stands in `/proc/PID/fdinfo/FD`, by the machine's clock. A timer that was set to a duration runs by
+//! that clock, so when it is first seen it is worked out when it is due by the subject's; what passed on the machine
+//! since the subject was last quiet, and it may have been set, is added: late by some work is what any machine may
+//! be, early is not. A jump re-arms timers through a copy of the descriptor: the same timer, in the hands of two
+//! processes. Looking for them costs a microsecond a descriptor, so it is done again only for processes that have run.
 
 use std::{
     collections::BTreeMap,
@@ -11,13 +13,21 @@ use std::{
     time::Duration,
 };
 
-use crate::sys::{timer, wait};
+use crate::{
+    sys::{timer, wait},
+    timers::Now,
+    vdso::Offsets,
+};
 
 /// The timer files of one tree, as of the last time that it ran.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(crate) struct TimerFds {
     work: u64,
     found: BTreeMap<i32, Vec<i32>>,
+    /// When each timer that was set to a duration is due: by the machine's steady clock, and by the subject's.
+    due: BTreeMap<(i32, i32), (i64, i64)>,
+    /// The machine's steady clock when the subject was last quiet.
+    quiet_at: i64,
 }
 
 /// One armed timer file.
@@ -36,30 +46,80 @@ pub(crate) struct Armed {
 }
 
 impl Armed {
-    /// Nanoseconds left by the subject's clock: a moment that the subject named is not shifted for
-    /// the kernel.
-    pub fn left(&self, offsets: crate::vdso::Offsets) -> i64 {
+    /// Nanoseconds left by the subject's clocks, which show `shown` when the machine's show `now`: a moment that
+    /// the subject named is not shifted for the kernel.
+    fn left(&self, now: Now, shown: Now) -> i64 {
         match (self.absolute, self.wall) {
             (false, _) => self.left,
-            (true, true) => self.left.saturating_sub(offsets.wall),
-            (true, false) => self.left.saturating_sub(offsets.steady),
+            (true, true) => self.left.saturating_sub(shown.wall - now.wall),
+            (true, false) => self.left.saturating_sub(shown.steady - now.steady),
         }
     }
 }
 
+/// Reading one timer twice shows the same moment up to so many nanoseconds.
+const SAME_MOMENT: i64 = 1_000_000;
+
 impl TimerFds {
-    /// All armed timers of these processes; `work` changes whenever one of them has run.
-    pub fn armed(&mut self, processes: impl Iterator<Item = i32>, work: u64) -> Vec<Armed> {
+    pub fn new() -> TimerFds {
+        let quiet_at = Now::here().steady;
+        TimerFds { work: 0, found: BTreeMap::new(), due: BTreeMap::new(), quiet_at }
+    }
+
+    /// The subject is quiet now.
+    pub fn rests(&mut self) {
+        self.quiet_at = Now::here().steady;
+    }
+
+    /// All armed timers of these processes with the nanoseconds left by the subject's clock; `work` changes whenever
+    /// one of them has run.
+    pub fn armed(
+        &mut self,
+        processes: impl Iterator<Item = i32>,
+        work: u64,
+        offsets: Offsets,
+    ) -> Vec<(Armed, i64)> {
         if self.work != work {
             self.found.clear();
             self.work = work;
         }
-        let mut armed = Vec::new();
+        let mut all = Vec::new();
         for process in processes {
             let descriptors = self.found.entry(process).or_insert_with(|| timer_files(process));
-            armed.extend(descriptors.iter().filter_map(|descriptor| read(process, *descriptor)));
+            for armed in descriptors.clone().into_iter().filter_map(|number| read(process, number))
+            {
+                let now = Now::here();
+                all.push((armed, self.left(armed, now, offsets.shown(now))));
+            }
         }
-        armed
+        all
+    }
+
+    fn left(&mut self, armed: Armed, now: Now, shown: Now) -> i64 {
+        if armed.absolute {
+            return armed.left(now, shown);
+        }
+        let (here, at) = (now.steady + armed.left, (armed.process, armed.descriptor));
+        match self.due.get(&at) {
+            Some((known, due)) if (known - here).abs() < SAME_MOMENT => due - shown.steady,
+            _ if shown == now => armed.left, // its clock is the machine's
+            _ => {
+                let left = armed.left + now.steady - self.quiet_at;
+                self.due.insert(at, (here, shown.steady + left));
+                left
+            }
+        }
+    }
+
+    /// Makes a timer expire after so many nanoseconds, and then at its own interval.
+    pub fn rearm(&mut self, armed: Armed, left: i64) -> io::Result<()> {
+        let process = wait::open(armed.process)?;
+        let copy: OwnedFd = wait::copy_descriptor(process.as_fd(), armed.descriptor)?;
+        let nanoseconds = |value: i64| Duration::from_nanos(value.max(0) as u64);
+        if let Some((here, _)) = self.due.get_mut(&(armed.process, armed.descriptor)) {
+            *here = Now::here().steady + left;
+        }
+        timer::arm(copy.as_fd(), nanoseconds(left.max(1)), nanoseconds(armed.interval))
     }
 }
 
@@ -98,22 +158,14 @@ fn parse(text: &str, process: i32, descriptor: i32) -> Option<Armed> {
     Some(Armed { process, descriptor, left, interval: pair("it_interval:")?, absolute, wall })
 }
 
-/// Makes a timer expire when it is due by the subject's clock, whose offsets are given.
-pub(crate) fn rearm(armed: Armed, left: i64) -> io::Result<()> {
-    let process = wait::open(armed.process)?;
-    let copy: OwnedFd = wait::copy_descriptor(process.as_fd(), armed.descriptor)?;
-    let nanoseconds = |value: i64| Duration::from_nanos(value.max(0) as u64);
-    timer::arm(copy.as_fd(), nanoseconds(left.max(1)), nanoseconds(armed.interval))
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::vdso::Offsets;
 
     fn check(text: &str, expect: Option<(i64, i64)>) {
-        let offsets = Offsets { wall: 5_000_000_000, steady: 2_000_000_000 };
-        let found = parse(text, 1, 2).map(|armed| (armed.left(offsets), armed.interval));
+        let now = Now { wall: 7, steady: 3 };
+        let shown = Now { wall: 5_000_000_007, steady: 2_000_000_003 };
+        let found = parse(text, 1, 2).map(|armed| (armed.left(now, shown), armed.interval));
         assert_eq!(found, expect, "{text}");
     }
 

@@ -3,7 +3,7 @@
 
 use std::{fs::File, os::unix::fs::FileExt};
 
-use crate::vdso::Offsets;
+use crate::sys::{seccomp, time};
 
 /// What a blocked call says about time.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -18,6 +18,8 @@ pub(crate) enum Wait {
     Wall(i64),
     /// The kernel restarts an earlier call: what that was is not shown.
     Restarted,
+    /// It may end by a timer that is not shown (`io_uring`).
+    Hidden,
 }
 
 /// The call that a thread is blocked in.
@@ -37,21 +39,21 @@ impl Blocked {
         self.call == "epoll"
     }
 
-    /// Whether it is starting a program: that blocks only until the keeper has seen it.
-    pub fn is_exec(&self) -> bool {
-        matches!(self.number as libc::c_long, libc::SYS_execve | libc::SYS_execveat)
+    /// Whether it is a call that blocks only until the keeper has seen it: starting a program, or reading a clock.
+    pub fn is_reported(&self) -> bool {
+        let execs = matches!(self.number as libc::c_long, libc::SYS_execve | libc::SYS_execveat);
+        execs
+            || matches!(self.number, seccomp::CLOCK_GETTIME | seccomp::GETTIMEOFDAY | seccomp::TIME)
     }
 
-    /// Nanoseconds left at `now` (the machine's clocks) for a subject with these offsets, in a call
-    /// that was first seen at `seen` of the subject's monotonic clock.
-    pub fn left(&self, now: Now, offsets: Offsets, seen: i64) -> Option<i64> {
+    /// Nanoseconds left at `shown` of the subject's clocks, in a call that was first seen at `seen` of its
+    /// monotonic clock.
+    pub fn left(&self, shown: Now, seen: i64) -> Option<i64> {
         match self.wait {
-            Wait::Forever | Wait::Restarted => None,
-            Wait::After(duration) => {
-                Some(seen.saturating_add(duration) - (now.steady + offsets.steady))
-            }
-            Wait::Steady(moment) => Some(moment.saturating_sub(now.steady + offsets.steady)),
-            Wait::Wall(moment) => Some(moment.saturating_sub(now.wall + offsets.wall)),
+            Wait::Forever | Wait::Restarted | Wait::Hidden => None,
+            Wait::After(duration) => Some(seen.saturating_add(duration) - shown.steady),
+            Wait::Steady(moment) => Some(moment.saturating_sub(shown.steady)),
+            Wait::Wall(moment) => Some(moment.saturating_sub(shown.wall)),
         }
     }
 
@@ -68,11 +70,18 @@ impl Blocked {
     }
 }
 
-/// The machine's clocks at one moment, in nanoseconds.
-#[derive(Debug, Clone, Copy)]
+/// Clocks at one moment, in nanoseconds: the machine's or a subject's.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Now {
     pub steady: i64,
     pub wall: i64,
+}
+
+impl Now {
+    /// The machine's.
+    pub fn here() -> Now {
+        Now { steady: time::steady(), wall: time::wall() }
+    }
 }
 
 const MILLISECOND: i64 = 1_000_000;
@@ -119,6 +128,7 @@ fn understand(number: i64, arguments: &[u64; 6], memory: &File) -> Blocked {
         libc::SYS_mq_timedreceive | libc::SYS_mq_timedsend => {
             ("message queue", absolute(memory, arguments[4], libc::CLOCK_REALTIME))
         }
+        libc::SYS_io_uring_enter => ("io_uring", Wait::Hidden),
         libc::SYS_restart_syscall => ("wait", Wait::Restarted),
         _ => ("wait", Wait::Forever),
     };
@@ -187,6 +197,7 @@ mod tests {
         let rest = "0x7ffd 0x7f12";
         let (after, fixed) = (Wait::After(7_000_000_005), 7_000_000_005);
         check("running", None);
+        check(&format!("426 0x4 0x0 0x1 0x1 0x0 0x0 {rest}"), Some(("io_uring", Wait::Hidden)));
         check("-1 0x7ffd 0x7f12", Some(("wait", Wait::Forever)));
         check(&format!("0 0x3 0x1 0x2 0x0 0x0 0x0 {rest}"), Some(("wait", Wait::Forever)));
         let epoll = |number, timeout| format!("{number} 0x4 0x7f 0x80 {timeout} 0x0 0x0 {rest}");
@@ -218,12 +229,10 @@ mod tests {
     }
 
     #[test]
-    fn what_is_left_depends_on_the_offsets_of_the_subject() {
-        let now = Now { steady: 100, wall: 1000 };
-        let offsets = Offsets { steady: 50, wall: -300 };
-        let left =
-            |wait, since| Blocked { call: "wait", number: 0, wait }.left(now, offsets, since);
-        assert_eq!(left(Wait::After(30), 140), Some(20)); // entered at 140 by its clock, which says 150 now
+    fn what_is_left_is_counted_by_the_subjects_clocks() {
+        let shown = Now { steady: 150, wall: 700 };
+        let left = |wait, since| Blocked { call: "wait", number: 0, wait }.left(shown, since);
+        assert_eq!(left(Wait::After(30), 140), Some(20));
         assert_eq!(left(Wait::Steady(160), 0), Some(10));
         assert_eq!(left(Wait::Wall(690), 0), Some(-10));
         assert_eq!(left(Wait::Forever, 0), None);

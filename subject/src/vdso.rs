@@ -2,29 +2,92 @@
 //!
 //! The vDSO is a small shared library that the kernel maps into every process; all language
 //! runtimes read the clock through it, static Go included. We overwrite the entries of its three
-//! clock functions, in the subject's private copy, by jumps to a stub that asks the kernel and adds
-//! an offset. There are two offsets, in nanoseconds:
-//! *wall* for the clocks that tell the date, and *steady* for monotonic and boot time, which only
-//! grows. CPU-time clocks are left alone.
+//! clock functions, in the subject's private copy, by jumps to a stub that asks the kernel, divides
+//! by 1024 and adds a number. There are two such numbers, in nanoseconds: *wall* for the clocks that
+//! tell the date, and *steady* for monotonic and boot time, which only grows. CPU-time clocks are
+//! left alone.
+//!
+//! **Why divided.** A subject's time is to pass while everything waits, in jumps, and to stand still
+//! while something works: else what a controller does would depend on how fast this machine is.
+//! A clock that really stood still would hang programs that spin until it moves and be new to those
+//! that divide by an elapsed time, so it creeps: 10 ms of work take 10 µs. What that costs: a wait with
+//! a *relative* time-out that the kernel ends while other threads work ends early by the subject's clock.
+//! Event loops (Go, tokio, asyncio, libuv) read the clock and wait again; a bare `poll` or `nanosleep`
+//! beside a busy thread believes it.
 //!
 //! The stub lies in the unused end of the last page of the vDSO if it fits there, else over
 //! `clock_gettime` itself. Cost: a clock reading becomes a system call (some 100 ns instead of 25).
-//! Who could notice: a program that reads the time by a raw system call, by `rdtsc`, or measures
-//! the cost of reading it.
+//! A program that goes around the vDSO, by a raw system call, is answered by its keeper (`keeper/clocks.rs`). Who could
+//! notice: one that uses `rdtsc` as a clock, or measures the cost of reading the time.
 
 mod stub;
 
 use std::{fs, io, os::unix::fs::FileExt, sync::OnceLock};
 
+use crate::timers::Now;
 use stub::{MARK, Stub, WORDS};
 
-/// Offsets of a process's clocks in nanoseconds.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub struct Offsets {
-    /// Added to `CLOCK_REALTIME` and its kin.
-    pub wall: i64,
-    /// Added to `CLOCK_MONOTONIC`, `CLOCK_BOOTTIME` and their kin; never shrinks.
-    pub steady: i64,
+/// How much slower than the machine's a subject's clock runs while it works: 2 to this power.
+const SLOWDOWN: u32 = 10;
+/// How far a subject's clocks are ahead of the machine's at least, in nanoseconds: a day. The kernel ends a wait
+/// with an absolute deadline by its own clock; as long as that is behind, only we end it.
+pub const HEAD_START: i64 = 86_400 * 1_000_000_000;
+
+/// How a process's clocks follow from the machine's.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Offsets {
+    /// They are the machine's.
+    Real,
+    /// The machine's, slowed down, plus these nanoseconds.
+    Virtual {
+        /// For `CLOCK_REALTIME` and its kin.
+        wall: i64,
+        /// For `CLOCK_MONOTONIC`, `CLOCK_BOOTTIME` and their kin; never shrinks.
+        steady: i64,
+    },
+}
+
+impl Offsets {
+    /// Clocks that show `wall` beyond the machine's date `now`, and a steady time beyond its own.
+    pub fn ahead(now: Now, wall: i64) -> Offsets {
+        Offsets::Virtual {
+            wall: now.wall + wall - (now.wall >> SLOWDOWN),
+            steady: now.steady + HEAD_START - (now.steady >> SLOWDOWN),
+        }
+    }
+
+    /// What the subject's clocks show when the machine's show `now`.
+    pub fn shown(self, now: Now) -> Now {
+        match self {
+            Offsets::Real => now,
+            Offsets::Virtual { wall, steady } => Now {
+                wall: (now.wall >> SLOWDOWN) + wall,
+                steady: (now.steady >> SLOWDOWN) + steady,
+            },
+        }
+    }
+
+    /// The same, moved forward; real clocks can't be.
+    pub fn moved(self, nanoseconds: i64) -> Offsets {
+        match self {
+            Offsets::Real => Offsets::Real,
+            Offsets::Virtual { wall, steady } => {
+                Offsets::Virtual { wall: wall + nanoseconds, steady: steady + nanoseconds }
+            }
+        }
+    }
+}
+
+/// What a subject's clock, named by its id, shows now; none if it is none of ours (processor time).
+pub fn shown_by(clock: u64, offsets: Offsets) -> Option<i64> {
+    let is_one_of = |clocks: u32| clock < 32 && clocks >> clock & 1 == 1;
+    let machine = |clock| crate::sys::time::read(clock as libc::clockid_t);
+    let shown = |machine| offsets.shown(Now { wall: machine, steady: machine });
+    match (is_one_of(stub::WALL_CLOCKS), is_one_of(stub::STEADY_CLOCKS)) {
+        (true, _) => Some(shown(machine(clock)).wall),
+        (_, true) => Some(shown(machine(clock)).steady),
+        _ => None,
+    }
 }
 
 /// What to write where, relative to the start of the vDSO. The same for all processes of one
@@ -90,9 +153,13 @@ impl Layout {
 }
 
 fn encode(offsets: Offsets) -> [u8; 16] {
+    let (wall, steady) = match offsets {
+        Offsets::Virtual { wall, steady } => (wall, steady),
+        Offsets::Real => (0, 0), // never written: real clocks are not patched
+    };
     let mut bytes = [0; 16];
-    bytes[..8].copy_from_slice(&offsets.wall.to_le_bytes());
-    bytes[8..].copy_from_slice(&offsets.steady.to_le_bytes());
+    bytes[..8].copy_from_slice(&wall.to_le_bytes());
+    bytes[8..].copy_from_slice(&steady.to_le_bytes());
     bytes
 }
 

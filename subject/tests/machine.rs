@@ -3,6 +3,8 @@
 #![cfg(target_os = "linux")]
 #![allow(clippy::print_stderr)] // a test that can't run on this machine says so
 
+#[path = "machine/escapes.rs"]
+mod escapes;
 #[path = "machine/life.rs"]
 mod life;
 #[path = "machine/programs.rs"]

@@ -6,9 +6,11 @@
 #![allow(clippy::print_stdout)] // the skip line below is meant for the reader and for `cargo ci test`
 
 pub mod house;
+pub mod played;
 pub mod processes;
 pub mod product;
 pub mod real;
+pub mod subjects;
 
 use std::{
     path::{Path, PathBuf},
@@ -22,6 +24,8 @@ pub enum Need {
     Go,
     /// `python3` with the `venv` module.
     Python,
+    /// `java` and `mvn`.
+    Java,
     /// `kubectl`.
     Kubectl,
     /// The real API server, built by `tests/reference/build.sh`.
@@ -39,6 +43,9 @@ impl Need {
             Need::Go => ("go", succeeds("go", &["version"])),
             Need::Python => {
                 ("python3 with venv", succeeds("python3", &["-c", "import venv, ensurepip"]))
+            }
+            Need::Java => {
+                ("java with mvn", succeeds("java", &["-version"]) && succeeds("mvn", &["-version"]))
             }
             Need::Kubectl => ("kubectl", succeeds("kubectl", &["version", "--client"])),
             Need::Mounts => {

@@ -6,7 +6,7 @@ use tokio::io::AsyncBufReadExt;
 use trace::{Actor, Event, ProcessEvent, ProcessHappening};
 
 use super::{Going, RunEnd, Stop, Trial};
-use crate::{cpu, kubeconfig};
+use crate::{config::Dice, cpu, kubeconfig};
 
 /// The replica that trials run. More come with the leader perturbations.
 const REPLICA: u32 = 0;
@@ -51,6 +51,7 @@ impl Trial<'_> {
             offset,
             port: PORT,
             service_account: Some(account),
+            determinism: determinism(self.lab),
         };
         let outside = match launch.isolation {
             subject::Isolation::Namespaces => None,
@@ -82,6 +83,10 @@ impl Trial<'_> {
     pub(super) async fn kill_subject(&mut self, silently: bool) -> Going<()> {
         let Some(mut incarnation) = self.subject.take() else { return Ok(()) };
         self.subject_cpu += cpu::of_process(incarnation.process.pid());
+        if let subject::ClockAbility::FirstProgram(why) = incarnation.process.clock() {
+            let text = format!("programs that the controller starts live in real time: {why}");
+            self.recorder.record(Event::Note { text });
+        }
         incarnation.process.kill();
         if !silently {
             self.recorder.record(process_event(incarnation.number, ProcessHappening::Killed));
@@ -130,6 +135,14 @@ pub(crate) fn substitute(command: &[String], kubeconfig: &Path, port: u16) -> Ve
     command.iter().map(fill).collect()
 }
 
+fn determinism(lab: &crate::lab::Lab) -> subject::Determinism {
+    let spec = lab.campaign.file.spec.subject.determinism;
+    subject::Determinism {
+        processors: spec.processors,
+        fixed_addresses: spec.addresses == Dice::Fixed,
+    }
+}
+
 /// A small fixed environment, so that a trial does not depend on the shell that started Trommel.
 pub(crate) fn environment(
     lab: &crate::lab::Lab,
@@ -144,6 +157,13 @@ pub(crate) fn environment(
         ("KUBERNETES_SERVICE_HOST".to_owned(), "127.0.0.1".to_owned()),
         ("KUBERNETES_SERVICE_PORT".to_owned(), port.to_string()),
     ];
+    let spec = lab.campaign.file.spec.subject.determinism;
+    if let Some(processors) = spec.processors {
+        env.push(("GOMAXPROCS".to_owned(), processors.to_string()));
+    }
+    if spec.hash_seeds == Dice::Fixed {
+        env.push(("PYTHONHASHSEED".to_owned(), "0".to_owned()));
+    }
     for (name, value) in &lab.campaign.file.spec.subject.env {
         env.retain(|(known, _)| known != name);
         let value = value

@@ -5,6 +5,8 @@ use std::time::Duration;
 use plans::{Crash, moment::MomentCounter};
 use trace::{Event, Settled, Time};
 
+use oracles::judge::livelock::{COMMITS_WITHOUT_SETTLING, Cycle, NEVER_SETTLES_AFTER};
+
 use super::{Going, RunEnd, Stop, Trial};
 use crate::providers::LiveCluster;
 
@@ -13,10 +15,6 @@ const REQUESTS_WITHOUT_QUIET: usize = 20_000;
 /// A subject that was busy this long in real time without a quiet moment is in a hot loop, or waits for
 /// something outside.
 const BUSY_WITHOUT_QUIET: Duration = Duration::from_secs(60);
-/// A world that went on changing for this long by its own clock will not settle: one day.
-const NEVER_SETTLES_AFTER: Duration = Duration::from_secs(24 * 3600);
-/// Nor one with this many commits in one wait.
-const COMMITS_WITHOUT_SETTLING: usize = 5_000;
 
 /// Timers due this soon fire before the user does anything else. A subject's clock runs on while we look at
 /// it: whether its one-millisecond queues come before or after a user's write would depend on how busy this
@@ -96,6 +94,9 @@ impl Trial<'_> {
             match waited {
                 Waited::Stopped => self.crash().await?,
                 Waited::Quiet(Ok(quiet)) => {
+                    if !quiet.passed.is_zero() {
+                        self.world_time_passes(quiet.passed);
+                    }
                     let activity = self.proxy.flight().activity;
                     self.cluster.caught_up().await;
                     if self.proxy.flight().activity != activity {
@@ -116,7 +117,7 @@ impl Trial<'_> {
                 }
                 Waited::Quiet(Err(why)) => return Err(Stop(RunEnd::NeverSettled(why.to_string()))),
                 Waited::Exceeded(why) => {
-                    let why = format!("{why}; {}", self.why_busy());
+                    let why = format!("{why}; {}{}", self.why_busy(), self.cycle());
                     return Err(Stop(RunEnd::NeverSettled(why)));
                 }
             }
@@ -171,10 +172,11 @@ impl Trial<'_> {
             if self.commits() - commits_before > COMMITS_WITHOUT_SETTLING
                 || self.cluster.now().since(began) > NEVER_SETTLES_AFTER
             {
+                let passed = self.cluster.now().since(began).as_secs_f64() / 3600.0;
                 return Err(Stop(RunEnd::NeverSettled(format!(
-                    "the store went on changing: {} commits in {:?} of its own time",
+                    "the store went on changing: {} commits in {passed:.1} h of its own time{}",
                     self.commits() - commits_before,
-                    self.cluster.now().since(began),
+                    self.cycle(),
                 ))));
             }
             match quiet.deadline {
@@ -236,6 +238,19 @@ impl Trial<'_> {
         }
         self.recorder.record(Event::Clock { from });
         Ok(())
+    }
+
+    /// The subject's clock has gone on; the world's follows.
+    fn world_time_passes(&mut self, duration: Duration) {
+        let from = self.cluster.now();
+        self.cluster.advance_to(from.plus(duration));
+        self.recorder.record(Event::Clock { from });
+    }
+
+    /// What the subject does again and again, if it does.
+    fn cycle(&self) -> String {
+        let cycle = self.recorder.with(|history| Cycle::of(history, 0));
+        cycle.map(|cycle| format!("; {cycle}")).unwrap_or_default()
     }
 
     /// World time since the last step, start, or commit that is no bookkeeping.

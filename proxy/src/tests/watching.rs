@@ -78,19 +78,32 @@ fn pieces_of_an_event_are_under_way_until_they_are_whole() {
 }
 
 #[test]
-fn watches_are_neither_packed_nor_upgraded() {
+fn watches_are_not_packed() {
     run(async {
         let bench = Bench::new(upstream(|request| async move {
-            for name in ["accept-encoding", "upgrade", "connection"] {
-                assert!(!request.headers().contains_key(name), "{name}");
-            }
+            assert!(!request.headers().contains_key("accept-encoding"));
             Ok(json_response(""))
         }));
         let mut wire = bench.connect().await;
-        let names = "host: a\r\naccept-encoding: gzip\r\nupgrade: websocket\r\nconnection: Upgrade";
-        wire.send(format!("GET {WATCH} HTTP/1.1\r\n{names}\r\n\r\n")).await;
+        wire.send(format!("GET {WATCH} HTTP/1.1\r\nhost: a\r\naccept-encoding: gzip\r\n\r\n"))
+            .await;
         assert_eq!(wire.reply().await.status, 200);
         assert_eq!(bench.answers()[0].fate, Fate::Answered);
+    });
+}
+
+#[test]
+fn a_watch_over_a_websocket_is_answered_at_once() {
+    run(async {
+        let never = |_| async { panic!("it does not get this far") };
+        let bench = Bench::new(upstream(never));
+        let mut wire = bench.connect().await;
+        let names = "host: a\r\nupgrade: websocket\r\nconnection: Upgrade";
+        wire.send(format!("GET {WATCH} HTTP/1.1\r\n{names}\r\n\r\n")).await;
+        let reply = wire.reply().await;
+        assert_eq!((reply.status, &*reply.body), (200, &b""[..]));
+        assert_eq!(bench.answers()[0].fate, Fate::Answered);
+        bench.assert_at_rest();
     });
 }
 

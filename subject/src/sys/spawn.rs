@@ -24,7 +24,7 @@ use std::{
     ptr,
 };
 
-use super::{descriptor::own, seccomp};
+use super::{descriptor::own, processors::Processors, seccomp};
 
 /// One mount in the child's own mount namespace.
 #[derive(Debug)]
@@ -77,6 +77,10 @@ pub struct Plan<'a> {
     pub port: u16,
     /// Mounts, in order.
     pub mounts: &'a [Mount],
+    /// Where it may run; none: as we.
+    pub processors: Option<Processors>,
+    /// Memory laid out alike at each start.
+    pub fixed_addresses: bool,
     /// Standard input; number above 2.
     pub input: BorrowedFd<'a>,
     /// Standard output and error; number above 2.
@@ -215,6 +219,15 @@ fn prepare(shared: &mut Shared<'_>) -> Step {
         tried("start a session", libc::setsid())?;
         tried("tie it to us", libc::prctl(libc::PR_SET_PDEATHSIG, libc::SIGKILL as libc::c_ulong))?;
         tried("copy the descriptors", libc::unshare(libc::CLONE_FILES))?;
+    }
+    if let Some(processors) = &plan.processors {
+        tried("choose its processors", processors.bind())?;
+    }
+    if plan.fixed_addresses {
+        // SAFETY: no pointers.
+        tried("fix its addresses", unsafe {
+            libc::personality(libc::ADDR_NO_RANDOMIZE as libc::c_ulong)
+        })?;
     }
     die_if_orphaned(&shared.life);
     // SAFETY: as above; from here on the descriptor table is the child's own.

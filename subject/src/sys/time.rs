@@ -1,6 +1,7 @@
 //! This machine's own clocks, in the form in which waiting threads name their deadlines.
 
-fn read(clock: libc::clockid_t) -> i64 {
+/// Any of them, in nanoseconds; 0 if there is none of that number.
+pub fn read(clock: libc::clockid_t) -> i64 {
     let mut time = libc::timespec { tv_sec: 0, tv_nsec: 0 };
     // SAFETY: `time` is a live local; these clocks exist everywhere.
     unsafe { libc::clock_gettime(clock, &mut time) };

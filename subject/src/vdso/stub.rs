@@ -1,7 +1,10 @@
 //! The machine code that replaces the clock functions (x86-64), and the little assembler that it is
 //! written in.
 
-/// Bytes at the end of the stub: wall offset, steady offset, mark.
+use super::SLOWDOWN;
+use crate::sys::seccomp::STUB_CALL;
+
+/// Bytes at the end of the stub: wall word, steady word, mark.
 pub(super) const WORDS: usize = 24;
 /// Says that a process is already patched.
 pub(super) const MARK: u64 = u64::from_le_bytes(*b"trommel1");
@@ -15,16 +18,17 @@ pub(super) struct Stub {
 }
 
 /// Clock ids (bits) that tell the date: REALTIME, REALTIME_COARSE, REALTIME_ALARM, TAI.
-const WALL_CLOCKS: u32 = 1 << 0 | 1 << 5 | 1 << 8 | 1 << 11;
+pub(super) const WALL_CLOCKS: u32 = 1 << 0 | 1 << 5 | 1 << 8 | 1 << 11;
 /// Clock ids (bits) that tell time since some start: MONOTONIC, _RAW, _COARSE, BOOTTIME,
 /// BOOTTIME_ALARM.
-const STEADY_CLOCKS: u32 = 1 << 1 | 1 << 4 | 1 << 6 | 1 << 7 | 1 << 9;
+pub(super) const STEADY_CLOCKS: u32 = 1 << 1 | 1 << 4 | 1 << 6 | 1 << 7 | 1 << 9;
 
 impl Stub {
     pub fn assemble() -> Stub {
         let mut code = Assembly::default();
         // int clock_gettime(edi = clock, rsi = timespec *)
         let clock_gettime = code.here();
+        code.bytes(&[0x41, 0xb9]).bytes(&STUB_CALL.to_le_bytes()); // r9d = …: this one is not reported
         code.bytes(&[0xb8, 0xe4, 0, 0, 0, 0x0f, 0x05]); // eax = 228; syscall
         code.bytes(&[0x85, 0xc0]); // test eax, eax
         code.branch(0x75, "end"); // jnz: the error is returned as it is
@@ -36,12 +40,15 @@ impl Stub {
         code.bytes(&[0xb9]).bytes(&STEADY_CLOCKS.to_le_bytes());
         code.bytes(&[0x0f, 0xa3, 0xf9]);
         code.branch(0x73, "end"); // jnc: CPU time is nobody's offset
-        code.bytes(&[0x48, 0x8b, 0x05]).word(8); // rax = [steady]
+        code.bytes(&[0x48, 0x8b, 0x15]).word(8); // rdx = [steady]
         code.branch(0xeb, "add");
         code.label("wall");
-        code.bytes(&[0x48, 0x8b, 0x05]).word(0); // rax = [wall]
+        code.bytes(&[0x48, 0x8b, 0x15]).word(0); // rdx = [wall]
         code.label("add");
+        code.bytes(&[0x48, 0x69, 0x06]).bytes(&1_000_000_000u32.to_le_bytes()); // rax = seconds * 10⁹
         code.bytes(&[0x48, 0x03, 0x46, 0x08]); // rax += nanoseconds
+        code.bytes(&[0x48, 0xc1, 0xf8, SLOWDOWN as u8]); // rax >>= SLOWDOWN
+        code.bytes(&[0x48, 0x01, 0xd0]); // rax += rdx
         code.bytes(&[0x48, 0x99]); // sign into rdx
         code.bytes(&[0x48, 0xc7, 0xc1]).bytes(&1_000_000_000u32.to_le_bytes()); // rcx = 10⁹
         code.bytes(&[0x48, 0xf7, 0xf9]); // rax, rdx = rax / rcx, rax % rcx
@@ -50,7 +57,7 @@ impl Stub {
         code.bytes(&[0x48, 0x01, 0xca]); // rdx += 10⁹
         code.bytes(&[0x48, 0xff, 0xc8]); // rax -= 1
         code.label("whole");
-        code.bytes(&[0x48, 0x01, 0x06]); // seconds += rax
+        code.bytes(&[0x48, 0x89, 0x06]); // seconds = rax
         code.bytes(&[0x48, 0x89, 0x56, 0x08]); // nanoseconds = rdx
         code.bytes(&[0x31, 0xc0]); // return 0
         code.label("end");

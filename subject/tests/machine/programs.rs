@@ -24,6 +24,7 @@ pub fn launch(command: &[&str]) -> Launch {
         offset: Some(0),
         port: 18080,
         service_account: None,
+        determinism: Default::default(),
     }
 }
 

@@ -1,0 +1,110 @@
+//! Is quiet true? `truth EVENTS PROGRAM ARGS…` pushes events, one whenever all is quiet, to a program that logs its
+//! own busy periods by the machine's monotonic clock, and holds each report of quiet against that log.
+//!
+//! Prints JSON: how often quiet was reported before the event was handled, how long after the end of the work
+//! it was reported, and how much of one core waiting takes while the program is busy for long. The program's
+//! clock is left alone. The server's answers are part of the time that is measured.
+#![allow(clippy::print_stdout)]
+
+#[path = "../tests/machine/server.rs"]
+#[allow(dead_code)]
+mod server;
+
+use server::{Server, on_one_thread};
+use subject::{Isolation, Launch};
+use tokio::net::unix::pipe::Receiver;
+
+fn steady() -> i64 {
+    let time = rustix::time::clock_gettime(rustix::time::ClockId::Monotonic);
+    time.tv_sec * 1_000_000_000 + time.tv_nsec
+}
+
+/// Nanoseconds of processor time of this thread.
+fn used() -> u64 {
+    let text = std::fs::read_to_string("/proc/thread-self/schedstat").unwrap_or_default();
+    text.split(' ').next().and_then(|word| word.parse().ok()).unwrap_or(0)
+}
+
+fn main() {
+    let mut arguments = std::env::args().skip(1);
+    let events: usize = arguments.next().and_then(|n| n.parse().ok()).expect("a number of events");
+    let launch = |command: Vec<String>| Launch {
+        command,
+        dir: "/".into(),
+        env: std::env::vars().collect(),
+        isolation: Isolation::Namespaces,
+        offset: None,
+        port: 18080,
+        service_account: None,
+        determinism: Default::default(),
+    };
+    let watcher = launch(arguments.collect());
+    let (mut too_early, mut late_ns) = (0usize, Vec::with_capacity(events));
+    on_one_thread(async {
+        let mut started = subject::start(&watcher).expect("it starts");
+        let server = Server::serve(started.listener);
+        let mut said =
+            Said { pipe: Receiver::from_owned_fd(started.output).expect("a pipe"), text: vec![] };
+        server.requested("/watch").await;
+        quiet(&mut started.process, &server).await;
+        for event in 0..events {
+            server.push(&event.to_string());
+            quiet(&mut started.process, &server).await;
+            let reported = steady();
+            too_early += usize::from(!said.now());
+            let line = said.line().await;
+            let end = line.split(' ').nth(2).and_then(|word| word.parse::<i64>().ok());
+            late_ns.push(reported - end.unwrap_or_else(|| panic!("the program said {line:?}")));
+        }
+    });
+    late_ns.sort_unstable();
+    let ms = |share: f64| late_ns[((events - 1) as f64 * share) as usize] as f64 / 1e6;
+    println!(
+        "{{\"events\": {events}, \"tooEarly\": {too_early}, \"medianMs\": {:.3}, \"p99Ms\": {:.3}, \"maximumMs\": {:.3}, \"waitingPercent\": {:.2}}}",
+        ms(0.5),
+        ms(0.99),
+        ms(1.0),
+        waiting_percent(&launch(["sh", "-c", "while :; do :; done"].map(String::from).to_vec())),
+    );
+}
+
+/// What the program writes.
+struct Said {
+    pipe: Receiver,
+    text: Vec<u8>,
+}
+
+impl Said {
+    /// Reads what is there; whether that is a whole line.
+    fn now(&mut self) -> bool {
+        // Readiness is noted at the wait below: an attempt without it would not look.
+        let _ = self.pipe.try_read_buf(&mut self.text);
+        self.text.contains(&b'\n')
+    }
+
+    async fn line(&mut self) -> String {
+        while !self.now() {
+            self.pipe.readable().await.expect("a pipe");
+        }
+        let end = self.text.iter().position(|byte| *byte == b'\n').unwrap_or_default();
+        let line = self.text.drain(..=end).collect();
+        String::from_utf8(line).expect("text")
+    }
+}
+
+async fn quiet(process: &mut subject::Process, server: &Server) -> subject::Quiet {
+    subject::quiet(&mut [process], &|| server.flight()).await.expect("it becomes quiet")
+}
+
+/// Share of one core that waiting takes beside a program that is never quiet.
+fn waiting_percent(busy: &Launch) -> f64 {
+    const WAIT: std::time::Duration = std::time::Duration::from_secs(2);
+    on_one_thread(async {
+        let mut started = subject::start(busy).expect("it starts");
+        let server = Server::serve(started.listener);
+        let (before, began) = (used(), steady());
+        let never = quiet(&mut started.process, &server);
+        let _ = tokio::time::timeout(WAIT, never).await;
+        (used() - before) as f64 * 100.0 / (steady() - began) as f64
+    })
+}

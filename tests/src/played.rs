@@ -1,0 +1,136 @@
+//! A controller and a user left to themselves: `trommel play` on a small workload, and what happened when.
+
+use std::{fs::File, path::Path};
+
+use serde_json::{Value, json};
+use trace::{Event, History, ProcessHappening, Time};
+
+use crate::{house::House, product, root};
+
+const SECOND: i64 = 1_000_000_000;
+
+/// What happened in one run.
+pub struct Played {
+    /// All of it.
+    pub history: History,
+    /// What `trommel play` told of the run.
+    pub told: Value,
+}
+
+/// Plays `steps` (operations of the workload language) with the controller that `command` starts.
+pub fn play(test: &str, command: &[&str], steps: &Value) -> Played {
+    let told = play_to_its_end(test, command, steps, 0);
+    let run = root().join("target/tests/time").join(test).join("run");
+    let file = run.join(told["history"].as_str().expect("a path"));
+    Played { history: read(&file), told }
+}
+
+/// The same, ending with this exit code; what `trommel play` told of the run.
+pub fn play_to_its_end(test: &str, command: &[&str], steps: &Value, exit: i32) -> Value {
+    let house = House::new(&format!("time/{test}"), &[]);
+    let workload = json!({
+        "apiVersion": "trommel.dev/v1alpha1",
+        "kind": "Test",
+        "metadata": {"name": "time"},
+        "spec": {"steps": [{"try": steps}]},
+    });
+    let campaign = json!({
+        "apiVersion": "trommel.dev/v1alpha1",
+        "kind": "Campaign",
+        "metadata": {"name": "time"},
+        "spec": {"subject": {"command": command}, "workload": {"file": "workload.yaml"}},
+    });
+    house.write("workload.yaml", &workload.to_string());
+    house.write("campaign.yaml", &campaign.to_string());
+    let ended = product::run(&house.root, ["play", "campaign.yaml", "--out", "run"]);
+    ended.expect(exit);
+    let mut told: Value = serde_json::from_str(&ended.stdout).expect("trommel play prints JSON");
+    told["runs"][0].take()
+}
+
+fn read(path: &Path) -> History {
+    let file = File::open(path).unwrap_or_else(|error| panic!("{}: {error}", path.display()));
+    trace::file::read(file).expect("a history").history
+}
+
+/// An `apply` of a ConfigMap.
+pub fn config_map(name: &str) -> Value {
+    let object = json!({"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": name}});
+    json!({"apply": {"resource": object}})
+}
+
+/// Time passes: in Go's form.
+pub fn sleep(duration: &str) -> Value {
+    json!({"sleep": {"duration": duration}})
+}
+
+impl Played {
+    /// When the controller wrote a line that begins with this word, by the world's clock, which must be the
+    /// controller's own too. All incarnations together.
+    pub fn moments(&self, word: &str) -> Vec<Time> {
+        let lines = self.history.records.iter().filter_map(|record| match &record.event {
+            Event::Process(event) => match &event.what {
+                ProcessHappening::Line { text } => Some((record.at, text)),
+                _ => None,
+            },
+            _ => None,
+        });
+        let prefix = format!("{word} at ");
+        let said = lines.filter_map(|(at, text)| Some((at, text.strip_prefix(&prefix)?)));
+        said.map(|(at, own)| {
+            same_clock(at, own);
+            at
+        })
+        .collect()
+    }
+
+    /// Fails unless the moments of this word are the first one and then these numbers of seconds later each.
+    #[track_caller]
+    pub fn expect(&self, word: &str, seconds: &[f64]) {
+        let moments = self.moments(word);
+        let first = *moments.first().unwrap_or_else(|| panic!("no {word}: {}", self.lines()));
+        let found: Vec<f64> =
+            moments.iter().map(|moment| moment.since(first).as_secs_f64()).collect();
+        let near = |number: usize, found: f64, wanted: f64| {
+            // A runtime may round each of its waits up to a millisecond, and works a little in between.
+            (found - wanted).abs() <= 0.01 * (1 + number) as f64
+        };
+        let equal = found.len() == seconds.len()
+            && found
+                .iter()
+                .zip(seconds)
+                .enumerate()
+                .all(|(number, (found, wanted))| near(number, *found, *wanted));
+        assert!(equal, "{word}\n  found {found:?}\n wanted {seconds:?}\n{}", self.told);
+    }
+
+    /// All that the controller wrote.
+    pub fn lines(&self) -> String {
+        let mut all = String::new();
+        for record in &self.history.records {
+            if let Event::Process(event) = &record.event
+                && let ProcessHappening::Line { text } = &event.what
+            {
+                all.push_str(text);
+                all.push('\n');
+            }
+        }
+        all
+    }
+}
+
+/// The controller's clock shows the world's time, up to the little that its own work took.
+fn same_clock(at: Time, own: &str) {
+    let own: jiff::Timestamp = own.parse().unwrap_or_else(|error| panic!("{own}: {error}"));
+    let apart = own.as_nanosecond() - i128::from(at.0);
+    assert!(
+        apart.abs() < i128::from(SECOND),
+        "the world's clock shows {}, the controller's {own}",
+        at.rfc3339()
+    );
+}
+
+/// `0, step, 2 step, …`, so many.
+pub fn every(step: f64, count: usize) -> Vec<f64> {
+    (0..count).map(|number| number as f64 * step).collect()
+}

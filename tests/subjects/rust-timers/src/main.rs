@@ -1,0 +1,74 @@
+//! What Rust controllers do with time, one way a mode: `rust-timers requeue|thread|restless`. Each thing that happens is
+//! one line, `WORD at TIME`.
+#![allow(clippy::print_stdout)] // stdout is this controller's log
+#![allow(clippy::disallowed_methods)] // a thread that sleeps is what is tested
+
+use std::{sync::Arc, time::Duration};
+
+use anyhow::bail;
+use futures::StreamExt;
+use k8s_openapi::api::core::v1::ConfigMap;
+use kube::{
+    Api, Client,
+    api::{Patch, PatchParams},
+    runtime::{
+        controller::{Action, Controller},
+        watcher,
+    },
+};
+
+#[tokio::main]
+async fn main() -> anyhow::Result<()> {
+    let client = Client::try_default().await?;
+    match std::env::args().nth(1).as_deref() {
+        Some("requeue") => requeue(client).await,
+        Some("thread") => thread(client).await?,
+        Some("restless") => restless(client).await?,
+        other => bail!("usage: rust-timers requeue|thread|restless, not {other:?}"),
+    }
+    Ok(())
+}
+
+/// kube-rs: every ConfigMap again five minutes after it was handled.
+async fn requeue(client: Client) {
+    let watched: Api<ConfigMap> = Api::default_namespaced(client);
+    let reconcile = |_: Arc<ConfigMap>, _: Arc<()>| async {
+        say("reconcile");
+        Ok::<_, kube::Error>(Action::requeue(Duration::from_secs(300)))
+    };
+    Controller::new(watched, watcher::Config::default())
+        .run(reconcile, |_, _, _| Action::requeue(Duration::from_secs(1)), Arc::new(()))
+        .for_each(|_| std::future::ready(()))
+        .await;
+}
+
+/// A thread that sleeps ten minutes again and again, beside an idle runtime.
+async fn thread(client: Client) -> anyhow::Result<()> {
+    let read: Api<ConfigMap> = Api::default_namespaced(client);
+    read.list(&Default::default()).await?;
+    std::thread::spawn(|| {
+        loop {
+            say("reconcile");
+            std::thread::sleep(Duration::from_secs(600));
+        }
+    });
+    std::future::pending().await
+}
+
+/// Undoes every five seconds what it did before: it never comes to rest.
+async fn restless(client: Client) -> anyhow::Result<()> {
+    let config_maps: Api<ConfigMap> = Api::default_namespaced(client);
+    let mut pause = tokio::time::interval(Duration::from_secs(5));
+    for value in ["on", "off"].iter().cycle() {
+        pause.tick().await;
+        let patch = Patch::Merge(serde_json::json!({"data": {"switch": value}}));
+        if config_maps.get_opt("one").await?.is_some() {
+            config_maps.patch("one", &PatchParams::default(), &patch).await?;
+        }
+    }
+    Ok(())
+}
+
+fn say(word: &str) {
+    println!("{word} at {}", jiff::Timestamp::now());
+}
