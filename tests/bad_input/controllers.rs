@@ -24,10 +24,10 @@ pub const SCRIPTS: &[(&str, &str)] = &[
     ),
     // Never waits for an answer: the loop is bound by what the API answers.
     ("hot.sh", "connect; cat <&3 >/dev/null & while ask GET /version ''; do :; done\n"),
-    // Only one of the runs gets to make the folder.
+    // The rehearsal makes the first folder; only one of the runs that are compared gets to make the second.
     (
         "differs.sh",
-        "version; if mkdir only; then ask POST /api/v1/namespaces/default/configmaps \
+        "version; if ! mkdir rehearsed && mkdir only; then ask POST /api/v1/namespaces/default/configmaps \
          '{\"apiVersion\":\"v1\",\"kind\":\"ConfigMap\",\"metadata\":{\"name\":\"extra\"}}'; fi
          exec sleep infinity\n",
     ),

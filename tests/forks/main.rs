@@ -176,3 +176,23 @@ fn user_write() {
 fn user_write_fixed() {
     check("user-write-fixed", "tests/campaigns/user-write", "fixed.yaml", 0);
 }
+
+#[test]
+fn late_work() {
+    check("late-work", "tests/campaigns/late-work", "campaign.yaml", 100);
+}
+
+#[test]
+fn late_work_fixed() {
+    check("late-work-fixed", "tests/campaigns/late-work", "fixed.yaml", 0);
+}
+
+#[test]
+fn secret_state() {
+    check("secret-state", "tests/campaigns/secret-state", "campaign.yaml", 100);
+}
+
+#[test]
+fn secret_state_fixed() {
+    check("secret-state-fixed", "tests/campaigns/secret-state", "fixed.yaml", 0);
+}
