@@ -177,7 +177,7 @@ fn worlds(lab: &Lab, run: &TrialRun) -> Vec<String> {
     let Some(server) = &run.server else { return vec![] };
     let commits = run.history.commits().filter(|commit| !commit.is_bookkeeping());
     let worlds = commits.filter_map(|commit| server.world_at(commit.revision));
-    worlds.map(|world| lab.identity(&world, Default::default()).to_string()).collect()
+    worlds.map(|world| lab.identity(&world, Default::default(), None).to_string()).collect()
 }
 
 /// The subject's requests in order, between the worlds.

@@ -32,7 +32,7 @@ impl fmt::Display for PlanId {
 pub struct Weight {
     /// Its depth.
     pub perturbations: usize,
-    /// How much passes, in user steps, before the subject is started again.
+    /// How much passes before the subject is started again: two for each user step, one for the environment's rest.
     pub waits: u32,
     /// Writes under way that never reach the store.
     pub dropped: usize,
@@ -68,8 +68,8 @@ impl Plan {
         let wait = |restart: &Restart| match restart {
             Restart::Immediately => 0,
             Restart::EnvironmentQuiet => 1,
-            Restart::AfterUserStep(steps) => 1 + steps,
-            Restart::QuietAfterUserStep(steps) => 2 + steps,
+            Restart::AfterUserStep(steps) => 2 * steps,
+            Restart::QuietAfterUserStep(steps) => 2 * steps + 1,
         };
         Weight {
             perturbations: self.depth(),
