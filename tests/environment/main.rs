@@ -6,8 +6,6 @@
 
 mod arm;
 mod form;
-#[path = "../judge/real.rs"]
-mod real;
 mod scenario;
 
 use trommel_tests::{Need, needs, root};
@@ -23,7 +21,7 @@ fn the_real_controllers_come_to_the_same_ends() {
     let folder = root().join("target/tests/environment");
     drop(std::fs::remove_dir_all(&folder));
     std::fs::create_dir_all(&folder).expect("the folder can be made");
-    let cluster = real::Cluster::start(&folder, &["--controllers"]);
+    let cluster = trommel_tests::real::Cluster::start(&folder, &["--controllers"]);
     let real = Real::new(&cluster.kubeconfig, &folder);
     let mut different = Vec::new();
     for scenario in scenario::all() {
