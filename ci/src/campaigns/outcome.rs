@@ -66,11 +66,12 @@ mod tests {
 
     #[test]
     fn a_row_says_what_varies() {
-        let run = |worlds, seconds, id: &str| Given {
-            worlds,
-            seconds,
-            findings: vec![GivenFinding { id: id.to_owned(), ..GivenFinding::default() }],
-            ..Given::default()
+        let run = |worlds, seconds, id: &str| {
+            let mut finding = GivenFinding::default();
+            finding.id = id.to_owned();
+            let mut given = Given::default();
+            (given.worlds, given.seconds, given.findings) = (worlds, seconds, vec![finding]);
+            given
         };
         let runs = vec![run(6, 1.0, "b"), run(7, 3.0, "a"), run(6, 1.5, "b")];
         let outcome =

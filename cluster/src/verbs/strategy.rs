@@ -152,12 +152,6 @@ pub(crate) fn count_template(kind: &Kind, old: &Value, new: &mut Value) {
     new["metadata"]["annotations"][TEMPLATE_GENERATION] = json!(next.to_string());
 }
 
-/// What a delete that says nothing does with dependents (`DefaultGarbageCollectionPolicy`).
-pub(crate) fn orphans_by_default(kind: &Kind) -> bool {
-    [("batch", "jobs"), ("", "replicationcontrollers")]
-        .contains(&(&*kind.row().group, &*kind.row().resource))
-}
-
 /// Whether `new` desires something else than `old` (both without regard to metadata and status).
 pub(crate) fn desire_changed(kind: &Kind, old: &Value, new: &Value) -> bool {
     let keep_status = kind.custom().is_some_and(|custom| !custom.status);
