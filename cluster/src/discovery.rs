@@ -93,7 +93,16 @@ fn plain(request: &Request, document: &Value) -> Response<Body> {
         Ok(bytes) => (agreed, bytes),
         Err(_) => (MediaType::JSON, to_bytes(document)),
     };
-    document_answer(request, bytes, &agreed.content_type())
+    untagged(bytes, &agreed.content_type())
+}
+
+/// A document that has no tag: those of one group or version.
+fn untagged(bytes: Bytes, content_type: &str) -> Response<Body> {
+    let mut response = Response::new(full(bytes));
+    if let Ok(value) = HeaderValue::from_str(content_type) {
+        response.headers_mut().insert(header::CONTENT_TYPE, value);
+    }
+    response
 }
 
 /// The aggregated form if the client asks for it, the legacy one otherwise.

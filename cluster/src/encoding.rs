@@ -61,7 +61,7 @@ pub const ACCEPTED: &str =
 pub fn decode(content_type: Option<&str>, bytes: &[u8]) -> Result<Value, DecodeError> {
     let bare = content_type.unwrap_or("").split(';').next().unwrap_or("").trim();
     match bare {
-        "" | "application/json" | "text/plain" => decode_json(bytes),
+        "" | "application/json" => decode_json(bytes),
         "application/vnd.kubernetes.protobuf" => {
             protobuf::decode(bytes).map_err(|error| DecodeError::Malformed(error.to_string()))
         }

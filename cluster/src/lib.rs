@@ -23,6 +23,7 @@ pub mod server;
 pub mod status;
 pub mod store;
 pub mod table;
+mod validation;
 mod verbs;
 mod watch;
 pub mod world;

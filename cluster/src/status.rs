@@ -224,6 +224,11 @@ impl Refusal {
         Refusal::new(500, "InternalError", message)
     }
 
+    /// 500 of an error that upstream has no class for: its text alone.
+    pub fn unclassified(message: impl Into<String>) -> Refusal {
+        Refusal::new(500, "", message)
+    }
+
     /// 429 of an eviction.
     pub fn too_many_requests(message: impl Into<String>, retry_after: Option<u32>) -> Refusal {
         let mut refusal = Refusal::new(429, "TooManyRequests", message);
@@ -236,7 +241,8 @@ impl Refusal {
 
     /// An answer of upstream's router, not of a resource.
     fn is_generic(&self) -> bool {
-        self.code == 405
+        matches!(self.code, 405 | 406)
+            || self.message.starts_with("the server rejected our request due to")
             || (self.code == 404 && self.message.starts_with("the server could not find"))
     }
 

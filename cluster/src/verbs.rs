@@ -29,6 +29,9 @@ mod strategy;
 mod subresources;
 mod update;
 
+pub(crate) use strategy::label_problem;
+pub(crate) use subresources::selector_text;
+
 /// What a verb answers with.
 pub(crate) enum Payload {
     /// An object in the version that was asked for.
@@ -135,6 +138,9 @@ impl Work<'_> {
         let scoped = row.namespaced
             && self.route.namespace.is_empty()
             && !matches!(verb, Verb::List | Verb::Watch);
+        if scoped && !named {
+            return Err(Refusal::method_not_allowed());
+        }
         if scoped || (!row.namespaced && !self.route.namespace.is_empty()) {
             return Err(Refusal::no_such_path());
         }

@@ -2,7 +2,9 @@
 
 use std::{collections::BTreeMap, sync::OnceLock};
 
+use base64::{Engine, prelude::BASE64_STANDARD};
 use serde_json::{Map, Value, json};
+use sha2::{Digest, Sha256};
 
 use crate::{
     crd::version_order,
@@ -173,6 +175,13 @@ pub(super) fn resources(world: &World, group: &str, version: &str) -> Option<Val
     Some(document)
 }
 
+/// `discovery.StorageVersionHash`: by which clients see that a type is stored in another version.
+fn storage_version_hash(api_version: &str, kind: &str) -> String {
+    let (group, version) = facts::split_api_version(api_version);
+    let digest = Sha256::digest(format!("{group}/{version}/{kind}"));
+    BASE64_STANDARD.encode(&digest[..8])
+}
+
 fn legacy_rows(row: &Resource) -> Vec<Value> {
     let mut entry = json!({
         "name": row.resource,
@@ -186,6 +195,9 @@ fn legacy_rows(row: &Resource) -> Vec<Value> {
     }
     if !row.categories.is_empty() {
         entry["categories"] = json!(row.categories);
+    }
+    if let Some(version) = facts::storage_api_version(&row.group, &row.resource) {
+        entry["storageVersionHash"] = json!(storage_version_hash(&version, &row.kind));
     }
     let mut rows = vec![entry];
     rows.extend(row.subresources.iter().map(|sub| {

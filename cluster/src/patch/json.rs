@@ -11,6 +11,7 @@ pub const OPERATIONS_MAX: usize = 10_000;
 /// Applies a JSON patch.
 pub(super) fn apply(live: &Value, patch: &Value) -> Result<Value, PatchError> {
     let mut patch = patch.clone();
+    let is_list = patch.is_array();
     if let Some(operations) = patch.as_array_mut() {
         if operations.len() > OPERATIONS_MAX {
             return Err(PatchError::Unprocessable(format!(
@@ -20,11 +21,18 @@ pub(super) fn apply(live: &Value, patch: &Value) -> Result<Value, PatchError> {
         }
         operations.iter_mut().for_each(fill_in_value);
     }
-    let Patch(operations) = serde_json::from_value(patch)
-        .map_err(|error| PatchError::BadRequest(format!("error decoding patch: {error}")))?;
+    let Patch(operations) = serde_json::from_value(patch).map_err(|error| match is_list {
+        true => PatchError::Unprocessable(error.to_string()),
+        false => PatchError::BadRequest(
+            "error decoding patch: json: cannot unmarshal object into Go value of type \
+                 []handlers.jsonPatchOp"
+                .to_owned(),
+        ),
+    })?;
     let mut object = live.clone();
     for operation in &operations {
         add_missing_list(&mut object, operation);
+        let operation = &added(&object, operation);
         json_patch::patch(&mut object, std::slice::from_ref(operation)).map_err(|error| {
             PatchError::Unprocessable(match operation {
                 PatchOperation::Test(test) => {
@@ -45,6 +53,21 @@ fn fill_in_value(operation: &mut Value) {
     if takes_value && !fields.contains_key("value") {
         fields.insert("value".to_owned(), Value::Null);
     }
+}
+
+/// Upstream's library replaces what a map does not have by adding it.
+fn added(object: &Value, operation: &PatchOperation) -> PatchOperation {
+    if let PatchOperation::Replace(replace) = operation
+        && object.pointer(replace.path.as_str()).is_none()
+        && let Some((parent, _)) = replace.path.as_str().rsplit_once('/')
+        && object.pointer(parent).is_some_and(Value::is_object)
+    {
+        return PatchOperation::Add(json_patch::AddOperation {
+            path: replace.path.clone(),
+            value: replace.value.clone(),
+        });
+    }
+    operation.clone()
 }
 
 /// Upstream's library answers a test for null on a missing path with success.
@@ -89,7 +112,7 @@ mod tests {
         check(json!([{"op": "test", "path": "/a", "value": 2}]), 422);
         check(json!([{"op": "remove", "path": "/b"}]), 422);
         check(json!({"op": "remove"}), 400);
-        check(json!([{"op": "jump", "path": "/a"}]), 400);
+        check(json!([{"op": "jump", "path": "/a"}]), 422);
         let one = json!({"op": "test", "path": "/a", "value": 1});
         check(Value::Array(vec![one; OPERATIONS_MAX + 1]), 422);
     }

@@ -264,7 +264,10 @@ fn apps(name: &str, fields: &mut Fields) {
 fn batch(name: &str, fields: &mut Fields) {
     match name {
         // Of a Job only: the template in a CronJob is left as it is.
-        "Job" => job(inner(fields, "spec")),
+        "Job" => {
+            job(inner(fields, "spec"));
+            labels_of_template(fields);
+        }
         "CronJobSpec" => set_all(
             fields,
             json!({"concurrencyPolicy": "Allow", "suspend": false, "successfulJobsHistoryLimit": 3,
@@ -291,6 +294,20 @@ fn job(spec: &mut Fields) {
     let replacement =
         if spec.contains_key("podFailurePolicy") { "Failed" } else { "TerminatingOrFailed" };
     set(spec, "podReplacementPolicy", replacement);
+}
+
+/// A job without labels has those of its pods.
+fn labels_of_template(fields: &mut Fields) {
+    let labels = fields.get("spec").and_then(|spec| spec.pointer("/template/metadata/labels"));
+    let Some(labels) = labels.filter(|labels| labels.as_object().is_some_and(|l| !l.is_empty()))
+    else {
+        return;
+    };
+    let labels = labels.clone();
+    let metadata = inner(fields, "metadata");
+    if metadata.get("labels").is_none_or(|own| own.as_object().is_none_or(Fields::is_empty)) {
+        metadata.insert("labels".to_owned(), labels);
+    }
 }
 
 /// Labels and selector of a ReplicationController are those of its pods.

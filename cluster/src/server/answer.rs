@@ -15,7 +15,7 @@ use crate::{
         Format, MediaType, Offer, ProtobufError, Target as Meta, encode, has_protobuf,
         metadata_list_view, metadata_view, negotiate, watch_frame,
     },
-    facts::api_version,
+    facts::{self, api_version},
     names::Names,
     route::{self, Target},
     status::Refusal,
@@ -47,7 +47,11 @@ pub(crate) fn respond(shared: &Arc<Shared>, request: &Request) -> Response<Body>
 fn resource(shared: &Arc<Shared>, request: &Request, target: &route::Route) -> Response<Body> {
     let mut live = shared.lock();
     let Some(kind) = live.world.kind(&target.group, &target.version, &target.resource) else {
-        return not_found();
+        // Groups that are built in have a router of their own, which answers with a Status.
+        return match facts::group(&target.group) {
+            Some(_) => refuse(request, &Refusal::no_such_path()),
+            None => not_found(),
+        };
     };
     let Some(verb) = route::verb(&request.method, target, request.flag("watch")) else {
         return refuse(request, &Refusal::method_not_allowed());
@@ -297,7 +301,7 @@ impl Serialize for Typeless<'_> {
 
 /// An object of the right kind that holds nothing but a revision.
 fn bookmark(kind: &Kind, revision: trace::Revision, initial_events_end: bool) -> Value {
-    let mut metadata = json!({"resourceVersion": revision.to_string(), "creationTimestamp": null});
+    let mut metadata = json!({"resourceVersion": revision.to_string()});
     if initial_events_end {
         metadata["annotations"] = json!({"k8s.io/initial-events-end": "true"});
     }

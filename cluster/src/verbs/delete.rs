@@ -124,10 +124,8 @@ impl Work<'_> {
         let waits = grace > 0 || !object::finalizers(&new).is_empty();
         if !waits {
             let key = self.key(name);
-            if !options.dry_run {
-                self.remove(key);
-            }
-            return Ok(Fate::Gone(old.clone()));
+            let last = if options.dry_run { None } else { self.remove(key) };
+            return Ok(Fate::Gone(last.unwrap_or_else(|| old.clone())));
         }
         self.mark(&mut new, grace);
         Ok(Fate::Waits(self.keep(old, new, options)))
@@ -152,7 +150,10 @@ impl Work<'_> {
                     "the {label} in the precondition ({wanted}) does not match the {label} in record \
                      ({found}). The object might have been {what}"
                 );
-                return Err(Refusal::conflict(&self.kind.served(), name, &why));
+                // Of the kind, not the resource: the check stands below the registry.
+                let mut resource = self.kind.served();
+                resource.resource = self.kind.row().kind.as_str().into();
+                return Err(Refusal::conflict(&resource, name, &why));
             }
         }
         Ok(())
@@ -279,13 +280,14 @@ impl Work<'_> {
         }
     }
 
-    /// Removes an object, and what was only waiting for that.
-    pub(super) fn remove(&mut self, key: ObjectKey) {
+    /// Removes an object, and what was only waiting for that. Gives back its last state.
+    pub(super) fn remove(&mut self, key: ObjectKey) -> Option<Arc<Value>> {
         let custom = self.kind.is_custom();
-        self.live.remove(&self.request.author, key);
+        let logged = self.live.remove(&self.request.author, key);
         if custom {
             finish_crds(self.live);
         }
+        logged.map(|logged| logged.object.clone())
     }
 }
 

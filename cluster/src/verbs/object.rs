@@ -13,6 +13,9 @@ use crate::{
     world::{crds, meta, namespaces},
 };
 
+/// Finalizers of built-in types that need no domain.
+const STANDARD_FINALIZERS: [&str; 3] = ["kubernetes", "orphan", "foregroundDeletion"];
+
 /// Longest total of annotations in bytes.
 const ANNOTATIONS_LIMIT_BYTES: usize = 256 * 1024;
 
@@ -78,10 +81,10 @@ impl Work<'_> {
     pub(super) fn check_path_name(&self, object: &mut Value) -> Result<(), Refusal> {
         let name = meta(object, "name").to_owned();
         if name.is_empty() {
-            if self.kind.is_custom() {
-                return Err(Refusal::bad_request("name must be provided"));
-            }
-            object["metadata"]["name"] = json!(self.route.name);
+            return Err(Refusal::bad_request(format!(
+                "the name of the object ({} based on URL) was undeterminable: name must be provided",
+                self.route.name
+            )));
         } else if name != self.route.name {
             return Err(Refusal::bad_request(format!(
                 "the name of the object ({name}) does not match the name on the URL ({})",
@@ -127,15 +130,34 @@ impl Work<'_> {
 
     /// Checks an object that is about to be stored. Errors: 422.
     pub(super) fn validate(&self, object: &Value, old: Option<&Value>) -> Result<(), Refusal> {
-        let mut errors = metadata_errors(object);
+        let mut errors = metadata_errors(object, !self.kind.is_custom());
         if let Some(old) = old {
             errors.extend(immutable_errors(object, old));
+            if !self.kind.is_custom() {
+                // Upstream checks them twice: for every update, and in each built-in type's validation.
+                errors.extend(immutable_errors(object, old));
+                crate::validation::update(
+                    self.kind.row(),
+                    &self.route.subresource,
+                    old,
+                    object,
+                    &mut errors,
+                );
+            }
         } else {
+            let prefix = meta(object, "generateName");
+            if !prefix.is_empty() {
+                let field = "metadata.generateName";
+                errors.extend(strategy::check_name(&self.kind, field, prefix, true));
+            }
             let name = meta(object, "name");
             errors.extend(strategy::check_name(&self.kind, "metadata.name", name, false));
         }
         if let Some(schema) = self.kind.schema() {
             errors.extend(schema.validate(object));
+        }
+        if !self.kind.is_custom() {
+            crate::validation::object(self.kind.row(), object, &mut errors);
         }
         if self.kind.storage == crds() {
             errors.extend(crd::validate::errors(object));
@@ -240,7 +262,7 @@ fn same_metadata(old: &Value, new: &Value) -> bool {
     strip(old) == strip(new)
 }
 
-fn metadata_errors(object: &Value) -> Vec<FieldError> {
+fn metadata_errors(object: &Value, built_in: bool) -> Vec<FieldError> {
     let mut errors = Vec::new();
     let metadata = &object["metadata"];
     for (key, value) in metadata["labels"].as_object().into_iter().flatten() {
@@ -262,34 +284,56 @@ fn metadata_errors(object: &Value) -> Vec<FieldError> {
         let detail = format!("may not be more than {ANNOTATIONS_LIMIT_BYTES} bytes");
         errors.push(FieldError::bare("metadata.annotations", FieldErrorKind::TooLong, detail));
     }
-    for (index, owner) in metadata["ownerReferences"].as_array().into_iter().flatten().enumerate() {
-        for field in ["apiVersion", "kind", "name", "uid"] {
-            if owner.get(field).and_then(Value::as_str).unwrap_or("").is_empty() {
-                let path = format!("metadata.ownerReferences[{index}].{field}");
-                let value = Value::from("");
-                let detail = match field {
-                    "apiVersion" => "version must not be empty".to_owned(),
-                    field => format!("{field} must not be empty"),
-                };
-                errors.push(FieldError::with_value(&path, FieldErrorKind::Invalid, &value, detail));
-            }
+    for owner in metadata["ownerReferences"].as_array().into_iter().flatten() {
+        let empty = |field: &str| owner.get(field).and_then(Value::as_str).unwrap_or("").is_empty();
+        for field in ["apiVersion", "kind", "name", "uid"].into_iter().filter(|field| empty(field))
+        {
+            let path = format!("metadata.ownerReferences.{field}");
+            let detail = if field == "apiVersion" {
+                "version must not be empty"
+            } else {
+                "must not be empty"
+            };
+            let kind = FieldErrorKind::Invalid;
+            errors.push(FieldError::with_value(&path, kind, &Value::from(""), detail));
+        }
+        if owner["kind"] == "Event" && owner["apiVersion"] == "v1" {
+            errors.push(FieldError {
+                field: "metadata.ownerReferences".to_owned(),
+                kind: FieldErrorKind::Invalid,
+                value: Some(shown_owner(owner)),
+                detail: "/v1, Kind=Event is disallowed from being an owner".to_owned(),
+            });
         }
     }
     let controllers = metadata["ownerReferences"].as_array().into_iter().flatten();
-    let controllers: Vec<&str> = controllers
+    let controllers: Vec<String> = controllers
         .filter(|owner| owner["controller"] == json!(true))
-        .map(|owner| owner["name"].as_str().unwrap_or(""))
+        .map(|owner| {
+            let text = |field: &str| owner[field].as_str().unwrap_or("");
+            format!("{}/{}", text("kind"), text("name"))
+        })
         .collect();
-    if let [first, second, ..] = controllers[..] {
+    if let [first, second, ..] = &controllers[..] {
         let detail = format!(
             "Only one reference can have Controller set to true. Found \"true\" in references for {first} \
              and {second}"
         );
-        let value = metadata["ownerReferences"].clone();
-        let kind = FieldErrorKind::Invalid;
-        errors.push(FieldError::with_value("metadata.ownerReferences", kind, &value, detail));
+        let owners = metadata["ownerReferences"].as_array().into_iter().flatten();
+        errors.push(FieldError {
+            field: "metadata.ownerReferences".to_owned(),
+            kind: FieldErrorKind::Invalid,
+            value: Some(format!("[{}]", owners.map(shown_owner).collect::<Vec<_>>().join(","))),
+            detail,
+        });
     }
-    for finalizer in finalizers(object) {
+    for (index, finalizer) in finalizers(object).into_iter().enumerate() {
+        if built_in && !finalizer.contains('/') && !STANDARD_FINALIZERS.contains(&finalizer) {
+            let field = format!("metadata.finalizers[{index}]");
+            let detail = "name is neither a standard finalizer name nor is it fully qualified";
+            let kind = FieldErrorKind::Invalid;
+            errors.push(FieldError::with_value(&field, kind, &Value::from(finalizer), detail));
+        }
         if let Some(why) = qualified_name_problem(finalizer) {
             let value = Value::from(finalizer);
             let kind = FieldErrorKind::Invalid;
@@ -297,6 +341,16 @@ fn metadata_errors(object: &Value) -> Vec<FieldError> {
         }
     }
     errors
+}
+
+/// An owner as Go prints it: its fields in the struct's order.
+fn shown_owner(owner: &Value) -> String {
+    let fields = ["apiVersion", "kind", "name", "uid", "controller", "blockOwnerDeletion"];
+    let shown: Vec<String> = fields
+        .iter()
+        .filter_map(|field| Some(format!("{:?}:{}", field, owner.get(field)?)))
+        .collect();
+    format!("{{{}}}", shown.join(","))
 }
 
 fn label_error(value: &str, why: &str) -> FieldError {

@@ -19,10 +19,19 @@ pub(crate) enum RevisionMatch {
 }
 
 /// `resourceVersion` (None if unset) and `resourceVersionMatch`. Errors: no decimal.
-pub(crate) fn revision(request: &Request) -> Result<(Option<Revision>, RevisionMatch), Refusal> {
+pub(crate) fn revision(
+    request: &Request,
+    named: Option<&str>,
+) -> Result<(Option<Revision>, RevisionMatch), Refusal> {
     let asked = match request.query("resourceVersion") {
         "" => None,
-        text => Some(parse(text)?),
+        text => Some(parse(text).map_err(|error| {
+            let error = format!("resourceVersion: Invalid value: {text:?}: {error}");
+            match request.query("watch").is_empty() && named.is_none() {
+                true => Refusal::bad_request(format!("invalid resource version: {error}")),
+                false => Refusal::unclassified(error),
+            }
+        })?),
     };
     let matching = match request.query("resourceVersionMatch") {
         "Exact" => RevisionMatch::Exact,
@@ -32,17 +41,14 @@ pub(crate) fn revision(request: &Request) -> Result<(Option<Revision>, RevisionM
     Ok((asked, matching))
 }
 
-/// A revision given by a client. Errors: 400.
-pub(crate) fn parse(text: &str) -> Result<Revision, Refusal> {
+/// A revision given by a client. Errors: what Go says of it.
+pub(crate) fn parse(text: &str) -> Result<Revision, String> {
     // Leading zeroes are read as upstream's ParseUint reads them.
     text.bytes()
         .all(|byte| byte.is_ascii_digit())
         .then(|| text.parse().ok().map(Revision))
         .flatten()
-        .ok_or_else(|| {
-            let reason = format!("strconv.ParseUint: parsing {text:?}: invalid syntax");
-            Refusal::bad_request(format!("invalid resource version: {reason}"))
-        })
+        .ok_or_else(|| format!("strconv.ParseUint: parsing {text:?}: invalid syntax"))
 }
 
 fn forbidden(field: &str, detail: impl Into<String>) -> FieldError {
@@ -56,8 +62,13 @@ fn refuse(errors: &[FieldError]) -> Result<(), Refusal> {
     }
 }
 
-/// Checks the parameters of a list. Errors: 422.
+/// Checks the parameters of a list. Errors: 400, 422.
 pub(crate) fn check_list(request: &Request) -> Result<(), Refusal> {
+    let limit = request.query("limit");
+    if !limit.is_empty() && limit.parse::<i64>().is_err() {
+        let error = format!("strconv.ParseInt: parsing {limit:?}: invalid syntax");
+        return Err(Refusal::bad_request(error));
+    }
     const FIELD: &str = "resourceVersionMatch";
     let (matching, revision) = (request.query(FIELD), request.query("resourceVersion"));
     let mut errors = Vec::new();
@@ -159,7 +170,7 @@ impl DeleteOptions {
             "Background" => Some(Propagation::Background),
             "Foreground" => Some(Propagation::Foreground),
             other => {
-                let detail = r#"supported values: "Background", "Foreground", "Orphan""#;
+                let detail = r#"supported values: "Foreground", "Background", "Orphan", "nil""#;
                 let kind = FieldErrorKind::NotSupported;
                 let value = Value::from(other);
                 errors.push(FieldError::with_value("propagationPolicy", kind, &value, detail));
@@ -172,10 +183,15 @@ impl DeleteOptions {
             let value = Value::from(text("propagationPolicy"));
             errors.push(FieldError::with_value("propagationPolicy", kind, &value, detail));
         }
+        let in_body = body.and_then(|body| body.get("dryRun")?.as_array());
+        if let Some(all) = in_body.filter(|all| all.iter().any(|one| one != "All")) {
+            let value = Value::from(all.clone());
+            let (kind, detail) = (FieldErrorKind::NotSupported, r#"supported values: "All""#);
+            errors.push(FieldError::with_value("dryRun", kind, &value, detail));
+        }
         if !errors.is_empty() {
             return Err(Refusal::invalid("meta.k8s.io", "DeleteOptions", "", &errors));
         }
-        let in_body = body.and_then(|body| body.get("dryRun")?.as_array());
         let dry_in_body = in_body.is_some_and(|all| all.iter().any(|one| one == "All"));
         Ok(DeleteOptions {
             dry_run: dry_in_body || request.dry_run()?,

@@ -2,7 +2,7 @@
 //!
 //! There is one writer, so upstream's retry of a patch that lost a race has nothing to do here.
 
-use serde_json::{Value, json};
+use serde_json::Value;
 
 use super::{Outcome, Work};
 use crate::{
@@ -35,10 +35,27 @@ impl Work<'_> {
         let shown = self.kind.present(&old)?;
         let schema = self.kind.schema();
         let mut new = patch::patch(kind, &shown, &patch, schema.as_ref()).map_err(refused)?;
-        self.check_identity(&mut new)?;
+        let shown = new.to_string();
+        let unreadable = |work: &Self, refusal: Refusal| work.unreadable(refusal, &shown);
+        self.check_identity(&mut new).map_err(|refusal| unreadable(self, refusal))?;
         self.check_path_name(&mut new)?;
-        self.shape(&mut new)?;
+        self.shape(&mut new).map_err(|refusal| unreadable(self, refusal))?;
         self.replace(&old, new, dry_run)
+    }
+
+    /// What a patch makes of a built-in object must still decode: else the patch is invalid, not the
+    /// request (`applyJSPatch`). The object in the message is ours: its fields are in another order.
+    fn unreadable(&self, refusal: Refusal, shown: &str) -> Refusal {
+        if refusal.code != 400
+            || self.kind.is_custom()
+            || refusal.message.contains("namespace of the")
+        {
+            return refusal;
+        }
+        let kind = crate::schema::FieldErrorKind::Invalid;
+        let value = Value::from(shown);
+        let error = crate::schema::FieldError::with_value("patch", kind, &value, refusal.message);
+        Refusal::invalid("", "", "", &[error])
     }
 
     pub(super) fn patch_type(&self) -> Result<PatchType, Refusal> {
@@ -76,12 +93,10 @@ impl Work<'_> {
 pub(super) fn refused(error: PatchError) -> Refusal {
     match error {
         PatchError::BadRequest(message) => Refusal::bad_request(message),
-        PatchError::Unprocessable(message) => {
+        // What exactly does not fit is not told.
+        PatchError::Unprocessable(_) => {
             let text = "the server rejected our request due to an error in our request";
-            let mut refusal = Refusal::new(422, "Invalid", text);
-            let cause = json!([{"reason": "UnexpectedServerResponse", "message": message}]);
-            refusal.details.insert("causes".to_owned(), cause);
-            refusal
+            Refusal::new(422, "Invalid", text)
         }
     }
 }

@@ -27,7 +27,7 @@ struct Continue {
 impl Work<'_> {
     pub(super) fn get(&mut self) -> Result<Outcome, Refusal> {
         let now = self.live.world.revision();
-        if let (Some(asked), _) = options::revision(self.request)?
+        if let (Some(asked), _) = options::revision(self.request, Some(&self.route.name))?
             && asked > now
         {
             return Err(Refusal::too_large_revision(asked, now));
@@ -45,7 +45,7 @@ impl Work<'_> {
     pub(super) fn list(&mut self) -> Result<Outcome, Refusal> {
         options::check_list(self.request)?;
         let scope = Scope::read(self.kind.clone(), self.route, self.request)?;
-        let (asked, matching) = options::revision(self.request)?;
+        let (asked, matching) = options::revision(self.request, None)?;
         let mut limit = self.request.query("limit").parse::<usize>().unwrap_or(0);
         let token = match self.request.query("continue") {
             "" => None,

@@ -29,8 +29,8 @@ impl Scope {
     /// Reads it from a request. Errors: 400 for selectors that can't be read.
     pub(crate) fn read(kind: Kind, route: &Route, request: &Request) -> Result<Scope, Refusal> {
         let labels = Labels::parse(request.query("labelSelector"))?;
-        let known = |field: &str| kind.selects_by(field);
-        let fields = Fields::parse(request.query("fieldSelector"), known)?;
+        let problem = |field: &str| (!kind.selects_by(field)).then(|| kind.no_selector(field));
+        let fields = Fields::parse(request.query("fieldSelector"), problem)?;
         let name = match route.name.as_str() {
             "" => fields.demanded("metadata.name").map(str::to_owned),
             name => Some(name.to_owned()),

@@ -135,8 +135,8 @@ fn requirement(text: &str) -> Option<Requirement> {
 pub struct Fields(Vec<(String, bool, String)>);
 
 impl Fields {
-    /// Reads `a=b,c==d,e!=f`; `known` says which fields the type has. Errors: 400.
-    pub fn parse(text: &str, known: impl Fn(&str) -> bool) -> Result<Fields, Refusal> {
+    /// Reads `a=b,c==d,e!=f`; `problem` says why a field can't be selected by. Errors: 400.
+    pub fn parse(text: &str, problem: impl Fn(&str) -> Option<String>) -> Result<Fields, Refusal> {
         let mut terms = Vec::new();
         for part in split_unescaped(text) {
             if part.is_empty() {
@@ -152,8 +152,8 @@ impl Fields {
                 let message = format!("invalid selector: '{text}'; can't understand '{part}'");
                 return Err(Refusal::bad_request(message));
             };
-            if !known(field) {
-                return Err(Refusal::bad_request(format!("field label not supported: {field}")));
+            if let Some(problem) = problem(field) {
+                return Err(Refusal::bad_request(problem));
             }
             terms.push((field.to_owned(), equal, unescape(value)));
         }
@@ -270,7 +270,7 @@ mod tests {
     #[test]
     fn fields_match_as_upstreams() {
         let object = json!({"metadata": {"name": "p"}, "spec": {"nodeName": "n", "replicas": 3}});
-        let known = |field: &str| field != "spec.unknown";
+        let known = |field: &str| (field == "spec.unknown").then(|| "unknown".to_owned());
         let cases = [
             ("metadata.name=p", true),
             ("metadata.name!=p", false),

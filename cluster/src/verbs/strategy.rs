@@ -221,6 +221,9 @@ pub(crate) fn label_problem(name: &str) -> Option<String> {
     if name.len() > 63 {
         return Some("must be no more than 63 characters".to_owned());
     }
+    if name.contains('.') {
+        return Some("must not contain dots".to_owned());
+    }
     (!is_label(name)).then(|| {
         "a lowercase RFC 1123 label must consist of lower case alphanumeric characters or '-', and must \
          start and end with an alphanumeric character (e.g. 'my-name',  or '123-abc', regex used for \

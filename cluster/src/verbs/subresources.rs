@@ -269,7 +269,7 @@ fn set_pointer(object: &mut Value, path: &str, value: Value) {
 
 /// A label selector as text: `a=b,c in (d,e),!f`. A text stays as it is; a plain map is what
 /// ReplicationControllers have.
-fn selector_text(selector: &Value) -> String {
+pub(crate) fn selector_text(selector: &Value) -> String {
     let Some(fields) = selector.as_object() else {
         return selector.as_str().unwrap_or("").to_owned();
     };

@@ -26,23 +26,14 @@ impl Work<'_> {
                 object::remove_meta(&mut body, "resourceVersion");
                 return self.create_object(body, dry_run);
             }
-            Err(missing) => {
-                let uid = meta(&body, "uid");
-                if uid.is_empty() {
-                    return Err(missing);
-                }
-                let why = format!(
-                    "Precondition failed: UID in precondition: {uid}, UID in object meta: "
-                );
-                return Err(Refusal::conflict(&self.kind.served(), &self.route.name, &why));
-            }
+            Err(missing) => return Err(missing),
         };
         if meta(&body, "resourceVersion").is_empty() && strategy::needs_revision(&self.kind) {
             // Upstream prints the zero of an unsigned number with %#v.
             let error = FieldError {
                 field: "metadata.resourceVersion".to_owned(),
                 kind: FieldErrorKind::Invalid,
-                value: Some("0x0".to_owned()),
+                value: Some(if self.kind.is_custom() { "0x0" } else { "0" }.to_owned()),
                 detail: "must be specified for an update".to_owned(),
             };
             let row = self.kind.row();
@@ -95,28 +86,41 @@ impl Work<'_> {
     fn check_preconditions(&self, old: &Value, new: &Value) -> Result<(), Refusal> {
         let (resource, name) = (self.kind.served(), &self.route.name);
         let uid = meta(new, "uid");
-        if !uid.is_empty() && uid != meta(old, "uid") {
+        // A patch names no precondition: another uid is an invalid change.
+        let patched = self.request.method == http::Method::PATCH && !self.applied;
+        if !patched && !uid.is_empty() && uid != meta(old, "uid") {
             let why = format!(
-                "Precondition failed: UID in precondition: {uid}, UID in object meta: {}",
+                "StorageError: invalid object, Code: 4, Key: {}, ResourceVersion: 0, AdditionalErrorMsg: \
+                 Precondition failed: UID in precondition: {uid}, UID in object meta: {}",
+                self.storage_key(),
                 meta(old, "uid")
             );
             return Err(Refusal::conflict(&resource, name, &why));
         }
         let revision = meta(new, "resourceVersion");
-        if revision.is_empty()
-            || options::parse(revision)? == options::parse(meta(old, "resourceVersion"))?
-        {
+        let parse = |text: &str| options::parse(text).map_err(Refusal::unclassified);
+        if revision.is_empty() || parse(revision)? == parse(meta(old, "resourceVersion"))? {
             return Ok(());
         }
         Err(Refusal::modified(&resource, name))
     }
 
+    /// Where upstream keeps the object in etcd, for messages.
+    fn storage_key(&self) -> String {
+        let storage = &self.kind.storage;
+        let prefix = match self.kind.is_custom() {
+            true => format!("{}/{}", storage.group, storage.resource),
+            false => storage.resource.to_string(),
+        };
+        let key = format!("/registry/{prefix}/{}/{}", self.route.namespace, self.route.name);
+        key.replace("//", "/")
+    }
+
     fn keep_system_fields(&self, old: &Value, new: &mut Value) {
-        for field in ["uid", "creationTimestamp"] {
-            if meta(new, field).is_empty() {
-                object::copy_meta(new, old, field);
-            }
+        if meta(new, "uid").is_empty() {
+            object::copy_meta(new, old, "uid");
         }
+        object::copy_meta(new, old, "creationTimestamp");
         // An object can never lose its deletion, and gains one only by a delete.
         for field in ["deletionTimestamp", "deletionGracePeriodSeconds", "generation"] {
             object::copy_meta(new, old, field);
@@ -132,12 +136,12 @@ impl Work<'_> {
             "status" => self.keep_all_but_status(old, new),
             "finalize" => {
                 let finalizers = new.pointer("/spec/finalizers").cloned().unwrap_or(json!([]));
-                let (status, metadata) = (new.get("status").cloned(), new["metadata"].clone());
+                let metadata = new["metadata"].clone();
                 *new = old.clone();
                 new["metadata"] = metadata;
-                new["spec"]["finalizers"] = finalizers;
-                if let Some(status) = status {
-                    new["status"] = status;
+                match finalizers.as_array().is_some_and(|list| !list.is_empty()) {
+                    true => new["spec"]["finalizers"] = finalizers,
+                    false => new["spec"] = json!({}),
                 }
             }
             _ => {}

@@ -77,7 +77,7 @@ pub(crate) fn start(live: &mut Live, request: &Request, scope: Scope) -> Result<
 fn from(live: &Live, request: &Request) -> Result<From, Refusal> {
     let initial = request.has("sendInitialEvents").then(|| request.flag("sendInitialEvents"));
     options::check_watch(request, initial.is_some())?;
-    let (asked, _) = options::revision(request)?;
+    let (asked, _) = options::revision(request, None)?;
     let now = live.world.revision();
     Ok(match (initial, asked) {
         (Some(true), Some(asked)) if asked > now => {

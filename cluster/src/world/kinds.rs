@@ -148,6 +148,20 @@ impl Kind {
         Ok(object)
     }
 
+    /// Why objects can't be selected by a field, in upstream's words: types with fields of their own have a
+    /// converter of their own.
+    pub(crate) fn no_selector(&self, field: &str) -> String {
+        match self.is_custom() || self.own_fields().is_empty() {
+            false => format!("field label not supported: {field}"),
+            true if self.custom().is_some_and(|custom| !custom.selectable.is_empty()) => {
+                format!("field label not supported: {field}")
+            }
+            true => format!(
+                "{field:?} is not a known field selector: only \"metadata.name\", \"metadata.namespace\""
+            ),
+        }
+    }
+
     /// Whether objects can be selected by this field.
     pub(crate) fn selects_by(&self, field: &str) -> bool {
         if field == "metadata.name" || (field == "metadata.namespace" && self.row().namespaced) {
@@ -156,7 +170,12 @@ impl Kind {
         if let Some(custom) = self.custom() {
             return custom.selectable.iter().any(|selectable| selectable == field);
         }
-        let known: &[&str] = match (&*self.row().group, &*self.row().resource) {
+        self.own_fields().contains(&field)
+    }
+
+    /// Fields beyond metadata by which a built-in type can be selected.
+    fn own_fields(&self) -> &'static [&'static str] {
+        match (&*self.row().group, &*self.row().resource) {
             ("", "pods") => &[
                 "spec.nodeName",
                 "spec.restartPolicy",
@@ -196,12 +215,11 @@ impl Kind {
             ("", "namespaces") => &["status.phase"],
             ("", "nodes") => &["spec.unschedulable"],
             ("", "services") => &["spec.clusterIP", "spec.type"],
-            ("", "replicationcontrollers") | ("apps", "replicasets") => &["status.replicas"],
+            ("", "replicationcontrollers") => &["status.replicas"],
             ("batch", "jobs") => &["status.successful"],
             ("certificates.k8s.io", "certificatesigningrequests") => &["spec.signerName"],
             ("resource.k8s.io", "resourceslices") => &["spec.driver", "spec.nodeName"],
             _ => &[],
-        };
-        known.contains(&field)
+        }
     }
 }

@@ -65,11 +65,15 @@ fn what_is_not_served_is_a_plain_404() {
         "/apis/example.com/v2",
         "/apis/example.com/v2/foos",
         "/apis/example.com/v1/bars",
-        "/api/v1/widgets",
         "/nowhere",
     ] {
         let got = api.get(path);
         assert_eq!((got.code, &got.bytes[..]), (404, &b"404 page not found\n"[..]), "{path}");
+    }
+    // Built-in groups have a router of their own.
+    for path in ["/api/v1/widgets", "/apis/apps/v1/widgets", "/apis/apps/v2/deployments"] {
+        let got = api.get(path);
+        assert_eq!((got.code, got.reason()), (404, "NotFound"), "{path}");
     }
 }
 

@@ -146,8 +146,8 @@ fn wrong_parameters_are_refused_before_the_stream() {
     );
     check(
         "resourceVersion=abc",
-        400,
-        "invalid resource version: strconv.ParseUint: parsing \"abc\": invalid syntax",
+        500,
+        "resourceVersion: Invalid value: \"abc\": strconv.ParseUint: parsing \"abc\": invalid syntax",
     );
 }
 

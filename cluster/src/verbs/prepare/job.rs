@@ -10,7 +10,8 @@ pub(super) fn generate_selector(job: &mut Value) {
         return;
     }
     let (name, uid) = (meta(job, "name").to_owned(), meta(job, "uid").to_owned());
-    let own_labels = job.pointer("/metadata/labels").is_some();
+    // Labels that were filled in from the template's are the same map to upstream, and stay so.
+    let shared = job.pointer("/metadata/labels") == job.pointer("/spec/template/metadata/labels");
     let labels = &mut job["spec"]["template"]["metadata"]["labels"];
     for (key, value) in [
         ("batch.kubernetes.io/controller-uid", &uid),
@@ -23,7 +24,7 @@ pub(super) fn generate_selector(job: &mut Value) {
         }
     }
     let labels = labels.clone();
-    if !own_labels {
+    if shared {
         job["metadata"]["labels"] = labels;
     }
     job["spec"]["selector"]["matchLabels"]["batch.kubernetes.io/controller-uid"] = json!(uid);

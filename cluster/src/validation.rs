@@ -1,0 +1,78 @@
+//! What is wrong with an object of a built-in type: the rules of upstream's Go code
+//! (`pkg/apis/*/validation`) that controllers and their users run into, with upstream's sentences.
+//!
+//! The shape (types, enumerations, missing lists, repeated keys) is judged by the schema; here stands what
+//! no schema says. Rules that are missing let through what a real server refuses: who writes such an object
+//! against this server notices only on a real one. Which are missing is counted by the differential tests.
+
+mod access;
+mod check;
+mod core;
+mod pod;
+mod service;
+mod workloads;
+
+use serde_json::Value;
+
+use crate::{facts::Resource, schema::FieldError};
+use check::Check;
+
+/// Adds the errors of an object that is about to be stored.
+pub(crate) fn object(row: &Resource, new: &Value, errors: &mut Vec<FieldError>) {
+    let check = &mut Check::new(errors);
+    match (row.group.as_str(), row.resource.as_str()) {
+        ("", "configmaps") => core::config_map(check, new),
+        ("", "secrets") => core::secret(check, new),
+        ("", "services") => service::service(check, new),
+        ("", "pods") => pod::spec(check, &new["spec"], "spec"),
+        ("", "podtemplates") => pod::spec(check, &new["template"]["spec"], "template.spec"),
+        ("", "persistentvolumeclaims") => core::claim(check, &new["spec"], "spec"),
+        ("", "events") => core::event(check, new),
+        ("", "replicationcontrollers") | ("apps", _) => workloads::workload(check, row, new),
+        ("batch", _) => workloads::batch(check, row, new),
+        ("policy", "poddisruptionbudgets") => workloads::budget(check, new),
+        ("autoscaling", _) => workloads::autoscaler(check, new),
+        ("rbac.authorization.k8s.io", _) => access::rbac(check, row, new),
+        ("scheduling.k8s.io", "priorityclasses") => access::priority_class(check, new),
+        _ => {}
+    }
+}
+
+/// Adds the errors of a change: what may not change, or not so.
+pub(crate) fn update(
+    row: &Resource,
+    subresource: &str,
+    old: &Value,
+    new: &Value,
+    errors: &mut Vec<FieldError>,
+) {
+    let check = &mut Check::new(errors);
+    match (row.group.as_str(), row.resource.as_str(), subresource) {
+        ("", "configmaps", _) => core::immutable_contents(check, old, new, &["data", "binaryData"]),
+        ("", "secrets", _) => {
+            check.unchanged("type", &old["type"], &new["type"]);
+            core::immutable_contents(check, old, new, &["data"]);
+        }
+        ("", "services", "") => service::update(check, old, new),
+        ("", "pods", "") => pod::update(check, &old["spec"], &new["spec"]),
+        ("", "persistentvolumeclaims", "") => core::claim_update(check, old, new),
+        ("apps" | "batch", _, "") => workloads::update(check, row, old, new),
+        ("rbac.authorization.k8s.io", _, _) => access::role_ref_update(check, old, new),
+        ("scheduling.k8s.io", "priorityclasses", _) if old["value"] != new["value"] => {
+            check.forbidden("value", "may not be changed in an update.");
+        }
+        ("storage.k8s.io", "storageclasses", _) => {
+            for field in ["parameters", "provisioner", "reclaimPolicy", "volumeBindingMode"] {
+                if old.get(field) != new.get(field) {
+                    match field {
+                        "parameters" | "provisioner" => {
+                            check.forbidden(field, &format!("updates to {field} are forbidden."));
+                        }
+                        _ => check.unchanged(field, &old[field], &new[field]),
+                    }
+                }
+            }
+        }
+        _ => {}
+    }
+}

@@ -1,0 +1,83 @@
+//! RBAC and priority classes.
+
+use serde_json::{Value, json};
+
+use super::check::{Check, list, text};
+use crate::facts::Resource;
+
+/// Greatest value of a class that is not the system's.
+const USER_PRIORITY_MAX: i64 = 1_000_000_000;
+
+pub(super) fn rbac(check: &mut Check<'_>, row: &Resource, new: &Value) {
+    match row.resource.as_str() {
+        "roles" | "clusterroles" => rules(check, new, row.resource == "roles"),
+        _ => binding(check, new, row.resource == "rolebindings"),
+    }
+}
+
+fn rules(check: &mut Check<'_>, role: &Value, namespaced: bool) {
+    for (index, rule) in list(role, "rules").iter().enumerate() {
+        let at = format!("rules[{index}]");
+        let none = |field: &str| list(rule, field).is_empty();
+        if none("verbs") {
+            check.required(&format!("{at}.verbs"), "verbs must contain at least one value");
+        }
+        if !none("nonResourceURLs") {
+            if namespaced {
+                let detail = "namespaced rules cannot apply to non-resource URLs";
+                let value = &rule["nonResourceURLs"];
+                check.invalid(&format!("{at}.nonResourceURLs"), value, detail);
+            } else if !none("apiGroups") || !none("resources") || !none("resourceNames") {
+                let detail = "rules cannot apply to both regular resources and non-resource URLs";
+                check.invalid(&format!("{at}.nonResourceURLs"), &rule["nonResourceURLs"], detail);
+            }
+            continue;
+        }
+        if none("apiGroups") {
+            let detail = "resource rules must supply at least one api group";
+            check.required(&format!("{at}.apiGroups"), detail);
+        }
+        if none("resources") {
+            let detail = "resource rules must supply at least one resource";
+            check.required(&format!("{at}.resources"), detail);
+        }
+    }
+}
+
+fn binding(check: &mut Check<'_>, binding: &Value, namespaced: bool) {
+    let kind = text(&binding["roleRef"], "kind");
+    let known: &[&str] = if namespaced { &["Role", "ClusterRole"] } else { &["ClusterRole"] };
+    if !known.contains(&kind) {
+        check.not_supported("roleRef.kind", &json!(kind), known);
+    }
+    for (index, subject) in list(binding, "subjects").iter().enumerate() {
+        let at = format!("subjects[{index}]");
+        if text(subject, "name").is_empty() {
+            check.required(&format!("{at}.name"), "");
+        }
+        let account = text(subject, "kind") == "ServiceAccount";
+        // In a namespace the binding's own is filled in by nobody, yet not missed.
+        if account && !namespaced && text(subject, "namespace").is_empty() {
+            check.required(&format!("{at}.namespace"), "");
+        }
+    }
+}
+
+/// What a binding binds to stays.
+pub(super) fn role_ref_update(check: &mut Check<'_>, old: &Value, new: &Value) {
+    if old["roleRef"] != new["roleRef"] {
+        let field = |name: &str| json!(text(&new["roleRef"], name));
+        let (group, kind, name) = (field("apiGroup"), field("kind"), field("name"));
+        let shown = format!("{{\"APIGroup\":{group},\"Kind\":{kind},\"Name\":{name}}}");
+        check.invalid_as("roleRef", shown, "cannot change roleRef");
+    }
+}
+
+pub(super) fn priority_class(check: &mut Check<'_>, class: &Value) {
+    let system = text(&class["metadata"], "name").starts_with("system-");
+    if !system && class["value"].as_i64().is_some_and(|value| value > USER_PRIORITY_MAX) {
+        let detail =
+            format!("maximum allowed value of a user defined priority is {USER_PRIORITY_MAX}");
+        check.forbidden("value", &detail);
+    }
+}

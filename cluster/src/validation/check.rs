@@ -1,0 +1,112 @@
+//! Collecting errors, and the small rules that many types share.
+
+use serde_json::{Value, json};
+
+use crate::{
+    encoding::quantity_nanos,
+    schema::{FieldError, FieldErrorKind},
+};
+
+/// Where errors go.
+pub(super) struct Check<'a>(&'a mut Vec<FieldError>);
+
+impl<'a> Check<'a> {
+    pub(super) fn new(errors: &'a mut Vec<FieldError>) -> Check<'a> {
+        Check(errors)
+    }
+
+    /// How many there are so far.
+    pub(super) fn count(&self) -> usize {
+        self.0.len()
+    }
+
+    pub(super) fn invalid(&mut self, field: &str, value: &Value, detail: &str) {
+        self.0.push(FieldError::with_value(field, FieldErrorKind::Invalid, value, detail));
+    }
+
+    /// Of a value that Go prints in its own way.
+    pub(super) fn invalid_as(&mut self, field: &str, shown: String, detail: &str) {
+        self.0.push(FieldError {
+            field: field.to_owned(),
+            kind: FieldErrorKind::Invalid,
+            value: Some(shown),
+            detail: detail.to_owned(),
+        });
+    }
+
+    pub(super) fn required(&mut self, field: &str, detail: &str) {
+        let known =
+            |error: &FieldError| error.field == field && error.kind == FieldErrorKind::Required;
+        // The schema may have said so already.
+        if !self.0.iter().any(known) {
+            self.0.push(FieldError::bare(field, FieldErrorKind::Required, detail));
+        }
+    }
+
+    pub(super) fn forbidden(&mut self, field: &str, detail: &str) {
+        self.0.push(FieldError::bare(field, FieldErrorKind::Forbidden, detail));
+    }
+
+    pub(super) fn duplicate(&mut self, field: &str, value: &Value) {
+        let known =
+            |error: &FieldError| error.field == field && error.kind == FieldErrorKind::Duplicate;
+        if !self.0.iter().any(known) {
+            self.0.push(FieldError::with_value(field, FieldErrorKind::Duplicate, value, ""));
+        }
+    }
+
+    pub(super) fn not_supported(&mut self, field: &str, value: &Value, allowed: &[&str]) {
+        let names: Vec<String> = allowed.iter().map(|name| format!("{name:?}")).collect();
+        let detail = format!("supported values: {}", names.join(", "));
+        self.0.push(FieldError::with_value(field, FieldErrorKind::NotSupported, value, detail));
+    }
+
+    pub(super) fn not_found(&mut self, field: &str, value: &Value) {
+        self.0.push(FieldError::with_value(field, FieldErrorKind::NotFound, value, ""));
+    }
+
+    /// `ValidateImmutableField`
+    pub(super) fn unchanged(&mut self, field: &str, old: &Value, new: &Value) {
+        if old != new {
+            self.invalid(field, new, "field is immutable");
+        }
+    }
+
+    /// `ValidateNonnegativeField`
+    pub(super) fn not_negative(&mut self, field: &str, value: &Value) {
+        if value.as_i64().is_some_and(|number| number < 0) {
+            self.invalid(field, value, "must be greater than or equal to 0");
+        }
+    }
+
+    /// `IsValidPortNum`; zero counts as given.
+    pub(super) fn port(&mut self, field: &str, value: &Value) {
+        if value.as_i64().is_some_and(|number| !(1..=65535).contains(&number)) {
+            self.invalid(field, value, "must be between 1 and 65535, inclusive");
+        }
+    }
+
+    /// A quantity that is no debt.
+    pub(super) fn amount(&mut self, field: &str, value: &Value) {
+        if value.as_str().and_then(quantity_nanos).is_some_and(|amount| amount < 0) {
+            self.invalid(field, value, "must be greater than or equal to 0");
+        }
+    }
+
+    /// A name that is a DNS-1123 label.
+    pub(super) fn label_name(&mut self, field: &str, name: &str) {
+        if let Some(why) = crate::verbs::label_problem(name) {
+            self.invalid(field, &json!(name), &why);
+        }
+    }
+}
+
+/// A text field; empty if absent.
+pub(super) fn text<'a>(value: &'a Value, field: &str) -> &'a str {
+    value.get(field).and_then(Value::as_str).unwrap_or("")
+}
+
+/// A list field; empty if absent.
+pub(super) fn list<'a>(value: &'a Value, field: &str) -> &'a [Value] {
+    value.get(field).and_then(Value::as_array).map_or(&[], Vec::as_slice)
+}
