@@ -97,11 +97,12 @@ pub struct Real {
 }
 
 impl Real {
-    pub fn new(kubeconfig: &Path, folder: &Path) -> Real {
+    /// `body`: where it keeps what it is about to send.
+    pub fn new(kubeconfig: &Path, body: PathBuf) -> Real {
         let text = std::fs::read_to_string(kubeconfig).expect("serve.sh writes a kubeconfig");
         let (_, rest) = text.split_once("server: \"").expect("it names a server");
         let server = rest.split('"').next().expect("it names a server").to_owned();
-        Real { server, body: folder.join("body.json") }
+        Real { server, body }
     }
 
     /// Waits until the state is as expected. Errors: what it is when patience is over.

@@ -6,12 +6,18 @@
 
 mod arm;
 mod form;
+mod generated;
 mod scenario;
 
 use trommel_tests::{Need, needs, root};
 
 use arm::{Arm, Embedded, Real};
 use scenario::{Scenario, Step};
+
+/// How many scenarios are drawn, on top of those by hand.
+const GENERATED: u64 = 24;
+/// How many are played side by side.
+const AT_ONCE: usize = 4;
 
 #[test]
 fn the_real_controllers_come_to_the_same_ends() {
@@ -22,11 +28,20 @@ fn the_real_controllers_come_to_the_same_ends() {
     drop(std::fs::remove_dir_all(&folder));
     std::fs::create_dir_all(&folder).expect("the folder can be made");
     let cluster = trommel_tests::real::Cluster::start(&folder, &["--controllers"]);
-    let real = Real::new(&cluster.kubeconfig, &folder);
-    let mut different = Vec::new();
-    for scenario in scenario::all() {
-        different.extend(compare(&scenario, &Embedded::new(), &real));
-    }
+    let mut scenarios = scenario::all();
+    scenarios.extend((0..GENERATED).map(generated::scenario));
+    let different: Vec<String> = std::thread::scope(|scope| {
+        let share = scenarios.len().div_ceil(AT_ONCE);
+        let parts = scenarios.chunks(share).enumerate().map(|(number, part)| {
+            let real = Real::new(&cluster.kubeconfig, folder.join(format!("body-{number}.json")));
+            scope.spawn(move || {
+                let told = part.iter().filter_map(|one| compare(one, &Embedded::new(), &real));
+                told.collect::<Vec<String>>()
+            })
+        });
+        let parts: Vec<_> = parts.collect();
+        parts.into_iter().flat_map(|part| part.join().expect("no panic")).collect()
+    });
     assert!(different.is_empty(), "{}", different.join("\n"));
 }
 
@@ -37,11 +52,11 @@ fn compare(scenario: &Scenario, embedded: &Embedded, real: &Real) -> Option<Stri
         arm.must("POST", "/api/v1/namespaces", Some(namespace));
     }
     for (number, step) in scenario.steps.iter().enumerate() {
-        play(embedded, scenario.name, step);
-        play(real, scenario.name, step);
+        play(embedded, &scenario.name, step);
+        play(real, &scenario.name, step);
         embedded.rest();
-        let expect = form::of(embedded, scenario.name);
-        if let Err(found) = real.comes_to(&expect, scenario.name) {
+        let expect = form::of(embedded, &scenario.name);
+        if let Err(found) = real.comes_to(&expect, &scenario.name) {
             let title = format!("{}, step {number}: {step:?}", scenario.name);
             return Some(format!("{title}\n{}", form::difference(&expect, &found)));
         }
@@ -62,6 +77,7 @@ fn play(arm: &dyn Arm, namespace: &str, step: &Step) {
             arm.must("DELETE", &at(path), options);
         }
         Step::Ready => scenario::make_ready(arm, namespace),
+        Step::ReadyOne => scenario::make_one_ready(arm, namespace),
         Step::DeleteOnePod => scenario::delete_one_pod(arm, namespace),
     }
 }

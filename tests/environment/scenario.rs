@@ -15,7 +15,9 @@ pub enum Step {
     Delete(&'static str, Option<&'static str>),
     /// Every pod that is not ready becomes so, as if a kubelet had started it.
     Ready,
-    /// The first pod by name is deleted.
+    /// One pod that is not ready becomes so: of the oldest image by name.
+    ReadyOne,
+    /// One pod is deleted, if there is any: of the oldest image by name, one that is not ready before one that is.
     DeleteOnePod,
 }
 
@@ -23,7 +25,7 @@ pub enum Step {
 #[derive(Debug, Clone)]
 pub struct Scenario {
     /// Also its namespace.
-    pub name: &'static str,
+    pub name: String,
     /// In order; compared after each.
     pub steps: Vec<Step>,
 }
@@ -54,7 +56,7 @@ fn template(image: &str) -> Value {
     })
 }
 
-fn web(replicas: u32, more: Value) -> Step {
+pub fn web(replicas: u32, more: Value) -> Step {
     let mut spec = json!({
         "replicas": replicas,
         "selector": {"matchLabels": {"app": "web"}},
@@ -67,16 +69,16 @@ fn web(replicas: u32, more: Value) -> Step {
     Step::Create(DEPLOYMENTS, json!({"metadata": metadata, "spec": spec}))
 }
 
-fn change(spec: Value) -> Step {
+pub fn change(spec: Value) -> Step {
     Step::Patch(WEB, json!({"spec": spec}))
 }
 
-fn image(image: &str) -> Step {
+pub fn image(image: &str) -> Step {
     change(json!({"template": template(image)}))
 }
 
 fn scenario(name: &'static str, steps: Vec<Step>) -> Scenario {
-    Scenario { name, steps }
+    Scenario { name: name.to_owned(), steps }
 }
 
 /// owner ← a ← b, owner ← c (waited for).
@@ -270,9 +272,14 @@ pub fn with_uids(arm: &dyn Arm, namespace: &str, object: &Value) -> Value {
     object
 }
 
+/// Pods by image and phase: names are chance.
 fn pods(arm: &dyn Arm, namespace: &str) -> Vec<Value> {
     let (_, list) = arm.send("GET", &format!("/api/v1/namespaces/{namespace}/pods"), None);
-    list["items"].as_array().cloned().unwrap_or_default()
+    let mut pods = list["items"].as_array().cloned().unwrap_or_default();
+    pods.sort_by_key(|pod| {
+        (pod["spec"]["containers"][0]["image"].to_string(), pod["status"]["phase"].to_string())
+    });
+    pods
 }
 
 fn path(namespace: &str, pod: &Value) -> String {
@@ -282,20 +289,33 @@ fn path(namespace: &str, pod: &Value) -> String {
 
 /// See [`Step::Ready`].
 pub fn make_ready(arm: &dyn Arm, namespace: &str) {
+    for pod in pods(arm, namespace).iter().filter(|pod| is_pending(pod)) {
+        mark_ready(arm, namespace, pod);
+    }
+}
+
+/// See [`Step::ReadyOne`].
+pub fn make_one_ready(arm: &dyn Arm, namespace: &str) {
+    if let Some(pod) = pods(arm, namespace).iter().find(|pod| is_pending(pod)) {
+        mark_ready(arm, namespace, pod);
+    }
+}
+
+fn is_pending(pod: &Value) -> bool {
+    pod["status"]["phase"] == "Pending"
+}
+
+fn mark_ready(arm: &dyn Arm, namespace: &str, pod: &Value) {
     let status = json!({"status": {"phase": "Running", "conditions": [{
         "type": "Ready", "status": "True", "lastTransitionTime": "2026-01-01T00:00:00Z",
     }]}});
-    for pod in pods(arm, namespace) {
-        if pod["status"]["phase"] == "Pending" {
-            let path = format!("{}/status", path(namespace, &pod));
-            // It may be gone by now: a rollout goes on while its pods become ready.
-            arm.send("PATCH", &path, Some(status.clone()));
-        }
-    }
+    // It may be gone by now: a rollout goes on while its pods become ready.
+    arm.send("PATCH", &format!("{}/status", path(namespace, pod)), Some(status));
 }
 
 /// See [`Step::DeleteOnePod`].
 pub fn delete_one_pod(arm: &dyn Arm, namespace: &str) {
-    let all = pods(arm, namespace);
-    arm.must("DELETE", &path(namespace, &all[0]), None);
+    if let Some(pod) = pods(arm, namespace).first() {
+        arm.must("DELETE", &path(namespace, pod), None);
+    }
 }
