@@ -29,7 +29,7 @@ mod watch;
 pub mod world;
 
 pub use controllers::Controller;
-pub use environment::{EnvironmentOptions, Restless};
+pub use environment::{EnvironmentOptions, REQUESTS_WITHOUT_REST, Restless};
 pub use names::SuffixOrder;
 pub use server::{Body, BoxError, Server, Upstream};
 pub use world::{World, WorldOptions};

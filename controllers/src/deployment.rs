@@ -2,7 +2,8 @@
 //!
 //! Ported function by function; the names are upstream's, so that each can be laid beside its original. Events are
 //! not written. Where upstream updates a Deployment's status twice in one go, the second update here carries the
-//! revision that the first one made; upstream's meets a 409 and starts again: the same end, one refusal less.
+//! revision that the first one made; upstream's meets a 409 and starts again. Whether a rollout that got stuck says
+//! `NewReplicaSetCreated` or `ReplicaSetUpdated` depends there on who is faster; here it is always the latter.
 //! The annotation `deprecated.deployment.rollback.to` (gone with extensions/v1beta1) is not looked at.
 
 use std::time::Duration;

@@ -24,18 +24,20 @@ pub enum UserStep {
     Failed(String),
 }
 
-/// The world when its built-in controllers have done all that they can without time passing; none if they
-/// have nothing to do.
+/// The world when its built-in controllers have done all that they can without time passing, and how many worlds
+/// lie between; none if they have nothing to do.
 ///
 /// # Errors
 /// They don't come to rest.
-pub fn environment_rests(world: &World) -> Result<Option<World>, cluster::Restless> {
+pub fn environment_rests(world: &World) -> Result<Option<(World, u64)>, cluster::Restless> {
     if world.is_environment_quiet() {
         return Ok(None);
     }
     let server = Server::new(world.clone(), None);
     server.run_environment()?;
-    Ok(Some(server.world()))
+    let rested = server.world();
+    let between = (rested.revision().0 - world.revision().0).saturating_sub(1);
+    Ok(Some((rested, between)))
 }
 
 /// As a trial waits before the user acts: the environment is quiet, and none of its timers is due at once.

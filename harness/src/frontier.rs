@@ -116,10 +116,6 @@ impl Frontier {
         }
         self.leave_out("subsets of writes under way beyond the limit", found.left_out);
         self.leave_out("crashes within one deletecollection", found.within_calls);
-        self.leave_out(
-            "crashes between two writes of the built-in controllers",
-            found.environment_writes,
-        );
         let inside = found.user_writes.iter().filter(|cursor| !stops_within(lab, **cursor)).count();
         self.leave_out(
             "crashes between the writes of one script, command or concurrent step",
@@ -159,7 +155,8 @@ impl Frontier {
         self.waiting.insert((node.plan.weight(), self.queued), node.clone());
         self.enumerated += 1;
         match node.world.as_ref().map(down::environment_rests) {
-            Some(Ok(Some(world))) => {
+            Some(Ok(Some((world, between)))) => {
+                self.leave_out("restarts between two writes of the built-in controllers", between);
                 let plan = quiet_restart(&node.plan);
                 let identity = lab.identity(&world, node.cursor, node.begun);
                 self.add(lab, Node { world: Some(world), plan, identity, ..node });

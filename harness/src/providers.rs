@@ -81,6 +81,14 @@ impl LiveCluster {
         }
     }
 
+    /// Lets the built-in controllers send one request; false if they have none to send.
+    pub fn step_environment(&self) -> bool {
+        match self {
+            LiveCluster::Embedded(live) => live.server.step_environment().is_some(),
+            LiveCluster::Remote(_) => false,
+        }
+    }
+
     /// When the next timer of the built-in controllers is due, if one is known.
     pub fn next_timer(&self) -> Option<Time> {
         match self {

@@ -328,6 +328,7 @@ fn by_hand(lab: &Lab, found: &confirm::Finding, diff: &[model::ObjectDiff]) -> V
     let Some(Perturbation::Crash(crash)) = found.plan.perturbations.last() else { return vec![] };
     let watched = match &crash.at {
         Moment::Committed { call, .. } => Some(call.resource.to_string()),
+        Moment::Environment { write, .. } => Some(write.resource.to_string()),
         Moment::Step { .. } => None,
     };
     steps::by_hand(&steps::ByHand {

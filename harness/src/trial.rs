@@ -12,7 +12,7 @@ mod steps;
 use std::{collections::VecDeque, path::PathBuf, sync::Arc, time::Duration};
 
 use cluster::World;
-use plans::{Crash, Moment, Perturbation, Plan, Restart, StartPoint};
+use plans::{Crash, Moment, Perturbation, Plan, Restart, StartPoint, moment::MomentCounter};
 use trace::{Cursor, Event, History, Recorder, Time};
 
 use crate::{
@@ -119,6 +119,8 @@ pub(crate) struct Trial<'lab> {
     armed: Option<Armed>,
     /// Documents that the user still sends before the subject is started again.
     down_for: u32,
+    /// Counts writes of built-in controllers up to the one after which the subject is killed.
+    awaited_write: Option<MomentCounter>,
     /// Whether the environment comes to rest before it is.
     rest_first: bool,
     /// A step that failed and was allowed to.
@@ -234,6 +236,7 @@ impl<'lab> Trial<'lab> {
             carried_out,
             armed: None,
             down_for: 0,
+            awaited_write: None,
             rest_first: false,
             failed_on: None,
             disturbed_at,
@@ -272,8 +275,16 @@ impl<'lab> Trial<'lab> {
             return;
         }
         let Some(Perturbation::Crash(crash)) = self.todo.front() else { return };
-        if let Moment::Committed { .. } = crash.at {
-            self.armed = Some(Armed::new(&self.proxy, &self.cluster, crash.clone()));
+        match crash.at {
+            Moment::Committed { .. } => {
+                self.armed = Some(Armed::new(&self.proxy, &self.cluster, crash.clone()));
+            }
+            // Once: what was seen before another start of the subject goes on counting.
+            Moment::Environment { .. } => {
+                let counter = || MomentCounter::new(crash.at.clone());
+                self.awaited_write.get_or_insert_with(counter);
+            }
+            Moment::Step { .. } => {}
         }
     }
 
@@ -297,6 +308,7 @@ impl<'lab> Trial<'lab> {
     async fn crash(&mut self) -> Going<()> {
         let Some(Perturbation::Crash(crash)) = self.todo.pop_front() else { return Ok(()) };
         self.armed = None;
+        self.awaited_write = None;
         self.kill_subject(false).await?;
         let index = self.carried_out;
         self.carried_out += 1;

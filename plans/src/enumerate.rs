@@ -6,10 +6,10 @@
 
 use std::{collections::HashMap, time::Duration};
 
-use trace::{Actor, CallId, Cursor, Event, History, Revision, StepState, Time};
+use trace::{Actor, CallId, Cursor, Event, History, ProcessHappening, Revision, StepState, Time};
 
 use crate::{
-    moment::{CallMatch, Moment},
+    moment::{CallMatch, CommitMatch, Moment},
     perturbation::DroppedCall,
     prune::{Pruned, Rule},
     schedule::{self, Write},
@@ -62,8 +62,6 @@ pub struct CrashPoints {
     pub within_calls: u64,
     /// Subsets of concurrent writes beyond the limit per write: not covered.
     pub left_out: u64,
-    /// Writes of the built-in controllers: not covered as places of their own.
-    pub environment_writes: u64,
 }
 
 /// At most this many subsets of concurrent writes are tried per write.
@@ -93,11 +91,16 @@ pub fn crash_points(
                 // count from here.
                 found.points.clear();
                 found.user_writes.clear();
-                found.environment_writes = 0;
                 moments.clear();
                 scan.occurrences.clear();
+                scan.reactions.clear();
                 scan.calls_since_commit = 0;
             }
+            Event::Process(process) => match process.what {
+                ProcessHappening::Started { .. } => scan.up = true,
+                ProcessHappening::Killed | ProcessHappening::Exited { .. } => scan.up = false,
+                _ => {}
+            },
             Event::Call(call) if call.actor.is_subject() => scan.calls_since_commit += 1,
             Event::Commit(commit) if commit.is_bookkeeping() => found.bookkeeping += 1,
             Event::Commit(commit) => {
@@ -108,9 +111,21 @@ pub fn crash_points(
                     found.user_writes.push(scan.cursor);
                     scan.users.push(commit.revision);
                 }
-                // What finalizes CRDs writes inside the request of somebody else.
-                if matches!(&commit.actor, Actor::Environment(name) if **name != *"crd-finalizer") {
-                    found.environment_writes += 1;
+                match scan.reaction(commit, generated) {
+                    Reaction::Point(write) => {
+                        let (at, began) = (record.at, scan.begun(record.at));
+                        found.points.push(CrashPoint {
+                            at: write,
+                            revision: commit.revision,
+                            time: at,
+                            cursor: scan.cursor,
+                            begun: began,
+                            dropped: vec![],
+                            kept: vec![],
+                        });
+                    }
+                    Reaction::WithinCall => found.within_calls += 1,
+                    Reaction::None => {}
                 }
                 let call = commit.call.and_then(|id| calls.get(&id).copied());
                 let Some(call) = call.filter(|_| matches!(commit.actor, Actor::Subject(_))) else {
@@ -214,6 +229,44 @@ struct Scan {
     users: Vec<Revision>,
     calls_since_commit: u64,
     occurrences: HashMap<CallMatch, (u32, Option<CallId>)>,
+    /// Whether the subject runs.
+    up: bool,
+    /// How often each kind of write of a built-in controller was seen while it ran.
+    reactions: HashMap<CommitMatch, u32>,
+}
+
+/// What a write of a built-in controller is for crashes.
+enum Reaction {
+    /// No write of one, or one while the subject was down.
+    None,
+    /// The subject ran: a place to kill it.
+    Point(Moment),
+    /// One of several revisions of one call.
+    WithinCall,
+}
+
+impl Scan {
+    fn reaction(
+        &mut self,
+        commit: &trace::Commit,
+        generated: &dyn Fn(&str) -> Option<String>,
+    ) -> Reaction {
+        let Some(write) = CommitMatch::of(commit, generated) else { return Reaction::None };
+        match write.by.as_str() {
+            // It writes inside the request of somebody else.
+            "crd-finalizer" => Reaction::None,
+            // It empties namespaces by deletecollection.
+            "namespace-controller" if *write.resource.resource != *"namespaces" => {
+                Reaction::WithinCall
+            }
+            _ if !self.up => Reaction::None,
+            _ => {
+                let seen = self.reactions.entry(write.clone()).or_default();
+                *seen += 1;
+                Reaction::Point(Moment::Environment { write, occurrence: *seen })
+            }
+        }
+    }
 }
 
 impl Scan {

@@ -17,7 +17,7 @@ pub mod replay;
 pub mod schedule;
 
 pub use enumerate::{CrashPoint, StartPoint, crash_points};
-pub use moment::{CallMatch, Moment, NamePattern};
+pub use moment::{CallMatch, CommitMatch, Moment, NamePattern};
 pub use perturbation::{Citation, Crash, DroppedCall, Family, Perturbation, Restart};
 pub use plan::{Plan, PlanId};
 pub use prune::{Pruned, Rule};

@@ -3,7 +3,7 @@
 use std::fmt;
 
 use serde::{Deserialize, Serialize};
-use trace::{Answer, Call, Cursor, GroupResource, Verb};
+use trace::{Actor, Answer, Call, Change, Commit, Cursor, GroupResource, Verb};
 
 /// A name, or the part of it that is the same in every run: `foo-*` for a name made by `generateName: foo-`.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
@@ -82,6 +82,66 @@ impl fmt::Display for CallMatch {
     }
 }
 
+/// Writes of a built-in controller that are the same in every run.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct CommitMatch {
+    /// The controller, by name.
+    pub by: String,
+    /// What it did.
+    pub change: Change,
+    /// To which type.
+    pub resource: GroupResource,
+    /// In which namespace; empty for cluster scope.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub namespace: String,
+    /// To which object.
+    pub name: NamePattern,
+}
+
+impl CommitMatch {
+    /// The action that `commit` is; none if it is no built-in controller's, or bookkeeping. `generated` as in
+    /// [`CallMatch::of`].
+    pub fn of(commit: &Commit, generated: &dyn Fn(&str) -> Option<String>) -> Option<CommitMatch> {
+        let Actor::Environment(by) = &commit.actor else { return None };
+        let name = match generated(&commit.key.name) {
+            Some(prefix) => format!("{prefix}*"),
+            None => commit.key.name.to_string(),
+        };
+        (!commit.is_bookkeeping()).then(|| CommitMatch {
+            by: by.to_string(),
+            change: commit.change,
+            resource: commit.key.resource.clone(),
+            namespace: commit.key.namespace.to_string(),
+            name: NamePattern(name),
+        })
+    }
+
+    /// Whether `commit` is this action.
+    pub fn matches(&self, commit: &Commit) -> bool {
+        matches!(&commit.actor, Actor::Environment(by) if **by == *self.by)
+            && commit.change == self.change
+            && commit.key.resource == self.resource
+            && *commit.key.namespace == *self.namespace
+            && self.name.matches(&commit.key.name)
+    }
+}
+
+impl fmt::Display for CommitMatch {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let change = match self.change {
+            Change::Created => "create",
+            Change::Updated => "update",
+            Change::Deleted => "delete",
+        };
+        write!(f, "{change} of {}", self.resource)?;
+        if !self.namespace.is_empty() {
+            write!(f, "/{}", self.namespace)?;
+        }
+        write!(f, "/{} by the {}", self.name.0, self.by)
+    }
+}
+
 /// A point in a run.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
@@ -92,6 +152,15 @@ pub enum Moment {
     Committed {
         /// Which calls.
         call: CallMatch,
+        /// Which of them, from 1.
+        occurrence: u32,
+    },
+    /// The `occurrence`-th write (from 1) of a built-in controller of this kind while the subject ran, since the
+    /// previous perturbation (or the beginning), has been committed, and the subject has seen nothing of it.
+    #[serde(rename_all = "camelCase")]
+    Environment {
+        /// Which writes.
+        write: CommitMatch,
         /// Which of them, from 1.
         occurrence: u32,
     },
@@ -125,6 +194,16 @@ impl MomentCounter {
         self.seen += 1;
         self.seen == *occurrence
     }
+
+    /// Tells it of a commit; says whether that was the one.
+    pub fn committed(&mut self, commit: &Commit) -> bool {
+        let Moment::Environment { write, occurrence } = &self.moment else { return false };
+        if !write.matches(commit) {
+            return false;
+        }
+        self.seen += 1;
+        self.seen == *occurrence
+    }
 }
 
 impl fmt::Display for Moment {
@@ -133,6 +212,10 @@ impl fmt::Display for Moment {
             Moment::Committed { call, occurrence: 1 } => write!(f, "after the first {call}"),
             Moment::Committed { call, occurrence } => {
                 write!(f, "after the {} {call}", ordinal(*occurrence))
+            }
+            Moment::Environment { write, occurrence: 1 } => write!(f, "after the first {write}"),
+            Moment::Environment { write, occurrence } => {
+                write!(f, "after the {} {write}", ordinal(*occurrence))
             }
             Moment::Step { cursor } if cursor.operation == 0 && cursor.document == 0 => {
                 f.write_str("when it had connected, before its first write")

@@ -9,6 +9,7 @@
 //! | spec of pods | admission plug-ins add to it, here the templates count | - |
 //! | generations of ReplicaSets | the real controllers run side by side and take other steps; observed = current is compared | nobody |
 //! | order of conditions | upstream appends what changed last | nobody: they are a map by type |
+//! | Progressing: `NewReplicaSetCreated` or `ReplicaSetUpdated` | upstream's second status update of a sync meets a 409; which reason is left depends on whether the ReplicaSet's status came before the retry | people |
 //! | Events | none are written here | people |
 
 use serde_json::{Map, Value, json};
@@ -102,7 +103,11 @@ fn pod(pod: &Value) -> Value {
 fn conditions(status: &Value) -> Value {
     let list = status["conditions"].as_array().into_iter().flatten();
     let told = list.map(|condition| {
-        let kept = json!([condition["status"], condition["reason"], condition["message"]]);
+        let mut kept = json!([condition["status"], condition["reason"], condition["message"]]);
+        let reason = condition["reason"].as_str().unwrap_or("");
+        if matches!(reason, "NewReplicaSetCreated" | "ReplicaSetUpdated") {
+            kept = json!([condition["status"], "under way"]);
+        }
         (condition["type"].as_str().unwrap_or("").to_owned(), kept)
     });
     Value::Object(told.collect())

@@ -15,7 +15,7 @@ use arm::{Arm, Embedded, Real};
 use scenario::{Scenario, Step};
 
 /// How many scenarios are drawn, on top of those by hand.
-const GENERATED: u64 = 24;
+const GENERATED: u64 = 100;
 /// How many are played side by side.
 const AT_ONCE: usize = 4;
 

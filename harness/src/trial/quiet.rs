@@ -104,7 +104,7 @@ impl Trial<'_> {
                     }
                     // The environment is slower than the subject, faster than the user.
                     let revision = self.cluster.revision();
-                    self.run_environment()?;
+                    self.react().await?;
                     if self.cluster.revision() != revision {
                         continue;
                     }
@@ -122,6 +122,31 @@ impl Trial<'_> {
                 }
             }
         }
+    }
+
+    /// Lets the built-in controllers act until they are quiet, or one makes the write after which the subject is
+    /// to be killed: nothing of the subject passes in between.
+    async fn react(&mut self) -> Going<()> {
+        let Some(counter) = &mut self.awaited_write else { return self.run_environment() };
+        let mut seen = self.recorder.with(|history| history.records.len());
+        for _ in 0..cluster::REQUESTS_WITHOUT_REST {
+            if !self.cluster.step_environment() {
+                return Ok(());
+            }
+            let reached = self.recorder.with(|history| {
+                let new = &history.records[seen..];
+                seen = history.records.len();
+                new.iter().any(|record| match &record.event {
+                    Event::Commit(commit) => counter.committed(commit),
+                    _ => false,
+                })
+            });
+            if reached {
+                self.proxy.gate().close();
+                return self.crash().await;
+            }
+        }
+        Err(Stop(RunEnd::NeverSettled("the built-in controllers don't come to rest".to_owned())))
     }
 
     /// Lets the built-in controllers act until they are quiet.

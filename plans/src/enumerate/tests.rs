@@ -101,6 +101,7 @@ fn shown(points: &CrashPoints) -> Vec<String> {
         };
         let at = match &point.at {
             Moment::Step { cursor } => format!("step {cursor}"),
+            Moment::Environment { write, occurrence } => format!("{write} #{occurrence}"),
             Moment::Committed { call, occurrence } => {
                 format!("{}#{occurrence}", call.resource.resource)
             }
