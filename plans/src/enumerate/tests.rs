@@ -183,3 +183,27 @@ fn one_call_with_several_commits_is_one_place() {
     assert_eq!(shown(&points), ["pods#1 @2"]);
     assert_eq!(points.within_calls, 1);
 }
+
+#[test]
+fn writes_of_built_in_controllers_count_while_the_subject_runs() {
+    let by = |name: &str| Actor::Environment(name.into());
+    let started = || {
+        Event::Process(trace::ProcessEvent {
+            actor: Actor::Subject(0),
+            incarnation: 0,
+            what: ProcessHappening::Started { command: vec![], pid: 1 },
+        })
+    };
+    let points = Builder::default()
+        .commit(by("kubelet"), "pods", None)
+        .record(started())
+        .commit(by("kubelet"), "pods", None)
+        .commit(by("namespace-controller"), "pods", None)
+        .commit(by("crd-finalizer"), "foos", None)
+        .commit(by("kubelet"), "pods", None)
+        .crash_points();
+    let write = "create of pods/default/o by the kubelet";
+    let expect = [format!("{write} #1 @2"), format!("{write} #2 @5")];
+    assert_eq!(shown(&points), expect);
+    assert_eq!(points.within_calls, 1);
+}
