@@ -9,7 +9,7 @@
 //! | spec of pods | admission plug-ins add to it, here the templates count | - |
 //! | generations of ReplicaSets | the real controllers run side by side and take other steps; observed = current is compared | nobody |
 //! | order of conditions | upstream appends what changed last | nobody: they are a map by type |
-//! | Progressing: `NewReplicaSetCreated` or `ReplicaSetUpdated` | upstream's second status update of a sync meets a 409; which reason is left depends on whether the ReplicaSet's status came before the retry | people |
+//! | Progressing: `NewReplicaSetCreated`, `ReplicaSetUpdated` or `DeploymentResumed` | which of them is left where a rollout then waits for pods depends upstream on when the ReplicaSet's status comes: before the retry of a status update that met a 409, or after a Deployment was resumed | people |
 //! | Events | none are written here | people |
 
 use serde_json::{Map, Value, json};
@@ -105,8 +105,8 @@ fn conditions(status: &Value) -> Value {
     let told = list.map(|condition| {
         let mut kept = json!([condition["status"], condition["reason"], condition["message"]]);
         let reason = condition["reason"].as_str().unwrap_or("");
-        if matches!(reason, "NewReplicaSetCreated" | "ReplicaSetUpdated") {
-            kept = json!([condition["status"], "under way"]);
+        if matches!(reason, "NewReplicaSetCreated" | "ReplicaSetUpdated" | "DeploymentResumed") {
+            kept = json!("under way");
         }
         (condition["type"].as_str().unwrap_or("").to_owned(), kept)
     });
