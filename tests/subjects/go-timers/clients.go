@@ -40,41 +40,39 @@ func informer(ctx context.Context, client kubernetes.Interface, resync time.Dura
 	return nil
 }
 
-// schedule runs something every day at half past two, as the CronJob controller does it: at each sync it works
-// out the next moment from the clock, and asks to be called again then.
+// schedule runs something every day at half past two, from when a ConfigMap says so. It works out the next moment
+// from the clock, as the CronJob controller does, but waits with a plain timer: the delaying queue of client-go,
+// which that controller uses, wakes up every ten seconds whatever there is.
 func schedule(ctx context.Context, config *rest.Config) error {
 	client, err := kubernetes.NewForConfig(config)
 	if err != nil {
 		return err
 	}
-	queue := workqueue.NewTypedDelayingQueueWithConfig(workqueue.TypedDelayingQueueConfig[string]{})
+	asked := make(chan struct{}, 1)
 	if err := informer(ctx, client, 0, func(name, word string) {
 		if name == "schedule" {
-			queue.Add(name)
+			asked <- struct{}{}
 		}
 	}); err != nil {
 		return err
 	}
-	var next time.Time
+	<-asked
 	for {
-		name, done := queue.Get()
-		if done {
-			return nil
-		}
 		now := time.Now().UTC()
-		if !next.IsZero() && !now.Before(next) {
-			say("run")
-			job := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: fmt.Sprintf("run-%d", next.Unix()/60)}}
-			if _, err := client.CoreV1().ConfigMaps("default").Create(ctx, job, metav1.CreateOptions{}); err != nil {
-				return err
-			}
-		}
-		next = now.Truncate(24 * time.Hour).Add(2*time.Hour + 30*time.Minute)
+		next := now.Truncate(24 * time.Hour).Add(2*time.Hour + 30*time.Minute)
 		if !next.After(now) {
 			next = next.Add(24 * time.Hour)
 		}
-		queue.Done(name)
-		queue.AddAfter(name, next.Sub(now))
+		select {
+		case <-ctx.Done():
+			return nil
+		case <-time.After(next.Sub(now)):
+		}
+		say("run")
+		job := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: fmt.Sprintf("run-%d", next.Unix()/60)}}
+		if _, err := client.CoreV1().ConfigMaps("default").Create(ctx, job, metav1.CreateOptions{}); err != nil {
+			return err
+		}
 	}
 }
 
