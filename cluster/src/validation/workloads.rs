@@ -237,10 +237,8 @@ fn schedule(check: &mut Check<'_>, schedule: &str) {
 pub(super) fn update(check: &mut Check<'_>, row: &Resource, old: &Value, new: &Value) {
     let (before, after) = (&old["spec"], &new["spec"]);
     match row.resource.as_str() {
-        "deployments" | "replicasets" | "daemonsets" => {
-            if before["selector"] != after["selector"] {
-                check.unchanged("spec.selector", &before["selector"], &after["selector"]);
-            }
+        "deployments" | "replicasets" | "daemonsets" if before["selector"] != after["selector"] => {
+            check.unchanged("spec.selector", &before["selector"], &after["selector"]);
         }
         "statefulsets" => {
             let fixed = |spec: &Value| {

@@ -225,7 +225,7 @@ impl Trial<'_> {
     }
 
     /// Lets time pass until then by the world's clock, stopping at each of the subject's timers.
-    pub(super) async fn sleep_until(&mut self, until: Time) -> Going<()> {
+    pub(super) async fn pass_until(&mut self, until: Time) -> Going<()> {
         loop {
             let quiet = self.quiet().await?;
             let left = until.since(self.cluster.now());

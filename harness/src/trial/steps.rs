@@ -38,7 +38,7 @@ impl Trial<'_> {
                 self.reached(operation, next(self.cursor)).await
             }
             OperationKind::Sleep(duration) => {
-                self.sleep_until(self.began().plus(*duration)).await?;
+                self.pass_until(self.began().plus(*duration)).await?;
                 self.disturbed_at = self.cluster.now();
                 self.count_down();
                 self.reached(operation, next(self.cursor)).await?;
