@@ -26,7 +26,8 @@ impl Work<'_> {
                 pods::tolerations(new);
                 Ok(())
             }
-            ("", "pods", Some(_)) => {
+            ("", "pods", Some(old)) => {
+                pods::keep_priority(old, new);
                 pods::tolerations(new);
                 Ok(())
             }

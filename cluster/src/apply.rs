@@ -221,6 +221,10 @@ pub fn apply(
         fields.difference(&changed).difference(&comparison.removed)
     });
     managers.drop_empty();
+    if comparison.is_same() {
+        // Upstream notes a time only with a change of the object (`managedFieldsUpdater.Apply`).
+        managers.restore_time(&identity, &before);
+    }
     if let Some(live) = live
         && comparison.is_same()
         && managers.same_fields(&before)

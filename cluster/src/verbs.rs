@@ -95,6 +95,7 @@ pub(crate) fn carry_out(
     if let Some(warning) = work.kind.custom().and_then(|custom| custom.deprecation.clone()) {
         work.warnings.push(warning);
     }
+    work.warnings.extend(strategy::deprecation(&work.kind).map(str::to_owned));
     let mut outcome = match (verb, route.subresource.as_str()) {
         (Verb::Create, "") if !work.kind.is_stored() => work.review(),
         (Verb::Get | Verb::List, "") if !work.kind.is_stored() => work.computed(),

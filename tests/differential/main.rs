@@ -5,6 +5,10 @@
 //! reasoned and used. Answers are compared in a form that hides only what no two servers share ([`form`]):
 //! uids, revisions, times, generated names, addresses.
 //!
+//! What is known to differ and not mended yet is counted: `open.yaml` has a number for each written script,
+//! and generated scripts are under test for the `closed` types of `objects.yaml` only. All differences of
+//! the last run stand in `target/tests/differential-written/differences.txt`.
+//!
 //! Reading order: [`script`] (what is sent), [`arm`] (to whom), [`run`] (what came back), [`form`]
 //! (what of it counts), [`accepted`] (what may differ), then the two kinds of scripts: [`written`] and
 //! [`generated`].
@@ -12,6 +16,7 @@
 mod accepted;
 mod arm;
 mod form;
+mod generated;
 mod run;
 mod script;
 mod written;

@@ -105,7 +105,9 @@ fn entry(step: &Step, got: &Got) -> Value {
         "request": step.action, "code": got.code, "headers": headers,
     });
     if step.verb() == "WATCH" && got.code == 200 {
-        entry["events"] = Value::Array(events(&got.headers, &got.bytes));
+        let mut events = events(&got.headers, &got.bytes);
+        events.retain(|event| !is_periodic_bookmark(event));
+        entry["events"] = Value::Array(events);
     } else {
         entry["body"] = body(&got.headers, &got.bytes);
     }
@@ -143,6 +145,12 @@ fn unzip(bytes: &Bytes) -> Bytes {
     let mut reader = flate2::read::MultiGzDecoder::new(&bytes[..]);
     std::io::Read::read_to_end(&mut reader, &mut out).expect("gzip is well formed");
     out.into()
+}
+
+/// A bookmark that comes when the server finds it time for one: never guaranteed (KEP-956).
+fn is_periodic_bookmark(event: &Value) -> bool {
+    let end = event.pointer("/object/metadata/annotations/k8s.io~1initial-events-end");
+    event["type"] == "BOOKMARK" && end.is_none()
 }
 
 /// The events of a watch. Of a protobuf stream only the lengths of its frames are read here.

@@ -44,6 +44,17 @@ pub(super) fn priority(work: &Work<'_>, pod: &mut Value) -> Result<(), Refusal> 
     Ok(())
 }
 
+/// An update that leaves them out keeps them (Priority).
+pub(super) fn keep_priority(old: &Value, pod: &mut Value) {
+    for field in ["priority", "preemptionPolicy"] {
+        if pod["spec"].get(field).is_none_or(Value::is_null)
+            && let Some(value) = old["spec"].get(field)
+        {
+            pod["spec"][field] = value.clone();
+        }
+    }
+}
+
 /// Name, value, preemption policy.
 type Class = (String, i64, String);
 

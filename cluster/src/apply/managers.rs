@@ -118,6 +118,14 @@ impl Managers {
         self.entries.insert(identity, Entry { api_version, time, fields });
     }
 
+    /// Gives an entry the time that it had in `before`, if it was there.
+    pub(super) fn restore_time(&mut self, identity: &Identity, before: &Managers) {
+        let time = before.entries.get(identity).and_then(|entry| entry.time.clone());
+        if let Some(entry) = self.entries.get_mut(identity) {
+            entry.time = time;
+        }
+    }
+
     /// Narrows every entry's fields but those of `except`; entries left with none go.
     pub(super) fn retain_fields(
         &mut self,

@@ -361,6 +361,9 @@ fn others(name: &str, fields: &mut Fields) {
                 fields.insert("metrics".to_owned(), json!([{"type": "Resource", "resource": cpu}]));
             }
         }
+        "api.scheduling.v1.PriorityClass" => {
+            set(fields, "preemptionPolicy", "PreemptLowerPriority")
+        }
         "api.autoscaling.v1.ScaleSpec" => {}
         "api.rbac.v1.RoleRef" => set(fields, "apiGroup", RBAC),
         "api.rbac.v1.Subject" => match text(fields, "kind") {

@@ -237,7 +237,7 @@ fn schedule(check: &mut Check<'_>, schedule: &str) {
 pub(super) fn update(check: &mut Check<'_>, row: &Resource, old: &Value, new: &Value) {
     let (before, after) = (&old["spec"], &new["spec"]);
     match row.resource.as_str() {
-        "deployments" | "replicasets" | "daemonsets" if before["selector"] != after["selector"] => {
+        "deployments" | "replicasets" | "daemonsets" => {
             check.unchanged("spec.selector", &before["selector"], &after["selector"]);
         }
         "statefulsets" => {
@@ -284,7 +284,15 @@ pub(super) fn budget(check: &mut Check<'_>, new: &Value) {
     }
     if !spec["minAvailable"].is_null() && !spec["maxUnavailable"].is_null() {
         let detail = "minAvailable and maxUnavailable cannot be both set";
-        check.invalid("spec", spec, detail);
+        let shown = format!(
+            "{{\"MinAvailable\":{},\"Selector\":{},\"MaxUnavailable\":{},\
+             \"UnhealthyPodEvictionPolicy\":{}}}",
+            spec["minAvailable"],
+            spec["selector"],
+            spec["maxUnavailable"],
+            spec["unhealthyPodEvictionPolicy"]
+        );
+        check.invalid_as("spec", shown, detail);
     }
 }
 

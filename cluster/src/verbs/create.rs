@@ -57,8 +57,12 @@ impl Work<'_> {
         self.prepare(None, &mut new, dry_run)?;
         self.validate(&new, None)?;
         let key = self.key(&name);
-        if self.live.world.store.get(&key).is_some() {
-            return Err(Refusal::already_exists(&self.kind.served(), &name));
+        if let Some(old) = self.live.world.store.get(&key) {
+            let mut refusal = Refusal::already_exists(&self.kind.served(), &name);
+            if object::is_terminating(old) {
+                refusal.message = format!("object is being deleted: {}", refusal.message);
+            }
+            return Err(refusal);
         }
         let stored = self.kind.to_storage(new)?;
         if dry_run {

@@ -8,6 +8,7 @@ use crate::{encoding, schema::FieldError, schema::FieldErrorKind, world::kinds::
 /// Types with `metadata.generation`: it starts at 1 and grows with each change of what is desired.
 const WITH_GENERATION: &[(&str, &str)] = &[
     ("", "pods"),
+    ("", "podtemplates"),
     ("", "replicationcontrollers"),
     ("admissionregistration.k8s.io", "mutatingadmissionpolicies"),
     ("admissionregistration.k8s.io", "mutatingadmissionpolicybindings"),
@@ -79,6 +80,7 @@ const DELETE_RETURNS_OBJECT: &[(&str, &str)] = &[
     ("", "resourcequotas"),
     ("", "serviceaccounts"),
     ("", "services"),
+    ("storage.k8s.io", "storageclasses"),
 ];
 
 /// Built-in types whose dependents are let go where a DELETE does not say otherwise
@@ -87,6 +89,17 @@ const ORPHANS_BY_DEFAULT: &[(&str, &str)] = &[("", "replicationcontrollers"), ("
 
 fn listed(table: &[(&str, &str)], kind: &Kind) -> bool {
     table.contains(&(&kind.row().group, &kind.row().resource))
+}
+
+/// The warning that each use of an old type gets (`APILifecycleDeprecated`).
+pub(crate) fn deprecation(kind: &Kind) -> Option<&'static str> {
+    match (&*kind.row().group, &*kind.row().resource) {
+        ("", "endpoints") => {
+            Some("v1 Endpoints is deprecated in v1.33+; use discovery.k8s.io/v1 EndpointSlice")
+        }
+        ("", "componentstatuses") => Some("v1 ComponentStatus is deprecated in v1.19+"),
+        _ => None,
+    }
 }
 
 /// Whether objects of the type have a generation.

@@ -18,6 +18,7 @@ impl Work<'_> {
         let dry_run = self.request.dry_run()?;
         self.check_identity(&mut body)?;
         self.check_path_name(&mut body)?;
+        self.shape(&mut body)?;
         let old = match self.stored() {
             Ok(old) => old,
             Err(_)
@@ -39,7 +40,6 @@ impl Work<'_> {
             let row = self.kind.row();
             return Err(Refusal::invalid(&row.group, &row.resource, &self.route.name, &[error]));
         }
-        self.shape(&mut body)?;
         self.replace(&old, body, dry_run)
     }
 

@@ -1,0 +1,193 @@
+//! Generated scripts: for each type of `objects.yaml` random sequences of verbs, with stale revisions,
+//! selectors, finalizers, every kind of patch, and invalid mutations; a difference shrinks to a short script.
+//!
+//! Types are `closed` once all that was generated for them got the same answers; they stay under test
+//! from then on. `TROMMEL_DIFFERENTIAL_ALL=1` tries the others too and shows what differs first in each;
+//! `TROMMEL_DIFFERENTIAL_CASES` says how many scripts a type gets.
+
+mod mutate;
+mod operation;
+
+use std::sync::{
+    Arc,
+    atomic::{AtomicUsize, Ordering},
+};
+
+use proptest::{
+    collection::vec,
+    prelude::any,
+    test_runner::{Config, RngAlgorithm, TestCaseError, TestError, TestRng, TestRunner},
+};
+use serde::Deserialize;
+use serde_json::Value;
+use trommel_tests::{Need, needs, real::Cluster, root};
+
+use crate::{
+    accepted::{Accepted, folder},
+    arm::{Arm, Arms, read_yaml},
+    form::comparable,
+    run::{Transcript, run},
+    script::Script,
+};
+use operation::{Seed, script};
+
+/// A type that scripts are generated for.
+#[derive(Debug, Clone, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Sample {
+    /// Its collection.
+    pub path: String,
+    /// A good object.
+    pub body: Value,
+    /// Merge patches, good and bad.
+    pub edits: Vec<Value>,
+    /// Whether it is under test.
+    #[serde(default)]
+    pub closed: bool,
+}
+
+const CASES: &str = "TROMMEL_DIFFERENTIAL_CASES";
+const ALL: &str = "TROMMEL_DIFFERENTIAL_ALL";
+const ONLY: &str = "TROMMEL_DIFFERENTIAL_ONLY";
+
+/// Scripts a type in the ordinary run.
+const CASES_DEFAULT: u32 = 4;
+/// Requests in one script.
+const REQUESTS_MAX: usize = 24;
+/// Types tried at the same time: their scripts wait for watches most of the time.
+const THREADS: usize = 16;
+/// Differences shown of one shrunken script.
+const SHOWN_AT_MOST: usize = 6;
+
+/// How many requests were sent, and how many of them succeeded on the real server.
+#[derive(Default)]
+struct Count {
+    scripts: AtomicUsize,
+    requests: AtomicUsize,
+    succeeded: AtomicUsize,
+}
+
+fn samples() -> Vec<Sample> {
+    let path = folder().join("objects.yaml");
+    let all: Vec<Sample> = serde_json::from_value(read_yaml(&path))
+        .unwrap_or_else(|error| panic!("{}: {error}", path.display()));
+    let only = std::env::var(ONLY).unwrap_or_default();
+    let wanted = |sample: &Sample| sample.closed || std::env::var_os(ALL).is_some();
+    all.into_iter().filter(|sample| wanted(sample) && sample.path.contains(&only)).collect()
+}
+
+#[test]
+fn generated_scripts_get_the_same_answers() {
+    if !needs(&[Need::Go, Need::Judge]) {
+        return;
+    }
+    let cluster = Cluster::start(&root().join("target/tests/differential-generated"), &[]);
+    let runtime = Arc::new(tokio::runtime::Runtime::new().expect("a runtime"));
+    let arms = Arms { real: Arm::real(&cluster), world: Arm::empty_world() };
+    let (accepted, count, samples) = (Accepted::read(), Count::default(), samples());
+    let next = AtomicUsize::new(0);
+    let mut wrong: Vec<String> = std::thread::scope(|scope| {
+        let work = || {
+            let mut wrong = Vec::new();
+            while let Some(sample) = samples.get(next.fetch_add(1, Ordering::SeqCst)) {
+                let attempt = Attempt {
+                    sample,
+                    arms: &arms,
+                    accepted: &accepted,
+                    count: &count,
+                    runtime: &runtime,
+                };
+                wrong.extend(attempt.search());
+            }
+            wrong
+        };
+        let threads: Vec<_> = (0..THREADS).map(|_| scope.spawn(work)).collect();
+        threads.into_iter().flat_map(|thread| thread.join().expect("a thread ends")).collect()
+    });
+    wrong.sort();
+    let total = |number: &AtomicUsize| number.load(Ordering::SeqCst);
+    let (sent, good) = (total(&count.requests), total(&count.succeeded));
+    let share = good * 100 / sent.max(1);
+    let head = format!(
+        "{} types, {} scripts, {sent} requests of which {share} % succeeded; {} types differ",
+        samples.len(),
+        total(&count.scripts),
+        wrong.len()
+    );
+    assert!(wrong.is_empty(), "{head}\n\n{}", wrong.join("\n\n"));
+    assert!(samples.is_empty() || share >= 25, "too little succeeds to mean anything: {head}");
+}
+
+/// The search for a difference in one type.
+struct Attempt<'a> {
+    sample: &'a Sample,
+    arms: &'a Arms,
+    accepted: &'a Accepted,
+    count: &'a Count,
+    runtime: &'a tokio::runtime::Runtime,
+}
+
+impl Attempt<'_> {
+    /// The shortest script found whose answers differ.
+    fn search(&self) -> Option<String> {
+        let cases = std::env::var(CASES).ok().and_then(|text| text.parse().ok());
+        let config = Config {
+            cases: cases.unwrap_or(CASES_DEFAULT),
+            failure_persistence: None,
+            max_shrink_iters: 60,
+            ..Config::default()
+        };
+        // The same scripts every time: a difference that CI finds is found here too.
+        let rng = TestRng::deterministic_rng(RngAlgorithm::ChaCha);
+        let seeds = vec(any::<Seed>(), 1..REQUESTS_MAX);
+        let outcome = TestRunner::new_with_rng(config, rng).run(&seeds, |seeds| {
+            match self.differences(&script(self.sample, &seeds)) {
+                found if found.is_empty() => Ok(()),
+                found => Err(TestCaseError::fail(found.join("\n"))),
+            }
+        });
+        match outcome {
+            Ok(()) => None,
+            Err(TestError::Fail(_, seeds)) => Some(self.report(&seeds)),
+            Err(TestError::Abort(why)) => Some(format!("{}: {why}", self.sample.path)),
+        }
+    }
+
+    fn report(&self, seeds: &[Seed]) -> String {
+        let script = script(self.sample, seeds);
+        let found = self.differences(&script);
+        let steps: Vec<String> = script
+            .steps
+            .iter()
+            .map(|step| {
+                let body = step.body.as_ref().map(Value::to_string).unwrap_or_default();
+                format!("  - {} {} {body}", step.action, step.kind)
+            })
+            .collect();
+        let shown: Vec<&str> = found.iter().take(SHOWN_AT_MOST).map(String::as_str).collect();
+        format!("{}\n{}\n{}", self.sample.path, steps.join("\n"), shown.join("\n"))
+    }
+
+    fn differences(&self, script: &Script) -> Vec<String> {
+        static NAMES: AtomicUsize = AtomicUsize::new(0);
+        let namespace = format!("g{}", NAMES.fetch_add(1, Ordering::SeqCst));
+        let embedded = Arm::embedded(&self.arms.world);
+        let (real, embedded) = self.runtime.block_on(async {
+            tokio::join!(
+                run(script, &self.arms.real, &namespace),
+                run(script, &embedded, &namespace)
+            )
+        });
+        self.counted(&real);
+        let (real, embedded) = (comparable(&real.entries), comparable(&embedded.entries));
+        let found = self.accepted.judge(&real, &embedded, &mut Vec::new());
+        found.iter().map(ToString::to_string).collect()
+    }
+
+    fn counted(&self, real: &Transcript) {
+        let good = real.entries.iter().filter(|entry| entry["code"].as_u64() < Some(300)).count();
+        self.count.scripts.fetch_add(1, Ordering::SeqCst);
+        self.count.requests.fetch_add(real.entries.len(), Ordering::SeqCst);
+        self.count.succeeded.fetch_add(good, Ordering::SeqCst);
+    }
+}
