@@ -158,7 +158,10 @@ impl Explored {
 
     /// Every crash schedule was covered, except behind findings.
     pub fn closed(&self) -> bool {
-        self.frontier.waiting() == 0 && self.stopped.is_none() && self.frontier.left_out.is_empty()
+        self.frontier.waiting() == 0
+            && self.stopped.is_none()
+            && self.unknown == 0
+            && self.frontier.left_out.is_empty()
     }
 }
 
@@ -274,6 +277,8 @@ fn repeat_until_calm(
             return;
         }
     }
+    let why = format!("worlds that still led to new ones after {REPEATS_AT_MOST} repeats");
+    *explored.frontier.left_out.entry(why).or_default() += 1;
 }
 
 /// A trial of this world: on a fork where there is one, else from the beginning.

@@ -60,12 +60,20 @@ pub struct Lab {
 }
 
 /// What references teach about how trials are run and told apart.
-#[derive(Debug, Clone, Default)]
+#[derive(Debug, Clone)]
 pub struct Learnt {
     /// See [`Lab::horizon`]; none while nothing is known.
     pub horizon: Option<Duration>,
+    /// Jumps of the clock after which a world counts as settled though the horizon has not passed.
+    pub jumps: usize,
     /// See [`oracles::Baseline::random_payloads`].
     pub random_payloads: BTreeSet<String>,
+}
+
+impl Default for Learnt {
+    fn default() -> Learnt {
+        Learnt { horizon: None, jumps: usize::MAX, random_payloads: BTreeSet::new() }
+    }
 }
 
 /// Where trials run.

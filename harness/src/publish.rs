@@ -107,6 +107,10 @@ pub fn exit_of(report: &Report) -> Exit {
     all.into_iter().find(|exit| exit.code() == report.exit).unwrap_or(Exit::Clean)
 }
 
+/// What *every* means (docs/glossary.md, *closed*).
+const CONDITIONS: &str = "under the behaviours and orders of concurrent requests that were observed, a restart that \
+                          remembers nothing, and the workload's order";
+
 fn sentence(report: &Report) -> String {
     let plans = &report.plans;
     let reach = if report.coverage.closed {
@@ -116,7 +120,7 @@ fn sentence(report: &Report) -> String {
             n => format!(", except behind the findings ({n} worlds)"),
         };
         format!(
-            "every crash schedule of every length was covered{behind}: {} worlds, {} trials",
+            "every crash schedule of every length was covered{behind}: {} worlds, {} trials ({CONDITIONS})",
             report.coverage.worlds, plans.run
         )
     } else {

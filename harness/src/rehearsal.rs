@@ -19,6 +19,9 @@ use crate::{
 /// How long the rehearsal waits for another write.
 const PATIENCE: Duration = Duration::from_secs(600);
 
+/// A subject that polls twenty times a second would make ten minutes long; nobody who polls so often comes back late.
+const JUMPS: usize = 2_000;
+
 /// Learns the horizon, where time is virtual and the campaign does not say it. A rehearsal that fails teaches
 /// nothing: the references will fail the same way and tell why.
 pub fn rehearse(lab: &mut Lab, folder: &RunFolder) {
@@ -29,10 +32,10 @@ pub fn rehearse(lab: &mut Lab, folder: &RunFolder) {
         folder: Some(folder.path.join("references").join("rehearsal")),
         ..reference::spec(folder, 0)
     };
-    lab.learnt.horizon = Some(PATIENCE);
+    (lab.learnt.horizon, lab.learnt.jumps) = (Some(PATIENCE), JUMPS);
     let run = trial::run(lab, spec);
     let learnt = matches!(run.end, RunEnd::Completed).then(|| horizon(longest_gap(&run.history)));
-    lab.learnt.horizon = learnt;
+    (lab.learnt.horizon, lab.learnt.jumps) = (learnt, usize::MAX);
 }
 
 /// Twice the longest gap in whole seconds, so that the phases of timers don't show; a minute at least.

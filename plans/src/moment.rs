@@ -34,7 +34,7 @@ pub struct CallMatch {
     /// In which namespace; empty for cluster scope.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub namespace: String,
-    /// On which object; none for creations, whose name the server may choose.
+    /// On which object; none where the call names none (lists, deletecollection).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub name: Option<NamePattern>,
 }
@@ -52,7 +52,10 @@ impl CallMatch {
             resource: call.resource.clone()?,
             subresource: call.subresource.clone(),
             namespace: call.namespace.clone(),
-            name: (!call.name.is_empty()).then(|| pattern(&call.name)),
+            name: Named::by(call).map(|named| match named {
+                Named::Given(name) => pattern(name),
+                Named::Prefix(prefix) => NamePattern(format!("{prefix}*")),
+            }),
         })
     }
 
@@ -62,7 +65,32 @@ impl CallMatch {
             && call.resource.as_ref() == Some(&self.resource)
             && call.subresource == self.subresource
             && call.namespace == self.namespace
-            && self.name.as_ref().is_none_or(|pattern| pattern.matches(&call.name))
+            && match (&self.name, Named::by(call)) {
+                (None, None) => true,
+                (Some(pattern), Some(Named::Given(name))) => pattern.matches(name),
+                (Some(pattern), Some(Named::Prefix(prefix))) => {
+                    pattern.0.strip_suffix('*') == Some(prefix)
+                }
+                _ => false,
+            }
+    }
+}
+
+/// What a call says of its object's name: in the path, or in the body of a create.
+enum Named<'c> {
+    Given(&'c str),
+    /// The server is to choose a name that begins so.
+    Prefix(&'c str),
+}
+
+impl Named<'_> {
+    fn by(call: &Call) -> Option<Named<'_>> {
+        if !call.name.is_empty() {
+            return Some(Named::Given(&call.name));
+        }
+        let metadata = call.body.json().filter(|_| call.verb == Verb::Create)?.get("metadata")?;
+        let text = |field| metadata.get(field)?.as_str().filter(|text: &&str| !text.is_empty());
+        text("name").map(Named::Given).or_else(|| text("generateName").map(Named::Prefix))
     }
 }
 

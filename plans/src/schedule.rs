@@ -5,7 +5,8 @@
 //! on one HTTP/1.1 connection (RFC 9112 §9.3: answers come in order). Two writes without that order were
 //! concurrent: a crash may leave the later one committed and the earlier one not. The order is learnt from
 //! one history and therefore errs on the side of more order, never less: a subject that could send two writes
-//! together but did not in this run is seen in another one.
+//! together but did not in this run shows it only in a run in which it does. Nothing here makes it: the report's
+//! claim says so.
 
 use std::collections::HashMap;
 

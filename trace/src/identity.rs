@@ -15,8 +15,6 @@
 //!   revisions does not count: a subject that compares revisions of different objects to learn which was written
 //!   last (allowed within one type since KEP-5504, unheard of in controllers) could notice. Creation times count;
 //! - the times in `managedFields`;
-//! - the absolute `metadata.generation` of an object with `*observedGeneration` fields: those are kept as
-//!   differences to it. Where any other field's name speaks of a generation, all are kept as they are;
 //! - the contents of Secrets that are random ([`Context::random_payloads`]): kept as equality classes over the
 //!   world, so that a controller that generates passwords does not make every world a new one;
 //! - absolute time: RFC 3339 strings are kept as ages to `now`, with their precision and offset;

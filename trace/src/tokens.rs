@@ -63,10 +63,26 @@ pub(crate) struct Tokens {
 const SUFFIX_LENGTH: usize = 5;
 
 impl Tokens {
-    /// Finds the tokens of these objects; `issued` are names known to be generated.
+    /// Finds the tokens of these objects; `issued` are names known to be generated, besides those that look it.
     pub fn collect<'a>(
         objects: impl IntoIterator<Item = (&'a ObjectKey, &'a Value)>,
         issued: impl IntoIterator<Item = &'a str>,
+    ) -> Tokens {
+        Tokens::find(objects, issued, true)
+    }
+
+    /// The same where all generated names are known: what only looks like one means what it says.
+    pub fn collect_issued<'a>(
+        objects: impl IntoIterator<Item = (&'a ObjectKey, &'a Value)>,
+        issued: impl IntoIterator<Item = &'a str>,
+    ) -> Tokens {
+        Tokens::find(objects, issued, false)
+    }
+
+    fn find<'a>(
+        objects: impl IntoIterator<Item = (&'a ObjectKey, &'a Value)>,
+        issued: impl IntoIterator<Item = &'a str>,
+        guess: bool,
     ) -> Tokens {
         let mut tokens = Tokens::default();
         for name in issued {
@@ -77,20 +93,20 @@ impl Tokens {
             tokens.add(TokenKind::Name, name, &name[..cut], None);
         }
         for (index, (key, object)) in objects.into_iter().enumerate() {
-            tokens.collect_object(index, key, object);
+            tokens.collect_object(index, key, object, guess);
         }
         tokens.index();
         tokens
     }
 
-    fn collect_object(&mut self, index: usize, key: &ObjectKey, object: &Value) {
+    fn collect_object(&mut self, index: usize, key: &ObjectKey, object: &Value, guess: bool) {
         let Some(root) = object.as_object() else { return };
         if let Some(metadata) = root.get("metadata").and_then(Value::as_object) {
             if let Some(uid) = metadata.get("uid").and_then(Value::as_str) {
                 self.add(TokenKind::Uid, uid, "", Some(index));
             }
             let asked = metadata.get("generateName").and_then(Value::as_str).unwrap_or("");
-            if is_generated(&key.name, asked) {
+            if guess && is_generated(&key.name, asked) {
                 self.add(TokenKind::Name, &key.name, asked, Some(index));
             } else if let Some(known) = self.by_text.get(&*key.name) {
                 let token = &mut self.list[*known];

@@ -23,7 +23,17 @@ use crate::{
 /// A build that can't be started or fails: exit 64.
 pub fn build(campaign: &Campaign) -> anyhow::Result<()> {
     let Some(build) = &campaign.file.spec.subject.build else { return Ok(()) };
-    let status = Command::new("/bin/sh")
+    let mut command = Command::new("/bin/sh");
+    // What `cargo run` tells a program of its own package would make a cargo below build everything anew.
+    let told = |name: &str| {
+        name.starts_with("CARGO_PKG_")
+            || matches!(name, "CARGO_MANIFEST_DIR" | "CARGO_MANIFEST_PATH" | "CARGO_BIN_NAME")
+            || matches!(name, "CARGO_CRATE_NAME" | "CARGO_PRIMARY_PACKAGE" | "OUT_DIR")
+    };
+    for (name, _) in std::env::vars_os().filter(|(name, _)| name.to_str().is_some_and(told)) {
+        command.env_remove(name);
+    }
+    let status = command
         .args(["-c", build])
         .current_dir(&campaign.folder)
         .stdin(std::process::Stdio::null())

@@ -188,7 +188,7 @@ impl Trial<'_> {
     /// Waits until all is quiet and the store has not changed for the horizon.
     pub(super) async fn settle(&mut self, end: bool) -> Going<()> {
         let horizon = self.lab.horizon();
-        let mut jumped = false;
+        let mut jumps = 0;
         let commits_before = self.commits();
         let began = self.cluster.now();
         let pending = loop {
@@ -205,16 +205,16 @@ impl Trial<'_> {
                 ))));
             }
             match quiet.deadline {
-                Some(deadline) if since + deadline <= horizon => {
+                Some(deadline) if since + deadline <= horizon && jumps < self.lab.learnt.jumps => {
                     self.pass(deadline).await?;
-                    jumped = true;
+                    jumps += 1;
                 }
                 // A horizon of real time must really pass where a timer is near; otherwise nothing can
                 // happen before it is over.
                 _ => break quiet.timers,
             }
         };
-        if jumped && self.lab.virtual_time() {
+        if jumps > 0 && self.lab.virtual_time() {
             // All trials that waited here end at the same moment, whatever their timers' exact phases.
             self.pass(horizon.saturating_sub(self.undisturbed_for())).await?;
         }

@@ -8,7 +8,7 @@ use std::{collections::BTreeMap, fmt::Write, sync::Arc};
 use serde_json::{Map, Value};
 
 use self::{
-    revisions::{Revisions, observes_generation},
+    revisions::Revisions,
     texts::{age, escape},
 };
 use super::Context;
@@ -29,7 +29,8 @@ pub(super) fn text<'a>(
         .map(|(key, object)| (key, &**object))
         .collect();
     objects.sort_by_key(|(key, _)| *key);
-    let tokens = Tokens::collect(objects.iter().copied(), context.generated_names.iter().copied());
+    let tokens =
+        Tokens::collect_issued(objects.iter().copied(), context.generated_names.iter().copied());
     let mut writer = Writer::new(&tokens, context, &objects);
     writer.world(&objects, context);
     writer.out
@@ -66,7 +67,6 @@ enum Place {
 /// What is known of the object that is being written.
 #[derive(Clone, Copy)]
 struct Current<'w> {
-    generation: Option<i64>,
     revision: Option<&'w str>,
 }
 
@@ -121,7 +121,6 @@ impl<'w> Writer<'w> {
     fn object(&mut self, key: &ObjectKey, object: &'w Value) {
         let metadata = object.get("metadata");
         let current = Current {
-            generation: metadata.and_then(|metadata| metadata.get("generation")?.as_i64()),
             revision: metadata.and_then(|metadata| metadata.get("resourceVersion")?.as_str()),
         };
         let secret = &*key.resource.resource == "secrets" && key.resource.group.is_empty();
@@ -181,11 +180,8 @@ impl<'w> Writer<'w> {
 
     fn metadata(&mut self, map: &'w Map<String, Value>, current: Current<'w>) {
         let revision = current.revision.is_some_and(|text| self.revisions.mentioned.contains(text));
-        let generation =
-            self.revisions.generations_matter || !self.revisions.observed.contains(&self.position);
         self.map(map, current, |key| match key {
             "resourceVersion" if !revision => None,
-            "generation" if !generation => None,
             "managedFields" => Some(Place::ManagedFields),
             _ => Some(Place::Elsewhere),
         });
@@ -238,17 +234,6 @@ impl<'w> Writer<'w> {
         self.string(key);
         self.out.push(':');
         match (value, key) {
-            (Value::Number(number), _) if observes_generation(key) => {
-                match (number.as_i64(), current.generation) {
-                    (Some(observed), Some(generation)) if !self.revisions.generations_matter => {
-                        let behind = i128::from(generation) - i128::from(observed);
-                        let _ = write!(self.out, "\"‹generation - {behind}›\"");
-                    }
-                    _ => {
-                        let _ = write!(self.out, "{number}");
-                    }
-                }
-            }
             (Value::String(text), "resourceVersion") => match self.revisions.holders.get(&**text) {
                 Some(holder) if !self.revisions.mentioned.contains(&**text) => {
                     let _ = write!(self.out, "\"‹revision of object {holder}›\"");

@@ -1,4 +1,4 @@
-//! Which revisions and generations a subject could compare: those stay in the canonical text.
+//! Which revisions a subject could compare: those stay in the canonical text.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -6,33 +6,24 @@ use serde_json::Value;
 
 use crate::key::ObjectKey;
 
-/// Which revisions and generations other fields speak of.
+/// Which revisions other fields speak of.
 pub(super) struct Revisions<'w> {
     /// `metadata.resourceVersion` → position of the first object that has it.
     pub holders: BTreeMap<&'w str, usize>,
     /// Those that some field other than a `resourceVersion` repeats: a subject can compare the two.
     pub mentioned: BTreeSet<&'w str>,
-    /// Some field other than `*observedGeneration` speaks of a generation.
-    pub generations_matter: bool,
-    /// Positions of the objects with an `*observedGeneration`.
-    pub observed: BTreeSet<usize>,
 }
 
 impl<'w> Revisions<'w> {
     pub fn of(objects: &[(&'w ObjectKey, &'w Value)]) -> Revisions<'w> {
-        let mut revisions = Revisions {
-            holders: BTreeMap::new(),
-            mentioned: BTreeSet::new(),
-            generations_matter: false,
-            observed: BTreeSet::new(),
-        };
+        let mut revisions = Revisions { holders: BTreeMap::new(), mentioned: BTreeSet::new() };
         for (at, (_, object)) in objects.iter().enumerate() {
             let revision = object.get("metadata").and_then(|meta| meta.get("resourceVersion"));
             if let Some(revision) = revision.and_then(Value::as_str) {
                 revisions.holders.entry(revision).or_insert(at);
             }
         }
-        for (at, (_, object)) in objects.iter().enumerate() {
+        for (_, object) in objects {
             for (name, value) in object.as_object().into_iter().flatten() {
                 match value {
                     Value::Object(metadata) if name == "metadata" => {
@@ -41,21 +32,21 @@ impl<'w> Revisions<'w> {
                                 &**name,
                                 "generation" | "resourceVersion" | "managedFields"
                             ) {
-                                revisions.look(at, name, value);
+                                revisions.look(name, value);
                             }
                         }
                     }
-                    _ => revisions.look(at, name, value),
+                    _ => revisions.look(name, value),
                 }
             }
         }
         revisions
     }
 
-    fn look(&mut self, at: usize, name: &str, value: &'w Value) {
+    fn look(&mut self, name: &str, value: &'w Value) {
         match value {
-            Value::Object(map) => map.iter().for_each(|(name, value)| self.look(at, name, value)),
-            Value::Array(items) => items.iter().for_each(|item| self.look(at, name, item)),
+            Value::Object(map) => map.iter().for_each(|(name, value)| self.look(name, value)),
+            Value::Array(items) => items.iter().for_each(|item| self.look(name, item)),
             Value::String(text) => {
                 let number = text.as_bytes().first().is_some_and(u8::is_ascii_digit);
                 if number
@@ -64,13 +55,8 @@ impl<'w> Revisions<'w> {
                 {
                     self.mentioned.insert(held);
                 }
-                self.generations_matter |= number && speaks_of_generation(name);
             }
             Value::Number(number) => {
-                if observes_generation(name) {
-                    self.observed.insert(at);
-                }
-                self.generations_matter |= speaks_of_generation(name);
                 if contains_ignoring_case(name, "version")
                     || contains_ignoring_case(name, "revision")
                 {
@@ -83,15 +69,6 @@ impl<'w> Revisions<'w> {
             Value::Null | Value::Bool(_) => {}
         }
     }
-}
-
-fn speaks_of_generation(name: &str) -> bool {
-    contains_ignoring_case(name, "generation") && !observes_generation(name)
-}
-
-/// `observedGeneration`, and fields that end so.
-pub(super) fn observes_generation(name: &str) -> bool {
-    name.to_ascii_lowercase().ends_with("observedgeneration")
 }
 
 fn contains_ignoring_case(text: &str, word: &str) -> bool {
