@@ -110,7 +110,15 @@ impl Runner {
         mut line: impl FnMut(&str),
     ) -> anyhow::Result<std::process::ExitStatus> {
         let (program, arguments) = command.split_first().context("an empty command")?;
-        let mut child = Command::new(self.program(program))
+        let mut command = Command::new(self.program(program));
+        // What `cargo ci` was told of its own package would make a cargo below build half of all anew: build scripts
+        // watch the variable.
+        let told =
+            |name: &str| name.starts_with("CARGO_PKG_") || name.starts_with("CARGO_MANIFEST_");
+        for (name, _) in std::env::vars().filter(|(name, _)| told(name)) {
+            command.env_remove(name);
+        }
+        let mut child = command
             .args(arguments)
             .current_dir(&self.root)
             .stdout(Stdio::piped())
