@@ -53,7 +53,7 @@ fn main() {
             let reported = steady();
             too_early += usize::from(!said.now());
             let line = said.line().await;
-            let end = line.split(' ').nth(2).and_then(|word| word.parse::<i64>().ok());
+            let end = line.trim_end().split(' ').nth(2).and_then(|word| word.parse::<i64>().ok());
             late_ns.push(reported - end.unwrap_or_else(|| panic!("the program said {line:?}")));
         }
     });
