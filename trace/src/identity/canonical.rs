@@ -50,8 +50,6 @@ struct Writer<'w> {
     revisions: Revisions<'w>,
     /// Looking only: tokens without a number get none.
     dry: bool,
-    /// Position of the object that is being written.
-    position: usize,
 }
 
 /// Where the object that is being written stands.
@@ -62,12 +60,6 @@ enum Place {
     SecretData,
     RandomPayload,
     Elsewhere,
-}
-
-/// What is known of the object that is being written.
-#[derive(Clone, Copy)]
-struct Current<'w> {
-    revision: Option<&'w str>,
 }
 
 impl<'w> Writer<'w> {
@@ -87,7 +79,6 @@ impl<'w> Writer<'w> {
             random_fields: vec![],
             revisions: Revisions::of(objects),
             dry: false,
-            position: 0,
         }
     }
 
@@ -98,7 +89,6 @@ impl<'w> Writer<'w> {
         self.out.push_str(",\"objects\":[");
         for (at, (key, object)) in objects.iter().enumerate() {
             self.out.push_str(if at == 0 { "\n[" } else { ",\n[" });
-            self.position = at;
             self.string(&key.to_string());
             self.out.push(',');
             self.object(key, object);
@@ -119,16 +109,12 @@ impl<'w> Writer<'w> {
     }
 
     fn object(&mut self, key: &ObjectKey, object: &'w Value) {
-        let metadata = object.get("metadata");
-        let current = Current {
-            revision: metadata.and_then(|metadata| metadata.get("resourceVersion")?.as_str()),
-        };
         let secret = &*key.resource.resource == "secrets" && key.resource.group.is_empty();
         let Some(root) = object.as_object() else {
-            return self.value(object, Place::Elsewhere, current);
+            return self.value(object, Place::Elsewhere);
         };
         self.random_fields = if secret { self.random_fields_of(key) } else { vec![] };
-        self.map(root, current, |key| match key {
+        self.map(root, |key| match key {
             "metadata" => Some(Place::Metadata),
             "data" if secret => Some(Place::SecretData),
             _ => Some(Place::Elsewhere),
@@ -141,7 +127,7 @@ impl<'w> Writer<'w> {
         self.random_payloads.iter().filter_map(field).collect()
     }
 
-    fn value(&mut self, value: &'w Value, place: Place, current: Current<'w>) {
+    fn value(&mut self, value: &'w Value, place: Place) {
         match (value, place) {
             (Value::String(text), Place::RandomPayload) => self.payload(text),
             (Value::String(text), _) => match age(text, self.now) {
@@ -156,31 +142,32 @@ impl<'w> Writer<'w> {
                     if at > 0 {
                         self.out.push(',');
                     }
-                    self.value(item, place, current);
+                    self.value(item, place);
                 }
                 self.out.push(']');
             }
-            (Value::Object(map), Place::Metadata) => self.metadata(map, current),
+            (Value::Object(map), Place::Metadata) => self.metadata(map),
             (Value::Object(map), Place::ManagedFields) => {
-                self.map(map, current, |key| (key != "time").then_some(Place::Elsewhere));
+                self.map(map, |key| (key != "time").then_some(Place::Elsewhere));
             }
             (Value::Object(map), Place::SecretData) => {
                 let random = self.random_fields.clone();
-                self.map(map, current, |field| {
+                self.map(map, |field| {
                     let is_random = random.contains(&field);
                     Some(if is_random { Place::RandomPayload } else { Place::Elsewhere })
                 });
             }
-            (Value::Object(map), _) => self.map(map, current, |_| Some(place)),
+            (Value::Object(map), _) => self.map(map, |_| Some(place)),
             (scalar, _) => {
                 let _ = write!(self.out, "{scalar}");
             }
         }
     }
 
-    fn metadata(&mut self, map: &'w Map<String, Value>, current: Current<'w>) {
-        let revision = current.revision.is_some_and(|text| self.revisions.mentioned.contains(text));
-        self.map(map, current, |key| match key {
+    fn metadata(&mut self, map: &'w Map<String, Value>) {
+        let text = map.get("resourceVersion").and_then(Value::as_str);
+        let revision = text.is_some_and(|text| self.revisions.mentioned.contains(text));
+        self.map(map, |key| match key {
             "resourceVersion" if !revision => None,
             "managedFields" => Some(Place::ManagedFields),
             _ => Some(Place::Elsewhere),
@@ -189,12 +176,7 @@ impl<'w> Writer<'w> {
 
     /// A map: keys without tokens in order, then those with tokens. `place` says how a key's value is
     /// written; `None` leaves it out.
-    fn map(
-        &mut self,
-        map: &'w Map<String, Value>,
-        current: Current<'w>,
-        place: impl Fn(&str) -> Option<Place>,
-    ) {
+    fn map(&mut self, map: &'w Map<String, Value>, place: impl Fn(&str) -> Option<Place>) {
         let mut token_keys = Vec::new();
         let mut first = true;
         self.out.push('{');
@@ -203,7 +185,7 @@ impl<'w> Writer<'w> {
             if self.tokens.occur_in(key) {
                 token_keys.push((key, value, place));
             } else {
-                self.entry(&mut first, key, value, place, current);
+                self.entry(&mut first, key, value, place);
             }
         }
         // What an entry looks like changes as its neighbours get numbers, so the next is chosen anew.
@@ -211,23 +193,16 @@ impl<'w> Writer<'w> {
             let next = (0..token_keys.len())
                 .min_by_key(|at| {
                     let (key, value, place) = token_keys[*at];
-                    (self.look(key, value, place, current), key)
+                    (self.look(key, value, place), key)
                 })
                 .unwrap_or(0);
             let (key, value, place) = token_keys.remove(next);
-            self.entry(&mut first, key, value, place, current);
+            self.entry(&mut first, key, value, place);
         }
         self.out.push('}');
     }
 
-    fn entry(
-        &mut self,
-        first: &mut bool,
-        key: &'w str,
-        value: &'w Value,
-        place: Place,
-        current: Current<'w>,
-    ) {
+    fn entry(&mut self, first: &mut bool, key: &'w str, value: &'w Value, place: Place) {
         if !std::mem::take(first) {
             self.out.push(',');
         }
@@ -240,20 +215,14 @@ impl<'w> Writer<'w> {
                 }
                 _ => self.string(text),
             },
-            _ => self.value(value, place, current),
+            _ => self.value(value, place),
         }
     }
 
     /// What an entry would look like now.
-    fn look(
-        &mut self,
-        key: &'w str,
-        value: &'w Value,
-        place: Place,
-        current: Current<'w>,
-    ) -> String {
+    fn look(&mut self, key: &'w str, value: &'w Value, place: Place) -> String {
         let (before, was) = (std::mem::take(&mut self.out), std::mem::replace(&mut self.dry, true));
-        self.entry(&mut true, key, value, place, current);
+        self.entry(&mut true, key, value, place);
         self.dry = was;
         std::mem::replace(&mut self.out, before)
     }

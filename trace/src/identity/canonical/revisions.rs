@@ -28,10 +28,7 @@ impl<'w> Revisions<'w> {
                 match value {
                     Value::Object(metadata) if name == "metadata" => {
                         for (name, value) in metadata {
-                            if !matches!(
-                                &**name,
-                                "generation" | "resourceVersion" | "managedFields"
-                            ) {
+                            if !matches!(&**name, "resourceVersion" | "managedFields") {
                                 revisions.look(name, value);
                             }
                         }
