@@ -66,98 +66,10 @@ fn bar_foo_fixed() {
 }
 
 #[test]
-fn two_crashes() {
-    check("two-crashes", "tests/campaigns/two-crashes", "campaign.yaml", 100);
-}
-
-#[test]
-fn two_crashes_fixed() {
-    check("two-crashes-fixed", "tests/campaigns/two-crashes", "fixed.yaml", 0);
-}
-
-#[test]
 fn sample_controller() {
     if needs(&[Need::Go]) {
         check("sample-controller", "examples/sample-controller", "campaign.yaml", 0);
     }
 }
 
-#[test]
-fn age() {
-    check("age", "tests/campaigns/age", "campaign.yaml", 100);
-}
-
-#[test]
-fn age_fixed() {
-    check("age-fixed", "tests/campaigns/age", "fixed.yaml", 0);
-}
-
-#[test]
-fn creation_order() {
-    check("creation-order", "tests/campaigns/creation-order", "campaign.yaml", 100);
-}
-
-#[test]
-fn creation_order_fixed() {
-    check("creation-order-fixed", "tests/campaigns/creation-order", "fixed.yaml", 0);
-}
-
-#[test]
-fn deleted_while_down() {
-    check("deleted-while-down", "tests/campaigns/deleted-while-down", "campaign.yaml", 100);
-}
-
-#[test]
-fn deleted_while_down_fixed() {
-    check("deleted-while-down-fixed", "tests/campaigns/deleted-while-down", "fixed.yaml", 0);
-}
-
-#[test]
-fn managed_fields() {
-    check("managed-fields", "tests/campaigns/managed-fields", "campaign.yaml", 100);
-}
-
-#[test]
-fn managed_fields_fixed() {
-    check("managed-fields-fixed", "tests/campaigns/managed-fields", "fixed.yaml", 0);
-}
-
-#[test]
-fn observed_generation() {
-    check("observed-generation", "tests/campaigns/observed-generation", "campaign.yaml", 100);
-}
-
-#[test]
-fn observed_generation_fixed() {
-    check("observed-generation-fixed", "tests/campaigns/observed-generation", "fixed.yaml", 0);
-}
-
-#[test]
-fn user_write() {
-    check("user-write", "tests/campaigns/user-write", "campaign.yaml", 100);
-}
-
-#[test]
-fn user_write_fixed() {
-    check("user-write-fixed", "tests/campaigns/user-write", "fixed.yaml", 0);
-}
-
-#[test]
-fn late_work() {
-    check("late-work", "tests/campaigns/late-work", "campaign.yaml", 100);
-}
-
-#[test]
-fn late_work_fixed() {
-    check("late-work-fixed", "tests/campaigns/late-work", "fixed.yaml", 0);
-}
-
-#[test]
-fn secret_state() {
-    check("secret-state", "tests/campaigns/secret-state", "campaign.yaml", 100);
-}
-
-#[test]
-fn secret_state_fixed() {
-    check("secret-state-fixed", "tests/campaigns/secret-state", "fixed.yaml", 0);
-}
+trommel_tests::planted_campaigns!(check);

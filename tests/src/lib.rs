@@ -6,6 +6,7 @@
 #![allow(clippy::print_stdout)] // the skip line below is meant for the reader and for `cargo ci test`
 
 pub mod house;
+mod planted;
 pub mod played;
 pub mod processes;
 pub mod product;
