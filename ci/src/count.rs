@@ -37,11 +37,19 @@ pub struct Counter {
     said: Counts,
     /// Why tests skipped.
     pub skips: Vec<String>,
+    /// What failed tests said, each program's between its lines `failures:` and `test result:`.
+    pub failures: Vec<String>,
+    in_failures: bool,
 }
 
 impl Counter {
     /// Looks at one line.
     pub fn line(&mut self, line: &str) {
+        self.in_failures |= line == "failures:";
+        if self.in_failures {
+            self.failures.push(line.to_owned());
+        }
+        self.in_failures &= !line.starts_with("test result: ");
         if let Some(result) = line.strip_prefix("test result: ") {
             let number = |noun: &str| {
                 let before = result.split(noun).next().filter(|before| before.len() < result.len());
@@ -83,5 +91,19 @@ mod tests {
         check(&[ok, bad], "17 passed, 5 failed, 2 skipped");
         check(&["skipped: go is not on this machine", ok], "15 passed, 0 failed, 3 skipped");
         check(&["not skipped: x"], "0 passed, 0 failed, 0 skipped");
+    }
+
+    #[test]
+    fn what_failed_tests_said_is_kept() {
+        let failure =
+            ["failures:", "", "---- a stdout ----", "it is 2", "", "failures:", "    a", ""];
+        let result =
+            "test result: FAILED. 1 passed; 1 failed; 0 ignored; 0 measured; 0 filtered out";
+        let mut counter = Counter::default();
+        let before = ["test a ... FAILED", "successes:", "    b"];
+        for line in before.iter().chain(&failure).chain(&[result, "Running others"]) {
+            counter.line(line);
+        }
+        assert_eq!(counter.failures, [&failure[..], &[result]].concat());
     }
 }

@@ -23,6 +23,8 @@ pub struct Runner {
     /// All of it so far.
     pub counts: Counts,
     failed: Vec<String>,
+    /// What the failed tests said.
+    failures: Vec<String>,
     skipped: Vec<String>,
     start: Instant,
     /// For this crate's own tests, whose output is read by a runner too.
@@ -56,6 +58,7 @@ impl Runner {
             in_ci: std::env::var("CI").is_ok_and(|value| value == "true"),
             counts: Counts::default(),
             failed: Vec::new(),
+            failures: Vec::new(),
             skipped: Vec::new(),
             start: Instant::now(),
             silent: false,
@@ -90,6 +93,7 @@ impl Runner {
             counts = counter.counts();
             let skips = counter.skips.into_iter().map(|reason| format!("{name}: {reason}"));
             self.skipped.extend(skips);
+            self.failures.extend(counter.failures);
         }
         match &problem {
             Some(problem) => {
@@ -165,9 +169,11 @@ impl Runner {
         self.skipped.push(format!("{name}: {why}"));
     }
 
-    /// Names what was skipped and what failed, then the closing line. Whether nothing failed.
+    /// Repeats what failed tests said, for whoever sees only the end of a long log; names what was skipped and what
+    /// failed; then the closing line. Whether nothing failed.
     pub fn close(&self) -> bool {
         self.say("");
+        self.failures.iter().for_each(|line| self.say(line));
         self.skipped.iter().for_each(|skipped| self.say(&format!("skipped: {skipped}")));
         self.failed.iter().for_each(|failed| self.say(&format!("failed: {failed}")));
         self.say(&format!("took {} s", self.start.elapsed().as_secs()));
