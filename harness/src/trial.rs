@@ -6,6 +6,7 @@
 //! workload has been played and all has settled.
 
 pub(crate) mod incarnation;
+mod output;
 pub(crate) mod quiet;
 mod steps;
 

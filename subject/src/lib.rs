@@ -35,4 +35,5 @@ pub use probe::{Capabilities, Capability, probe};
 pub use process::{Exit, Process, start, start_at};
 pub use quiet::{NotQuiet, Quiet, quiet};
 pub use runtime::Runtime;
+pub use sys::descriptor::unread;
 pub use why::{Timer, Why};

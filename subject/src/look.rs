@@ -1,7 +1,7 @@
 //! One sound look at a process tree: can anything still happen without input?
 //!
 //! The order of the steps is the argument (kubernetes-api.md §11.1):
-//! 1. by the proxy's own books no request is unanswered and nothing is undelivered;
+//! 1. by the proxy's own books no request is unanswered and nothing is undelivered, and all output has been read;
 //! 2. first sample: how much every thread of the tree has worked;
 //! 3. the sockets: all that the proxy sent has been received on the subject's side, all that the
 //!    subject wrote has been read by the proxy, no connection is being made. Whoever waited for
@@ -94,6 +94,9 @@ impl Observer {
         }
         if flight.undelivered > 0 {
             return Err(Look::Busy(Why::Undelivered(flight.undelivered)));
+        }
+        if flight.unread_output > 0 {
+            return Err(Look::Busy(Why::Output(flight.unread_output)));
         }
         match self.tree.ran() {
             Ok(None) => {}

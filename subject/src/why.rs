@@ -9,6 +9,8 @@ pub enum Why {
     Call(String),
     /// Watch events that have not been written to their stream.
     Undelivered(usize),
+    /// Bytes of its output that have not been read.
+    Output(u64),
     /// A thread runs or is about to run, or is in an uninterruptible wait.
     Runs {
         /// The thread, as this machine numbers it.
@@ -80,6 +82,7 @@ impl fmt::Display for Why {
         match self {
             Why::Call(call) => write!(f, "request {call} has no complete answer"),
             Why::Undelivered(count) => write!(f, "{count} watch events are not yet delivered"),
+            Why::Output(bytes) => write!(f, "{bytes} bytes of its output have not been read"),
             Why::Runs { thread, name, state: 'D' } => {
                 write!(f, "thread {thread} ({name}) waits for the disk")
             }

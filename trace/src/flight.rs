@@ -29,4 +29,7 @@ pub struct Flight {
     pub activity: u64,
     /// Watch events decided by the upstream that have not yet been written to the client's socket.
     pub undelivered: usize,
+    /// Bytes that subjects wrote to their output and that have not been read. A subject whose output nobody reads stands
+    /// still in its write in the end, which must not be taken for quiet; and its lines belong before what comes next.
+    pub unread_output: u64,
 }

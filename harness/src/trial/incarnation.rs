@@ -1,11 +1,13 @@
 //! One start of the subject: its process, its listener, its output.
 
-use std::{os::fd::OwnedFd, path::Path};
+use std::path::Path;
 
-use tokio::io::AsyncBufReadExt;
 use trace::{Actor, Event, ProcessEvent, ProcessHappening};
 
-use super::{Going, RunEnd, Stop, Trial};
+use super::{
+    Going, RunEnd, Stop, Trial,
+    output::{self, Output},
+};
 use crate::{config::Dice, cpu, kubeconfig};
 
 /// The replica that trials run. More come with the leader perturbations.
@@ -20,7 +22,7 @@ pub(super) struct Incarnation {
     pub process: subject::Process,
     pub serving: proxy::Serving,
     pub number: u32,
-    output: tokio::task::JoinHandle<()>,
+    pub output: Output,
 }
 
 impl Trial<'_> {
@@ -75,7 +77,9 @@ impl Trial<'_> {
             proxy::Client { actor, incarnation: number, tls: self.lab.certificates.server.clone() };
         let serving = self.proxy.serve(started.listener, client)?;
         let log = self.folder.join(format!("subject-{number}.log"));
-        let output = tokio::spawn(read_output(started.output, log, recorder, number)?);
+        let output = Output::read(started.output, &log, move |text| {
+            recorder.record(process_event(number, ProcessHappening::Line { text }));
+        })?;
         Ok(Incarnation { process: started.process, serving, number, output })
     }
 
@@ -92,8 +96,7 @@ impl Trial<'_> {
             self.recorder.record(process_event(incarnation.number, ProcessHappening::Killed));
         }
         incarnation.serving.close();
-        // All writers of the pipe are gone: the reader ends at its end.
-        drop(incarnation.output.await);
+        incarnation.output.end().await;
         Ok(())
     }
 
@@ -113,7 +116,7 @@ impl Trial<'_> {
         self.exits += 1;
         let undisturbed = self.carried_out == 0;
         if self.exits >= EXITS_ALLOWED || undisturbed {
-            let tail = log_tail(&self.folder.join(format!("subject-{number}.log")));
+            let tail = output::tail(&self.folder.join(format!("subject-{number}.log")));
             return Err(Stop(RunEnd::SubjectGone(format!(
                 "the controller ended by itself ({exit}){tail}"
             ))));
@@ -172,41 +175,4 @@ pub(crate) fn environment(
         env.push((name.clone(), value));
     }
     env
-}
-
-/// Copies the subject's output to its log file and into the history, line by line.
-fn read_output(
-    output: OwnedFd,
-    log: std::path::PathBuf,
-    recorder: trace::Recorder,
-    number: u32,
-) -> anyhow::Result<impl Future<Output = ()>> {
-    let pipe = tokio::net::unix::pipe::Receiver::from_owned_fd(output)?;
-    let mut file = std::io::BufWriter::new(std::fs::File::create(log)?);
-    Ok(async move {
-        use std::io::Write;
-        let mut reader = tokio::io::BufReader::new(pipe);
-        let mut line = Vec::new();
-        loop {
-            line.clear();
-            match reader.read_until(b'\n', &mut line).await {
-                Ok(0) | Err(_) => return,
-                Ok(_) => {}
-            }
-            // A full disk must not stop the trial: the history keeps the line as well.
-            drop(file.write_all(&line).and_then(|()| file.flush()));
-            let text = String::from_utf8_lossy(&line).trim_end().to_owned();
-            recorder.record(process_event(number, ProcessHappening::Line { text }));
-        }
-    })
-}
-
-fn log_tail(log: &Path) -> String {
-    let text = std::fs::read_to_string(log).unwrap_or_default();
-    let lines: Vec<&str> = text.lines().rev().take(5).collect();
-    if lines.is_empty() {
-        return ", without a word".to_owned();
-    }
-    let tail: Vec<&str> = lines.into_iter().rev().collect();
-    format!("; it last said:\n  {}", tail.join("\n  "))
 }

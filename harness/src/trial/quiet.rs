@@ -78,10 +78,11 @@ impl Trial<'_> {
                 return Ok(Quiet { deadline: self.environment_deadline(), timers: vec![] });
             };
             let limits = Limits::new(&self.recorder);
-            let (proxy, cluster) = (&self.proxy, &self.cluster);
+            let (proxy, cluster, output) = (&self.proxy, &self.cluster, &incarnation.output);
             let flight = || {
                 let mut flight = proxy.flight();
                 flight.undelivered += cluster.undelivered();
+                flight.unread_output = output.unread();
                 flight
             };
             let mut processes = [&mut incarnation.process];

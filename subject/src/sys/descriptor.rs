@@ -36,6 +36,17 @@ pub fn above_standard(fd: OwnedFd) -> io::Result<OwnedFd> {
     checked(unsafe { libc::fcntl(fd.as_raw_fd(), libc::F_DUPFD_CLOEXEC, 3) }).map(own)
 }
 
+/// How many bytes in the pipe have not been read: a subject's output (`Started::output`), before it may be called quiet.
+///
+/// # Errors
+/// When the descriptor is no pipe.
+pub fn unread(pipe: &OwnedFd) -> io::Result<u64> {
+    let mut bytes: libc::c_int = 0;
+    // SAFETY: the kernel writes one `int`, and `bytes` is a live one.
+    checked(unsafe { libc::ioctl(pipe.as_raw_fd(), libc::FIONREAD, &mut bytes) })?;
+    Ok(u64::try_from(bytes).unwrap_or(0))
+}
+
 /// What [`wait_readable`] found out about one descriptor.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Ready {
