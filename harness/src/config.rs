@@ -100,24 +100,30 @@ pub struct SubjectSpec {
     /// How its clock runs; `auto` is virtual where this machine can do it.
     #[serde(default)]
     pub clock: ClockSpec,
-    /// What of its own dice is taken away from it; default: nothing.
+    /// What of its own dice is taken away from it.
     #[serde(default)]
     pub determinism: DeterminismSpec,
 }
 
 /// What a subject would do differently from start to start by itself, and need not.
-#[derive(Debug, Clone, Copy, Default, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct DeterminismSpec {
-    /// It runs on this many processors only, and is told so where a runtime asks (`GOMAXPROCS`).
-    #[serde(default)]
-    pub processors: Option<u32>,
+    /// It sees this many processors and runs on them only. One (default): the one of its trial.
+    #[serde(default = "one")]
+    pub processors: u32,
     /// Memory addresses: `random` as everywhere, or `fixed`.
     #[serde(default)]
     pub addresses: Dice,
     /// Seeds of hash tables, where a runtime lets them be set (`PYTHONHASHSEED`): `random` or `fixed`.
     #[serde(default)]
     pub hash_seeds: Dice,
+}
+
+impl Default for DeterminismSpec {
+    fn default() -> DeterminismSpec {
+        DeterminismSpec { processors: one(), addresses: Dice::Random, hash_seeds: Dice::Random }
+    }
 }
 
 /// Thrown at each start, or not.
@@ -374,7 +380,7 @@ fn check(spec: &Spec, path: &Path) -> anyhow::Result<()> {
             return wrong("spec.cluster.embedded.nodes: at most 5000");
         }
     }
-    if spec.subject.determinism.processors == Some(0) {
+    if spec.subject.determinism.processors == 0 {
         return wrong("spec.subject.determinism.processors: it needs at least 1");
     }
     if spec.families.is_empty() {

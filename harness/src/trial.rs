@@ -133,6 +133,8 @@ pub(crate) struct Trial<'lab> {
 
 /// Runs one trial to its end.
 pub fn run(lab: &Lab, spec: TrialSpec) -> TrialRun {
+    let processors = lab.campaign.file.spec.subject.determinism.processors;
+    let _pinned = (processors == 1).then(subject::Pinned::new);
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
     match runtime {
         Ok(runtime) => runtime.block_on(run_here(lab, spec)),

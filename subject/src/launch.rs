@@ -51,7 +51,7 @@ pub struct Launch {
 /// would anywhere. Hash seeds and the like are a matter of its environment.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Determinism {
-    /// It may run on this many processors only (sched_setaffinity(2)); subjects take turns in which.
+    /// It may run on this many processors only (sched_setaffinity(2)), of those that the starting thread may use.
     pub processors: Option<u32>,
     /// Memory is laid out alike at each start (personality(2), `ADDR_NO_RANDOMIZE`).
     pub fixed_addresses: bool,

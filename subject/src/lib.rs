@@ -35,5 +35,5 @@ pub use probe::{Capabilities, Capability, probe};
 pub use process::{Exit, Process, start, start_at};
 pub use quiet::{NotQuiet, Quiet, quiet};
 pub use runtime::Runtime;
-pub use sys::descriptor::unread;
+pub use sys::{descriptor::unread, processors::Pinned};
 pub use why::{Timer, Why};

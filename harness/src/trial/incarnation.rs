@@ -141,7 +141,8 @@ pub(crate) fn substitute(command: &[String], kubeconfig: &Path, port: u16) -> Ve
 fn determinism(lab: &crate::lab::Lab) -> subject::Determinism {
     let spec = lab.campaign.file.spec.subject.determinism;
     subject::Determinism {
-        processors: spec.processors,
+        // One is the trial's own, which the subject inherits.
+        processors: (spec.processors > 1).then_some(spec.processors),
         fixed_addresses: spec.addresses == Dice::Fixed,
     }
 }
@@ -161,9 +162,6 @@ pub(crate) fn environment(
         ("KUBERNETES_SERVICE_PORT".to_owned(), port.to_string()),
     ];
     let spec = lab.campaign.file.spec.subject.determinism;
-    if let Some(processors) = spec.processors {
-        env.push(("GOMAXPROCS".to_owned(), processors.to_string()));
-    }
     if spec.hash_seeds == Dice::Fixed {
         env.push(("PYTHONHASHSEED".to_owned(), "0".to_owned()));
     }
