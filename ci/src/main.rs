@@ -4,13 +4,14 @@
 //! with the names of what failed and one line of counts.
 //!
 //! Reading order: [`stages`] says what is run, [`run`] runs it, [`count`] reads what tests say, [`campaigns`]
-//! holds campaigns to their `expect.yaml`, [`bench`] measures.
+//! holds campaigns to their `expect.yaml`, [`repeat`] runs tests again, [`bench`] measures.
 #![allow(clippy::print_stdout, clippy::print_stderr)] // the rim: this crate talks to people
 
 mod bench;
 mod campaigns;
 mod count;
 mod install;
+mod repeat;
 mod run;
 mod stages;
 mod table;
@@ -53,6 +54,18 @@ enum Stage {
         #[arg(long, default_value = "")]
         only: String,
     },
+    /// Integration tests again and again, while threads of this command keep processors busy.
+    Repeat {
+        /// How often.
+        #[arg(long, default_value_t = 50)]
+        times: u32,
+        /// Threads that spin meanwhile.
+        #[arg(long, default_value_t = 1)]
+        load: usize,
+        /// Test programs of the package `trommel-tests`.
+        #[arg(default_values = repeat::TESTS)]
+        tests: Vec<String>,
+    },
     /// Time and CPU per crash plan, side by side. Prints figures, judges nothing.
     Bench,
 }
@@ -77,6 +90,8 @@ fn carry_out(stage: Stage) -> anyhow::Result<bool> {
                 install::missing(&mut runner);
             }
             stages::all(&mut runner);
+            // With the one before: three times.
+            repeat::rounds(&mut runner, repeat::TESTS, 2, 1);
             let selection = campaigns::Selection::for_tests(runner.in_ci);
             campaigns::all(&mut runner, &selection)?;
         }
@@ -94,6 +109,10 @@ fn carry_out(stage: Stage) -> anyhow::Result<bool> {
                 stages::kills(&mut runner);
             }
             campaigns::all(&mut runner, &campaigns::Selection { only, repeats })?;
+        }
+        Stage::Repeat { times, load, tests } => {
+            stages::build(&mut runner);
+            repeat::rounds(&mut runner, &tests, times, load);
         }
         Stage::Bench => {
             stages::build(&mut runner);
