@@ -116,8 +116,12 @@ impl Clock {
         state.offsets = offsets;
         for (memory, base) in processes {
             // A process that has just ended, or one of another kind, is not there to be moved.
-            if layout.is_patched(memory, base).unwrap_or(false) {
-                layout.set(memory, base, offsets)?;
+            let is_there = || layout.is_patched(memory, base).unwrap_or(false);
+            if is_there()
+                && let Err(error) = layout.set(memory, base, offsets)
+                && is_there()
+            {
+                return Err(error);
             }
         }
         Ok(())

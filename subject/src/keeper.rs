@@ -191,12 +191,19 @@ fn keep(prepared: Prepared, clock: &Clock, say: &mpsc::SyncSender<Answer>) {
 /// The program stands at the end of its first exec.
 fn first_exec(pid: i32, clock: &Clock) {
     let stopped = trace::wait_any(pid);
-    if matches!(stopped, Ok((_, Stop::Signal(_) | Stop::Exec))) {
-        if let Err(error) = clock.patch(pid) {
-            clock.give_up(format!("its clock can't be set: {error}"));
-        }
-        let _ = trace::detach(pid, 0);
+    if matches!(stopped, Ok((_, Stop::Signal(_) | Stop::Exec)))
+        && let Some(error) = patch(pid, clock)
+    {
+        clock.give_up(format!("its clock can't be set: {error}"));
     }
+}
+
+/// Patches the program that stands at the end of its exec and lets it go; why that failed. One that was killed
+/// meanwhile is no failure.
+fn patch(pid: i32, clock: &Clock) -> Option<io::Error> {
+    let patched = clock.patch(pid);
+    let is_there = trace::detach(pid, 0).is_ok();
+    patched.err().filter(|_| is_there)
 }
 
 /// Serves the reports until the first process has ended.
@@ -246,12 +253,11 @@ fn later_exec(first: i32, listener: &OwnedFd, report: Report, clock: &Clock) {
     loop {
         match trace::wait_any(first) {
             Ok((pid, Stop::Exec)) => {
-                if let Err(error) = clock.patch(pid) {
+                if let Some(error) = patch(pid, clock) {
                     clock.first_program_only(format!(
                         "the clock of a program can't be set: {error}"
                     ));
                 }
-                let _ = trace::detach(pid, 0);
                 return;
             }
             Ok((pid, Stop::Interrupted)) => return drop(trace::detach(pid, 0)),

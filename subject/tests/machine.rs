@@ -5,6 +5,8 @@
 
 #[path = "machine/escapes.rs"]
 mod escapes;
+#[path = "machine/hard.rs"]
+mod hard;
 #[path = "machine/life.rs"]
 mod life;
 #[path = "machine/programs.rs"]

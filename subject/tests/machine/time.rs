@@ -75,7 +75,7 @@ print(time.gmtime().tm_year)
 /// Starts a program that says `start`, waits for five minutes in some way, and says `end`; moves
 /// its clock by five minutes as soon as it is quiet. (That a test passes at all shows that the wait
 /// ended at once: it has nothing else to end it.)
-fn five_minutes(command: &[&str]) {
+pub fn five_minutes(command: &[&str]) {
     five_minutes_up_to(command, Duration::from_millis(2));
 }
 
