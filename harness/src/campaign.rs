@@ -5,12 +5,12 @@ use std::time::{Duration, Instant};
 
 use crate::{
     cli::{Output, RunArgs},
-    config::Campaign,
+    config::{Campaign, ClockSpec},
     confirm,
     exit::Exit,
     explore::{self, Bounds},
     interrupt,
-    lab::{self, ClockMode, Lab},
+    lab::{self, Lab},
     progress::{Event, Progress, Show},
     publish, reference,
     run_folder::RunFolder,
@@ -22,16 +22,16 @@ const BUDGET: Duration = Duration::from_secs(30 * 60);
 
 /// Runs a campaign from its file to its report.
 pub fn run(args: &RunArgs) -> anyhow::Result<Exit> {
-    let campaign = Campaign::load(&args.campaign, args.profile.as_deref())?;
+    let mut campaign = Campaign::load(&args.campaign, args.profile.as_deref())?;
+    if args.real_time {
+        campaign.file.spec.subject.clock = ClockSpec::Real;
+    }
     let folder = RunFolder::create(args.out.as_deref(), campaign.name())?;
     lab::build(&campaign)?;
     interrupt::listen()?;
     let workers = args.workers.unwrap_or_else(processors);
     let mut lab = Lab::prepare(campaign, folder.path.join("trials"), workers)?;
     lab.keep_files = args.keep;
-    if args.real_time {
-        lab.clock = ClockMode::Real;
-    }
     folder.write("config.yaml", &std::fs::read(&lab.campaign.path)?)?;
 
     let began = Instant::now();

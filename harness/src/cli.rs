@@ -70,7 +70,7 @@ pub struct RunArgs {
     /// Run every crash schedule of at most this depth, without de-duplication: checks closure itself.
     #[arg(long, env = "TROMMEL_BRUTE_FORCE")]
     pub brute_force: Option<u32>,
-    /// Leave the subject's clock alone.
+    /// Let time pass at this machine's pace.
     #[arg(long, env = "TROMMEL_REAL_TIME")]
     pub real_time: bool,
     /// Keep the files of every trial, not only of those with findings.

@@ -159,8 +159,10 @@ pub enum ClockSpec {
     /// Virtual on the embedded cluster where this machine allows it, else real.
     #[default]
     Auto,
-    /// Never touched.
+    /// At the machine's pace. Only the date is the world's, where this machine allows it.
     Real,
+    /// Never touched. No world can be forked then: its objects would have the wrong age.
+    Untouched,
 }
 
 /// Objects that the subject expects to find of itself.
@@ -288,6 +290,9 @@ pub struct Profile {
     /// See [`Spec::budget`].
     #[serde(default)]
     pub budget: Option<BudgetSpec>,
+    /// See [`Spec::settle`].
+    #[serde(default)]
+    pub settle: Option<SettleSpec>,
 }
 
 /// A campaign file that was read, and where it stands.
@@ -358,6 +363,7 @@ fn apply_profile(spec: &mut Spec, name: &str, path: &Path) -> anyhow::Result<()>
     spec.families = profile.families.unwrap_or(std::mem::take(&mut spec.families));
     spec.depth = profile.depth.or(spec.depth);
     spec.budget = profile.budget.unwrap_or(spec.budget.clone());
+    spec.settle = profile.settle.unwrap_or(spec.settle.clone());
     Ok(())
 }
 

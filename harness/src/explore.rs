@@ -14,7 +14,7 @@ use crate::{
     confirm, cpu,
     frontier::{Frontier, Node},
     interrupt, judge,
-    lab::{Ground, Lab},
+    lab::{ClockMode, Ground, Lab},
     pool,
     progress::{Event, Progress},
     run_folder::RunFolder,
@@ -235,7 +235,7 @@ fn explore(
 ) {
     let repeats = if bounds.brute_force.is_some() { 1 } else { REPEATS };
     let jobs: Vec<TrialSpec> =
-        nodes.iter().flat_map(|node| (0..repeats).map(|repeat| fork(node, repeat))).collect();
+        nodes.iter().flat_map(|node| (0..repeats).map(|repeat| fork(lab, node, repeat))).collect();
     let work = |spec: &TrialSpec| {
         let run = trial::run(lab, spec.clone());
         let verdicts = judge::verdicts(&run, baseline);
@@ -270,7 +270,7 @@ fn repeat_until_calm(
 ) {
     let mut calm = 0;
     for repeat in REPEATS..REPEATS_AT_MOST {
-        let (run, verdicts) = work(&fork(node, repeat));
+        let (run, verdicts) = work(&fork(lab, node, repeat));
         let new = integrate(lab, baseline, bounds, explored, run, verdicts);
         calm = if new == 0 { calm + 1 } else { 0 };
         if calm >= CALM_REPEATS {
@@ -282,8 +282,9 @@ fn repeat_until_calm(
 }
 
 /// A trial of this world: on a fork where there is one, else from the beginning.
-fn fork(node: &Node, repeat: u64) -> TrialSpec {
-    let Some(world) = &node.world else { return confirm::from_beginning(&node.plan, repeat) };
+fn fork(lab: &Lab, node: &Node, repeat: u64) -> TrialSpec {
+    let world = node.world.as_ref().filter(|_| lab.clock != ClockMode::Untouched);
+    let Some(world) = world else { return confirm::from_beginning(&node.plan, repeat) };
     TrialSpec {
         plan: node.plan.clone(),
         start: Start::Fork(Box::new(world.clone()), node.cursor, node.begun),

@@ -89,8 +89,10 @@ pub enum Ground {
 pub enum ClockMode {
     /// Jumps to the next timer when all is quiet.
     Virtual,
-    /// As everywhere.
+    /// Passes as everywhere; only the date is the world's.
     Real,
+    /// The machine's: on a fork, objects would look older than they are.
+    Untouched,
 }
 
 /// The proxy's identity towards subjects.
@@ -110,7 +112,7 @@ impl Lab {
         match (self.campaign.file.spec.settle.horizon, self.clock) {
             (Horizon::For(duration), _) => duration,
             (Horizon::Auto, ClockMode::Virtual) => self.learnt.horizon.unwrap_or(HORIZON),
-            (Horizon::Auto, ClockMode::Real) => Duration::from_secs(2),
+            (Horizon::Auto, _) => Duration::from_secs(2),
         }
     }
 

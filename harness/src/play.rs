@@ -10,11 +10,11 @@ use serde::Serialize;
 use trace::{Event, History, ProcessHappening, Time};
 
 use crate::{
-    config::Campaign,
+    config::{Campaign, ClockSpec},
     cpu,
     exit::Exit,
     interrupt,
-    lab::{self, ClockMode, Lab},
+    lab::{self, Lab},
     pool, reference,
     run_folder::RunFolder,
     stdout,
@@ -35,7 +35,7 @@ pub struct Options {
     /// Runs side by side.
     #[arg(long, default_value_t = 1)]
     workers: usize,
-    /// Leave the subject's clock alone.
+    /// Let time pass at this machine's pace.
     #[arg(long)]
     real_time: bool,
     /// Replaces the campaign's command; everything after it is its arguments, so give this last.
@@ -88,13 +88,13 @@ pub fn run(options: &Options) -> anyhow::Result<Exit> {
     if !options.command.is_empty() {
         campaign.file.spec.subject.command.clone_from(&options.command);
     }
+    if options.real_time {
+        campaign.file.spec.subject.clock = ClockSpec::Real;
+    }
     let folder = RunFolder::create(options.out.as_deref(), campaign.name())?;
     lab::build(&campaign)?;
     interrupt::listen()?;
-    let mut lab = Lab::prepare(campaign, folder.path.join("trials"), options.workers)?;
-    if options.real_time {
-        lab.clock = ClockMode::Real;
-    }
+    let lab = Lab::prepare(campaign, folder.path.join("trials"), options.workers)?;
     // The same names in all of them, so that they can be equal.
     let spec = |repeat| TrialSpec { repeat: 0, ..reference::spec(&folder, repeat) };
     let specs: Vec<TrialSpec> = (0..options.repeats).map(spec).collect();

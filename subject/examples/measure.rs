@@ -23,7 +23,7 @@ fn main() {
         dir: "/".into(),
         env: std::env::vars().collect(),
         isolation: Isolation::Namespaces,
-        offset: Some(0),
+        clock: subject::Pace::Virtual { ahead: 0 },
         port: 18080,
         service_account: None,
         determinism: Default::default(),

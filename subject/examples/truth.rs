@@ -33,7 +33,7 @@ fn main() {
         dir: "/".into(),
         env: std::env::vars().collect(),
         isolation: Isolation::Namespaces,
-        offset: None,
+        clock: subject::Pace::Untouched,
         port: 18080,
         service_account: None,
         determinism: Default::default(),

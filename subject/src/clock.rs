@@ -7,11 +7,12 @@ use std::{
 };
 
 use crate::{
+    launch::Pace,
     timers::Now,
     vdso::{self, Layout, Offsets},
 };
 
-/// Whether a subject's clocks can be moved.
+/// Whether a subject's clocks show what we want.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum ClockAbility {
     /// Its clocks, and those of all programs that it starts, are ours.
@@ -43,15 +44,16 @@ struct State {
 }
 
 impl Clock {
-    pub fn new(offset: Option<i64>) -> Clock {
-        let ability = match (offset, Layout::of_this_kernel()) {
-            (None, _) => ClockAbility::Real("no virtual clock was asked for".into()),
+    pub fn new(pace: Pace) -> Clock {
+        let ability = match (pace, Layout::of_this_kernel()) {
+            (Pace::Untouched, _) => ClockAbility::Real("no virtual clock was asked for".into()),
             (_, Err(reason)) => ClockAbility::Real(reason.into()),
-            (Some(_), Ok(_)) => ClockAbility::Virtual,
+            _ => ClockAbility::Virtual,
         };
-        let offsets = match ability {
-            ClockAbility::Real(_) => Offsets::Real,
-            _ => Offsets::ahead(Now::here(), offset.unwrap_or(0)),
+        let offsets = match (pace, &ability) {
+            (Pace::Untouched, _) | (_, ClockAbility::Real(_)) => Offsets::Real,
+            (Pace::Real { ahead }, _) => Offsets::Ahead { wall: ahead },
+            (Pace::Virtual { ahead }, _) => Offsets::standing(Now::here(), ahead),
         };
         Clock { state: Mutex::new(State { offsets, ability }) }
     }
@@ -64,8 +66,14 @@ impl Clock {
         self.state().ability.clone()
     }
 
-    pub fn is_virtual(&self) -> bool {
+    /// Whether what its clocks show is ours.
+    pub fn is_ours(&self) -> bool {
         self.state().ability.is_virtual()
+    }
+
+    /// Whether they stand still until we move them.
+    pub fn is_virtual(&self) -> bool {
+        matches!(self.offsets(), Offsets::Virtual { .. })
     }
 
     /// From now on the subject lives in real time.

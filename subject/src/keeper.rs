@@ -145,7 +145,7 @@ type Answer = Result<Handed, (&'static str, io::Error)>;
 
 /// The thread's life.
 fn keep(prepared: Prepared, clock: &Clock, say: &mpsc::SyncSender<Answer>) {
-    let traced = clock.is_virtual();
+    let traced = clock.is_ours();
     let plan = Plan {
         program: &prepared.program,
         arguments: &prepared.arguments,

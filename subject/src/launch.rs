@@ -33,10 +33,8 @@ pub struct Launch {
     pub env: Vec<(String, String)>,
     /// Separation from the machine.
     pub isolation: Isolation,
-    /// Nanoseconds added to its wall clock from its first instruction on. `Some(0)` too makes the
-    /// clock adjustable; with `None` the subject lives in real time. The monotonic clock starts
-    /// unchanged and grows with [`Process::advance`].
-    pub offset: Option<i64>,
+    /// How its clocks run, from its first instruction on.
+    pub clock: Pace,
     /// Port of the listener on 127.0.0.1 inside the subject's network namespace; 0 takes a free
     /// one. Without namespaces a free port is always used: ask the listener.
     pub port: u16,
@@ -45,6 +43,23 @@ pub struct Launch {
     pub service_account: Option<PathBuf>,
     /// What of its own dice is taken away from it.
     pub determinism: Determinism,
+}
+
+/// How a subject's clocks run. `ahead`: nanoseconds by which its date is ahead of the machine's at the start.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Pace {
+    /// They are the machine's, untouched.
+    Untouched,
+    /// As the machine's, with another date, so that a world may be of another time.
+    Real {
+        /// Not negative: a wait until a date that has passed on the machine would be over at once.
+        ahead: i64,
+    },
+    /// They stand nearly still, and move on by [`crate::Process::advance`].
+    Virtual {
+        /// See above.
+        ahead: i64,
+    },
 }
 
 /// What a subject would do differently from start to start by itself, and need not. With the default it runs as it
@@ -188,7 +203,7 @@ mod tests {
             dir: "/".into(),
             env: vec![("PATH".into(), path.into())],
             isolation: Isolation::None,
-            offset: None,
+            clock: Pace::Untouched,
             port: 0,
             service_account: None,
             determinism: Determinism::default(),

@@ -29,7 +29,7 @@ mod vdso;
 mod why;
 
 pub use clock::ClockAbility;
-pub use launch::{Determinism, Isolation, Launch, StartError, Started};
+pub use launch::{Determinism, Isolation, Launch, Pace, StartError, Started};
 pub use look::Look;
 pub use probe::{Capabilities, Capability, probe};
 pub use process::{Exit, Process, start, start_at};

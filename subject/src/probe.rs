@@ -123,7 +123,7 @@ fn start(isolation: Isolation) -> Result<Started, StartError> {
         dir: PathBuf::from("/"),
         env: Vec::new(),
         isolation,
-        offset: Some(0),
+        clock: crate::Pace::Virtual { ahead: 0 },
         port: 0,
         service_account: None,
         determinism: Default::default(),

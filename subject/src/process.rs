@@ -66,7 +66,7 @@ pub fn start_at(launch: &Launch, outside: Option<TcpListener>) -> Result<Started
             Some(listener(outside).map_err(StartError::refused("listen on a free port"))?)
         }
     };
-    let clock = Arc::new(Clock::new(launch.offset));
+    let clock = Arc::new(Clock::new(launch.clock));
     let kept = keeper::start(launch, &program, write, clock.clone())?;
     let listener = match (kept.listener, outside) {
         (Some(inside), _) => TcpListener::from(inside),
@@ -107,7 +107,7 @@ impl Process {
         self.pid.cast_unsigned()
     }
 
-    /// Whether its clock can be moved.
+    /// Whether its clock shows what we want.
     pub fn clock(&self) -> ClockAbility {
         self.clock.ability()
     }
@@ -234,7 +234,7 @@ impl Process {
 
     /// Ends the waits that are over by its clocks, though the kernel does not know it.
     pub(crate) fn end_due_waits(&mut self) -> io::Result<()> {
-        if self.has_virtual_clock() { self.wake_due() } else { Ok(()) }
+        if self.clock.is_ours() { self.wake_due() } else { Ok(()) }
     }
 
     /// Moves its clocks forward, and makes the calls return whose time has come thereby. To be

@@ -28,7 +28,7 @@ use crate::timers::Now;
 use stub::{MARK, Stub, WORDS};
 
 /// How much slower than the machine's a subject's clock runs while it works: 2 to this power.
-const SLOWDOWN: u32 = 10;
+const SLOWDOWN: u8 = 10;
 /// How far a subject's clocks are ahead of the machine's at least, in nanoseconds: a day. The kernel ends a wait
 /// with an absolute deadline by its own clock; as long as that is behind, only we end it.
 pub const HEAD_START: i64 = 86_400 * 1_000_000_000;
@@ -38,6 +38,11 @@ pub const HEAD_START: i64 = 86_400 * 1_000_000_000;
 pub enum Offsets {
     /// They are the machine's.
     Real,
+    /// The machine's, but for the date.
+    Ahead {
+        /// For `CLOCK_REALTIME` and its kin, in nanoseconds.
+        wall: i64,
+    },
     /// The machine's, slowed down, plus these nanoseconds.
     Virtual {
         /// For `CLOCK_REALTIME` and its kin.
@@ -48,8 +53,8 @@ pub enum Offsets {
 }
 
 impl Offsets {
-    /// Clocks that show `wall` beyond the machine's date `now`, and a steady time beyond its own.
-    pub fn ahead(now: Now, wall: i64) -> Offsets {
+    /// Clocks that nearly stand, at `wall` beyond the machine's date `now` and a steady time beyond its own.
+    pub fn standing(now: Now, wall: i64) -> Offsets {
         Offsets::Virtual {
             wall: now.wall + wall - (now.wall >> SLOWDOWN),
             steady: now.steady + HEAD_START - (now.steady >> SLOWDOWN),
@@ -60,6 +65,7 @@ impl Offsets {
     pub fn shown(self, now: Now) -> Now {
         match self {
             Offsets::Real => now,
+            Offsets::Ahead { wall } => Now { wall: now.wall + wall, ..now },
             Offsets::Virtual { wall, steady } => Now {
                 wall: (now.wall >> SLOWDOWN) + wall,
                 steady: (now.steady >> SLOWDOWN) + steady,
@@ -67,10 +73,18 @@ impl Offsets {
         }
     }
 
+    /// How much slower they run than the machine's: 2 to this power.
+    fn slowdown(self) -> u8 {
+        match self {
+            Offsets::Virtual { .. } => SLOWDOWN,
+            Offsets::Real | Offsets::Ahead { .. } => 0,
+        }
+    }
+
     /// The same, moved forward; real clocks can't be.
     pub fn moved(self, nanoseconds: i64) -> Offsets {
         match self {
-            Offsets::Real => Offsets::Real,
+            Offsets::Real | Offsets::Ahead { .. } => self,
             Offsets::Virtual { wall, steady } => {
                 Offsets::Virtual { wall: wall + nanoseconds, steady: steady + nanoseconds }
             }
@@ -96,6 +110,8 @@ pub fn shown_by(clock: u64, offsets: Offsets) -> Option<i64> {
 pub struct Layout {
     header: Vec<u8>,
     stub: (u64, Vec<u8>),
+    /// Where in the stub's code it says by how much it divides.
+    slowdown: usize,
     jumps: Vec<(u64, [u8; 5])>,
     words: u64,
 }
@@ -140,6 +156,7 @@ impl Layout {
         let mut code = code.clone();
         let words = (self.words - at) as usize;
         code[words..words + 16].copy_from_slice(&encode(offsets));
+        code[self.slowdown] = offsets.slowdown();
         memory.write_all_at(&code, base + at)?;
         self.jumps.iter().try_for_each(|(at, jump)| memory.write_all_at(jump, base + at))
     }
@@ -155,6 +172,7 @@ impl Layout {
 fn encode(offsets: Offsets) -> [u8; 16] {
     let (wall, steady) = match offsets {
         Offsets::Virtual { wall, steady } => (wall, steady),
+        Offsets::Ahead { wall } => (wall, 0),
         Offsets::Real => (0, 0), // never written: real clocks are not patched
     };
     let mut bytes = [0; 16];
@@ -270,7 +288,8 @@ fn layout(image: &[u8], functions: &Functions) -> Result<Layout, &'static str> {
         }
     }
     let words = at + (stub.code.len() - WORDS) as u64;
-    Ok(Layout { header: image[..64].to_vec(), stub: (at, stub.code), jumps, words })
+    let header = image[..64].to_vec();
+    Ok(Layout { header, slowdown: stub.slowdown, stub: (at, stub.code), jumps, words })
 }
 
 fn jump(from: u64, to: u64) -> [u8; 5] {

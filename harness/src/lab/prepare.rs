@@ -78,11 +78,14 @@ impl Lab {
         let embedded = matches!(spec.cluster, ClusterSpec::Embedded(_));
         let clock = match spec.subject.clock {
             ClockSpec::Auto if embedded && capabilities.jump.works() => ClockMode::Virtual,
-            _ => ClockMode::Real,
+            ClockSpec::Real if embedded && capabilities.jump.works() => ClockMode::Real,
+            _ => ClockMode::Untouched,
         };
         let certificates = certificates(spec.subject.transport == crate::config::Transport::Tls)?;
         let ground = match &spec.cluster {
-            ClusterSpec::Embedded(embedded) => Ground::Embedded(first_world(&manifests, embedded)?),
+            ClusterSpec::Embedded(embedded) => {
+                Ground::Embedded(first_world(&manifests, embedded, clock)?)
+            }
             ClusterSpec::Kubeconfig(kubeconfig) => {
                 Ground::Remote(Remote::connect(&campaign, kubeconfig, &manifests)?)
             }
@@ -143,11 +146,16 @@ fn resolve(campaign: &Campaign, path_variable: &str) -> anyhow::Result<Vec<Strin
 const DAY_SECONDS: i64 = 24 * 3600;
 
 /// The embedded world before the subject starts: a new cluster with the manifests applied, its environment quiet.
-fn first_world(manifests: &[serde_json::Value], embedded: &EmbeddedSpec) -> anyhow::Result<World> {
+fn first_world(
+    manifests: &[serde_json::Value],
+    embedded: &EmbeddedSpec,
+    clock: ClockMode,
+) -> anyhow::Result<World> {
     // A whole second, so that the subject's clock, which runs while the world's stands still, stays within it. A
     // day ahead of this machine: a subject's clock must never lie behind the machine's, or waits with an absolute
     // deadline would be over at once.
-    let start = Time((real_now().seconds() + DAY_SECONDS) * 1_000_000_000);
+    let ahead = if clock == ClockMode::Untouched { 0 } else { DAY_SECONDS };
+    let start = Time((real_now().seconds() + ahead) * 1_000_000_000);
     let mut world = World::new(WorldOptions { start, seed: 0, suffixes: SuffixOrder::Ascending });
     world.start_environment(&embedded.options());
     let server = Server::new(world, None);

@@ -8,7 +8,7 @@ use super::{
     Going, RunEnd, Stop, Trial,
     output::{self, Output},
 };
-use crate::{config::Dice, cpu, kubeconfig};
+use crate::{config::Dice, cpu, kubeconfig, lab::ClockMode};
 
 /// The replica that trials run. More come with the leader perturbations.
 const REPLICA: u32 = 0;
@@ -43,14 +43,18 @@ impl Trial<'_> {
         std::fs::create_dir_all(&home)?;
         let account = kubeconfig::write_service_account(&self.folder, &self.lab.certificates)?;
         let kubeconfig_path = self.folder.join("kubeconfig");
-        let offset =
-            self.lab.virtual_time().then(|| self.cluster.now().0 - kubeconfig::real_now().0);
+        let ahead = self.cluster.now().0 - kubeconfig::real_now().0;
+        let clock = match self.lab.clock {
+            ClockMode::Virtual => subject::Pace::Virtual { ahead },
+            ClockMode::Real => subject::Pace::Real { ahead },
+            ClockMode::Untouched => subject::Pace::Untouched,
+        };
         let mut launch = subject::Launch {
             command: vec![],
             dir: self.lab.campaign.folder.clone(),
             env: vec![],
             isolation: self.lab.isolation,
-            offset,
+            clock,
             port: PORT,
             service_account: Some(account),
             determinism: determinism(self.lab),

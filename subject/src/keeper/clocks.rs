@@ -29,7 +29,7 @@ pub fn answer(listener: BorrowedFd<'_>, report: Report, clock: &Clock) -> io::Re
 }
 
 fn read(report: Report, clock: &Clock) -> Option<i64> {
-    if !clock.is_virtual() {
+    if !clock.is_ours() {
         return None;
     }
     let (shown, [first, second, ..]) = (clock.shown(), report.arguments);

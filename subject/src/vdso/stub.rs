@@ -1,7 +1,6 @@
 //! The machine code that replaces the clock functions (x86-64), and the little assembler that it is
 //! written in.
 
-use super::SLOWDOWN;
 use crate::sys::seccomp::STUB_CALL;
 
 /// Bytes at the end of the stub: wall word, steady word, mark.
@@ -12,6 +11,8 @@ pub(super) const MARK: u64 = u64::from_le_bytes(*b"trommel1");
 /// The replacement code with its entries, position-independent.
 pub(super) struct Stub {
     pub code: Vec<u8>,
+    /// Where in the code the power of two stands by which it divides what the machine's clocks show.
+    pub slowdown: usize,
     pub clock_gettime: u64,
     pub gettimeofday: u64,
     pub time: u64,
@@ -47,7 +48,8 @@ impl Stub {
         code.label("add");
         code.bytes(&[0x48, 0x69, 0x06]).bytes(&1_000_000_000u32.to_le_bytes()); // rax = seconds * 10⁹
         code.bytes(&[0x48, 0x03, 0x46, 0x08]); // rax += nanoseconds
-        code.bytes(&[0x48, 0xc1, 0xf8, SLOWDOWN as u8]); // rax >>= SLOWDOWN
+        code.bytes(&[0x48, 0xc1, 0xf8, 0]); // rax >>= slowdown
+        let slowdown = code.code.len() - 1;
         code.bytes(&[0x48, 0x01, 0xd0]); // rax += rdx
         code.bytes(&[0x48, 0x99]); // sign into rdx
         code.bytes(&[0x48, 0xc7, 0xc1]).bytes(&1_000_000_000u32.to_le_bytes()); // rcx = 10⁹
@@ -102,7 +104,7 @@ impl Stub {
         code.label("told");
         code.bytes(&[0xc3]);
         code.align();
-        Stub { code: code.finish(), clock_gettime, gettimeofday, time }
+        Stub { code: code.finish(), slowdown, clock_gettime, gettimeofday, time }
     }
 }
 

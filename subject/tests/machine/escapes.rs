@@ -34,7 +34,7 @@ assert libc.syscall(228, 0, None) == -1 and ctypes.get_errno() == 14
 print('right')
 ";
     let mut launch = launch(&[python.to_str().unwrap(), "-c", code]);
-    launch.offset = Some(4000 * DAY + 123_456_789);
+    launch.clock = subject::Pace::Virtual { ahead: 4000 * DAY + 123_456_789 };
     assert_eq!(output_of(&launch), "right\n");
 }
 

@@ -21,7 +21,7 @@ pub fn launch(command: &[&str]) -> Launch {
             ("HOME".into(), "/".into()),
         ],
         isolation: Isolation::Namespaces,
-        offset: Some(0),
+        clock: subject::Pace::Virtual { ahead: 0 },
         port: 18080,
         service_account: None,
         determinism: Default::default(),

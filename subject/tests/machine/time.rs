@@ -25,7 +25,7 @@ fn the_wall_clock_is_the_worlds_from_the_first_instruction() {
         // A shell that starts programs, and a program that is started directly.
         for command in [&["date", "+%s"][..], &["sh", "-c", "date +%s; exec date +%s"]] {
             let mut launch = launch(command);
-            launch.offset = Some(offset);
+            launch.clock = subject::Pace::Virtual { ahead: offset };
             let low = now() + offset.div_euclid(1_000_000_000);
             let said = output_of(&launch);
             let high = now() + offset.div_euclid(1_000_000_000) + 1;
@@ -65,7 +65,8 @@ print(time.gmtime().tm_year)
 ";
     let mut launch = launch(&[python.to_str().unwrap(), "-W", "ignore", "-c", code]);
     let years = 2040 - (1970 + now() / YEAR_SECONDS);
-    launch.offset = Some(years * YEAR_SECONDS * 1_000_000_000 + 123_456_789);
+    launch.clock =
+        subject::Pace::Virtual { ahead: years * YEAR_SECONDS * 1_000_000_000 + 123_456_789 };
     let said = output_of(&launch);
     let (error, year) = said.trim().split_once('\n').unwrap_or_else(|| panic!("{said}"));
     assert_eq!(error, "22"); // EINVAL, as the kernel says it
@@ -235,7 +236,7 @@ func main() {
 fn programs_that_go_starts_are_moved_too() {
     let Some(program) = go("execs", GO_EXECS) else { return };
     let mut launch = launch(&[program.to_str().unwrap()]);
-    launch.offset = Some(400 * DAY);
+    launch.clock = subject::Pace::Virtual { ahead: 400 * DAY };
     let low = now() + 400 * DAY / 1_000_000_000;
     let said = output_of(&launch);
     let high = now() + 400 * DAY / 1_000_000_000;
@@ -287,7 +288,7 @@ print('end', flush=True)
 ";
     on_one_thread(async {
         let mut launch = launch(&[python.to_str().unwrap(), "-c", code]);
-        launch.offset = Some(-1000 * DAY);
+        launch.clock = subject::Pace::Virtual { ahead: -1000 * DAY };
         let Started { mut process, listener, output } = subject::start(&launch).unwrap();
         let server = Server::serve(listener);
         for _ in 0..20 {
@@ -317,8 +318,45 @@ fn after_a_freeze_the_deadline_is_still_known() {
 #[test]
 fn without_an_offset_time_is_real() {
     let mut launch = launch(&["sleep", "300"]);
-    launch.offset = None;
+    launch.clock = subject::Pace::Untouched;
     let Started { mut process, .. } = subject::start(&launch).unwrap();
     assert!(matches!(process.clock(), ClockAbility::Real(_)));
     assert!(process.advance(Duration::from_secs(1)).is_err());
+}
+
+/// At the machine's pace: another date, the same steady time; waits end by themselves, and those until a date too.
+#[test]
+fn at_the_machines_pace_only_the_date_is_another() {
+    let Some(python) = python() else { return };
+    let code = "\
+import ctypes, time
+up = float(open('/proc/uptime').read().split()[0])
+assert abs(time.clock_gettime(time.CLOCK_BOOTTIME) - up) < 5, up
+print(int(time.time()), flush=True)
+begin = time.clock_gettime_ns(time.CLOCK_MONOTONIC_RAW)
+time.sleep(0.01)
+assert time.clock_gettime_ns(time.CLOCK_MONOTONIC_RAW) - begin >= 10**7
+until = time.time_ns() + 10**7
+libc = ctypes.CDLL(None)
+libc.clock_nanosleep(0, 1, (ctypes.c_long * 2)(until // 10**9, until % 10**9), None)
+assert time.time_ns() >= until
+print('end', flush=True)
+time.sleep(1000)
+";
+    on_one_thread(async {
+        let mut launch = launch(&[python.to_str().unwrap(), "-c", code]);
+        launch.clock = subject::Pace::Real { ahead: 400 * DAY };
+        let Started { mut process, listener, output } = subject::start(&launch).unwrap();
+        let (server, mut lines) = (Server::serve(listener), Lines::new(output));
+        let said: i64 = lines.next().await.parse().unwrap();
+        let passed = now() + 400 * DAY / 1_000_000_000 - said;
+        assert!((0..60).contains(&passed), "{passed}");
+        // Nothing passes by itself as long as nobody looks for what is due.
+        while lines.rest().is_empty() {
+            quiet(&mut process, &server).await;
+            lines.take();
+        }
+        assert_eq!(lines.next().await, "end");
+        assert!(process.advance(Duration::from_secs(1)).is_err());
+    });
 }
