@@ -25,14 +25,17 @@ struct Subject {
     name: &'static str,
     campaign: &'static str,
     go: bool,
+    /// So many plans in a row are timed too.
+    plans: usize,
 }
 
 const SUBJECTS: &[Subject] = &[
-    Subject { name: "bar-foo", campaign: "examples/bar-foo/campaign.yaml", go: false },
+    Subject { name: "bar-foo", campaign: "examples/bar-foo/campaign.yaml", go: false, plans: 0 },
     Subject {
         name: "sample-controller",
         campaign: "examples/sample-controller/campaign.yaml",
         go: true,
+        plans: 2_380,
     },
 ];
 
@@ -90,6 +93,9 @@ pub fn print(runner: &mut Runner) -> anyhow::Result<()> {
         let alone = explorations(runner, subject, Some(1))?;
         let together = explorations(runner, subject, None)?;
         println!("\n{}", table(subject.name, &figures(&bare, &alone, &together)));
+        if subject.plans > 0 {
+            println!("{}", many(runner, subject)?);
+        }
         runner.pass();
     }
     time::print(runner)
@@ -150,6 +156,21 @@ fn explorations(
     workers: Option<usize>,
 ) -> anyhow::Result<Vec<Exploration>> {
     (0..CAMPAIGNS).map(|_| explore(runner, subject, workers)).collect()
+}
+
+/// Campaigns one after the other, on all cores, until so many plans have been carried out: their exploration's time.
+fn many(runner: &Runner, subject: &Subject) -> anyhow::Result<String> {
+    let (mut plans, mut seconds, mut campaigns) = (0, 0.0, 0);
+    while plans < subject.plans {
+        let exploration = explore(runner, subject, None)?;
+        plans += exploration.trials.len();
+        seconds += exploration.seconds;
+        campaigns += 1;
+    }
+    Ok(format!(
+        "{}: {plans} plans in a row ({campaigns} campaigns), on all cores: {seconds:.1} s",
+        subject.name
+    ))
 }
 
 fn explore(
