@@ -99,6 +99,12 @@ fn campaign(args: &ReplayArgs, replay: &Replay, folder: &RunFolder) -> anyhow::R
             spec[of][field] = value.clone().into();
         }
     }
+    if let Some(determinism) = &settings.determinism {
+        spec["subject"]["determinism"] = determinism.clone();
+    }
+    if let Some(embedded) = &settings.embedded {
+        spec["cluster"] = serde_json::json!({ "embedded": embedded });
+    }
     spec["accept"] = serde_json::json!(settings.accept);
     if let (Some(build), true) = (&replay.subject.build, args.command.is_empty()) {
         spec["subject"]["build"] = build.clone().into();

@@ -47,6 +47,12 @@ pub struct ReplaySettings {
     /// `spec.settle.horizon`: what the campaign learnt or said.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub horizon: Option<String>,
+    /// `spec.subject.determinism`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub determinism: Option<serde_json::Value>,
+    /// `spec.cluster.embedded`: which built-in controllers and nodes there were.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub embedded: Option<serde_json::Value>,
     /// `spec.accept`.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub accept: Vec<String>,

@@ -59,6 +59,36 @@ fn another_command_takes_the_place_of_the_controller() {
     assert!(ended.expect(0).stdout.contains("gone"), "{ended}");
 }
 
+/// A campaign may say more than the default about its cluster and its processes: so does what it leaves behind.
+#[test]
+fn it_runs_where_the_campaign_ran() {
+    let house = House::new("replay/settings", &[FOLDER]);
+    let mut campaign = yaml(&house.path(FOLDER).join("campaign.yaml"));
+    campaign["spec"]["cluster"] = json!({"embedded": {"environment": "full", "nodes": 2}});
+    campaign["spec"]["subject"]["determinism"] = json!({"processors": 2, "addresses": "fixed"});
+    house.write(&format!("{FOLDER}/full.yaml"), &campaign.to_string());
+    let file = format!("{FOLDER}/full.yaml");
+    run(&house.root, ["run", &file, "--quiet", "--out", "run"]).expect(100);
+    let findings = std::fs::read_dir(house.path("run/findings")).expect("findings");
+    let file = findings.last().expect("a finding").expect("a folder").path().join("replay.yaml");
+    let settings = &yaml(&file)["settings"];
+    assert_eq!(settings["embedded"], campaign["spec"]["cluster"]["embedded"]);
+    assert_eq!(settings["determinism"]["addresses"], "fixed");
+    replay(&house, "", &[text(&file)]).expect(100);
+    let nodes = |run: &str| {
+        let file = house.path(run).join("references/0/history.jsonl.zst");
+        let history = trace::file::read(std::fs::File::open(file).expect("a history"));
+        let records = history.expect("a history that can be read").history.records;
+        let settled = records.into_iter().filter_map(|record| match record.event {
+            trace::Event::Settled(settled) => Some(settled.state),
+            _ => None,
+        });
+        let last = settled.last().expect("it settled");
+        last.iter().filter(|object| object["kind"] == "Node").count()
+    };
+    assert_eq!((nodes("run"), nodes("replayed")), (2, 2));
+}
+
 #[test]
 fn a_moment_that_never_comes_proves_nothing() {
     let (house, file) = found("never");

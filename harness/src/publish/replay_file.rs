@@ -7,7 +7,7 @@ use plans::{
 use serde_json::{Value, json};
 
 use crate::{
-    config::{ClockSpec, Horizon, Transport},
+    config::{ClockSpec, ClusterSpec, DeterminismSpec, EmbeddedSpec, Horizon, Transport},
     confirm::Finding,
     history_file,
     lab::Lab,
@@ -55,10 +55,18 @@ fn settings(lab: &Lab) -> ReplaySettings {
         Value::String(text) if text != default => Some(text),
         _ => None,
     };
+    let whole = |value: Value, default: Value| Some(value).filter(|value| *value != default);
+    let embedded = match &spec.cluster {
+        ClusterSpec::Embedded(embedded) => whole(json!(embedded), json!(EmbeddedSpec::default())),
+        ClusterSpec::Kubeconfig(_) => None, // the embedded cluster is where a replay runs
+    };
+    let determinism = json!(spec.subject.determinism);
     ReplaySettings {
         transport: text(json!(spec.subject.transport), json!(Transport::default())),
         clock: text(json!(spec.subject.clock), json!(ClockSpec::default())),
         horizon: text(json!(horizon), json!(Horizon::Auto)),
+        determinism: whole(determinism, json!(DeterminismSpec::default())),
+        embedded,
         accept: spec.accept.clone(),
     }
 }
