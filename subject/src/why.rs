@@ -77,6 +77,25 @@ pub enum Why {
     Unreadable(String),
 }
 
+impl Why {
+    /// As a sentence, and where in the kernel the thread that it is about waits now (proc(5), `wchan`).
+    pub fn explained(&self) -> String {
+        let thread = match self {
+            Why::Runs { thread, .. } | Why::Ran { thread, .. } | Why::NoDeadline { thread, .. } => {
+                thread
+            }
+            Why::Due(timer) => &timer.thread,
+            _ => return self.to_string(),
+        };
+        match std::fs::read_to_string(format!("/proc/{thread}/wchan")) {
+            Ok(channel) if !matches!(&*channel, "" | "0") => {
+                format!("{self}; in the kernel it waits at {channel}")
+            }
+            _ => self.to_string(),
+        }
+    }
+}
+
 impl fmt::Display for Why {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {

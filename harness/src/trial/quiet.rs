@@ -181,7 +181,7 @@ impl Trial<'_> {
     fn why_busy(&mut self) -> String {
         let flight = self.proxy.flight();
         match self.subject.as_mut().map(|incarnation| incarnation.process.look(&flight)) {
-            Some(subject::Look::Busy(why) | subject::Look::Unknown(why)) => why.to_string(),
+            Some(subject::Look::Busy(why) | subject::Look::Unknown(why)) => why.explained(),
             _ => "it was quiet when asked again".to_owned(),
         }
     }

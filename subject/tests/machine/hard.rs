@@ -115,7 +115,8 @@ if ring >= 0: libc.syscall(426, ring, 0, 1, 1, None, 0)
         let told = asked.unwrap_err().to_string();
         assert!(told.contains("until a time that the kernel does not show"), "{told}");
         let look = process.look(&server.flight());
-        assert!(matches!(look, Look::Unknown(Why::NoDeadline { .. })), "{look:?}");
+        let Look::Unknown(why @ Why::NoDeadline { .. }) = look else { panic!("{look:?}") };
+        assert!(why.explained().contains("in the kernel it waits at "), "{}", why.explained());
     });
 }
 
