@@ -159,6 +159,8 @@ pub enum ClockSpec {
     /// Virtual on the embedded cluster where this machine allows it, else real.
     #[default]
     Auto,
+    /// Virtual, and nothing runs where that is not possible.
+    Virtual,
     /// At the machine's pace. Only the date is the world's, where this machine allows it.
     Real,
     /// Never touched. No world can be forked then: its objects would have the wrong age.

@@ -11,6 +11,7 @@ use crate::{
     look::Look,
     process,
     sockets::Sockets,
+    why::Why,
 };
 
 /// One ability of the machine.
@@ -64,8 +65,12 @@ impl Capabilities {
 const SLEEPER: &str = "sleep";
 /// For how long, in seconds: far longer than the probe waits.
 const SLEEP_SECONDS: u64 = 3600;
-/// How often the sleeper is looked at until it sleeps.
-const LOOKS: u32 = 200_000;
+/// How often the sleeper is looked at, at most, and the pause between two looks in milliseconds: half a minute, which
+/// only a machine without the ability ever needs. A busy one may take seconds to let a program sleep or end.
+const LOOKS: u32 = 6_000;
+const PAUSE: i32 = 5;
+/// After so many looks that show it asleep though its time has come, it is not going to wake.
+const OVERSLEPT: u32 = 200;
 
 /// Tries each ability on a tiny program. Takes some milliseconds.
 pub fn probe() -> Capabilities {
@@ -139,7 +144,7 @@ fn books(started: &mut Started) -> Result<String, String> {
                 None => return Err("a sleeping program shows no timer".into()),
             },
             Look::Unknown(why) => return Err(why.to_string()),
-            Look::Busy(_) => std::thread::yield_now(),
+            Look::Busy(_) => drop(started.process.ends_within(PAUSE)),
         }
     }
     Err("a sleeping program is never seen to sleep".into())
@@ -185,11 +190,16 @@ fn jump(started: &mut Started) -> Result<String, String> {
     let pid = started.process.pid();
     let hour = std::time::Duration::from_secs(SLEEP_SECONDS);
     started.process.advance(hour).map_err(|error| error.to_string())?;
+    let mut overslept = 0;
     for _ in 0..LOOKS {
-        if started.process.exited().is_some() {
+        if started.process.ends_within(PAUSE) {
             return Ok(format!("a sleep of {SLEEP_SECONDS} s ended at once"));
         }
-        std::thread::yield_now();
+        let due = matches!(started.process.look(&Flight::default()), Look::Busy(Why::Due(_)));
+        overslept = if due { overslept + 1 } else { 0 };
+        if overslept > OVERSLEPT {
+            break;
+        }
     }
     let call = fs::read_to_string(format!("/proc/{pid}/syscall")).unwrap_or_default();
     Err(format!(

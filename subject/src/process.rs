@@ -124,6 +124,12 @@ impl Process {
         self.exit
     }
 
+    /// Whether its first process ends within so many milliseconds.
+    pub(crate) fn ends_within(&mut self, milliseconds: i32) -> bool {
+        let _ = descriptor::is_readable_within(self.pidfd.as_fd(), milliseconds);
+        self.exited().is_some()
+    }
+
     fn reap(&mut self, block: bool) {
         match wait::reap(self.pidfd.as_fd(), block) {
             Ok(Some(wait::End::Code(code))) => self.exit = Some(Exit::Code(code)),

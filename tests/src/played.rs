@@ -38,7 +38,7 @@ pub fn play_to_its_end(test: &str, command: &[&str], steps: &Value, exit: i32) -
         "apiVersion": "trommel.dev/v1alpha1",
         "kind": "Campaign",
         "metadata": {"name": "time"},
-        "spec": {"subject": {"command": command}, "workload": {"file": "workload.yaml"}},
+        "spec": {"subject": {"command": command, "clock": "virtual"}, "workload": {"file": "workload.yaml"}},
     });
     house.write("workload.yaml", &workload.to_string());
     house.write("campaign.yaml", &campaign.to_string());

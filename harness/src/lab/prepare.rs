@@ -76,8 +76,20 @@ impl Lab {
         let capabilities = subject::probe();
         let isolation = capabilities.isolation();
         let embedded = matches!(spec.cluster, ClusterSpec::Embedded(_));
+        if spec.subject.clock == ClockSpec::Virtual && !embedded {
+            let message = "spec.subject.clock: virtual time needs the embedded cluster";
+            return Err(usage(format!("{}: {message}", campaign.path.display())));
+        }
+        if let (ClockSpec::Virtual, Err(why)) = (spec.subject.clock, &capabilities.jump.result) {
+            let fix = capabilities.jump.fix;
+            let message =
+                format!("spec.subject.clock: virtual time is not possible here: {why}; {fix}");
+            return Err(Expected::error(Exit::Environment, message));
+        }
         let clock = match spec.subject.clock {
-            ClockSpec::Auto if embedded && capabilities.jump.works() => ClockMode::Virtual,
+            ClockSpec::Auto | ClockSpec::Virtual if embedded && capabilities.jump.works() => {
+                ClockMode::Virtual
+            }
             ClockSpec::Real if embedded && capabilities.jump.works() => ClockMode::Real,
             _ => ClockMode::Untouched,
         };

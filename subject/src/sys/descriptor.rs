@@ -58,19 +58,24 @@ pub struct Ready {
 
 /// Blocks until one of the descriptors is readable or closed.
 pub fn wait_readable(fds: &[BorrowedFd<'_>]) -> io::Result<Vec<Ready>> {
-    poll(fds, true)
+    poll(fds, -1)
 }
 
 /// Whether the descriptor is readable now, or, if `block`, as soon as it is.
 pub fn is_readable(fd: BorrowedFd<'_>, block: bool) -> io::Result<bool> {
-    Ok(poll(&[fd], block)?.iter().any(|ready| ready.readable))
+    Ok(poll(&[fd], if block { -1 } else { 0 })?.iter().any(|ready| ready.readable))
 }
 
-fn poll(fds: &[BorrowedFd<'_>], block: bool) -> io::Result<Vec<Ready>> {
+/// Whether it becomes readable within so many milliseconds.
+pub fn is_readable_within(fd: BorrowedFd<'_>, milliseconds: i32) -> io::Result<bool> {
+    Ok(poll(&[fd], milliseconds)?.iter().any(|ready| ready.readable))
+}
+
+/// A patience below zero has no end.
+fn poll(fds: &[BorrowedFd<'_>], patience: libc::c_int) -> io::Result<Vec<Ready>> {
     let entry =
         |fd: &BorrowedFd<'_>| libc::pollfd { fd: fd.as_raw_fd(), events: libc::POLLIN, revents: 0 };
     let mut set: Vec<libc::pollfd> = fds.iter().map(entry).collect();
-    let patience = if block { -1 } else { 0 };
     loop {
         // SAFETY: `set` is a live array of the length passed.
         match checked(unsafe { libc::poll(set.as_mut_ptr(), set.len() as libc::nfds_t, patience) })
