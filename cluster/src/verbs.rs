@@ -7,6 +7,7 @@ use serde_json::Value;
 use trace::{ObjectKey, Verb};
 
 use crate::{
+    rbac,
     route::Route,
     server::{Live, request::Request},
     status::Refusal,
@@ -27,6 +28,7 @@ pub(crate) mod scope;
 pub mod selector;
 mod strategy;
 mod subresources;
+mod token;
 mod update;
 
 pub(crate) use strategy::label_problem;
@@ -149,6 +151,13 @@ impl Work<'_> {
             true => Ok(()),
             false => Err(Refusal::method_not_allowed()),
         }
+    }
+
+    /// Roles and bindings give nothing that their writer has not. Errors: 403.
+    fn check_escalation(&self, old: Option<&Value>, new: &Value) -> Result<(), Refusal> {
+        let (world, user) = (&self.live.world, &self.request.user);
+        let resource = self.kind.served();
+        rbac::escalation::check(world, user, &resource, &self.route.namespace, old, new)
     }
 
     /// The key of an object of this type in the namespace of the path.

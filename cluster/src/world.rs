@@ -4,13 +4,14 @@
 //! objects, kept parsed because each request needs them). Cloning a world is forking it and costs a
 //! handful of pointer copies. A world knows no HTTP and no connections; those are a `Server`'s.
 
-use std::{ops::Bound, sync::Arc};
+use std::{ops::Bound, sync::Arc, time::Duration};
 
 use rpds::RedBlackTreeMapSync;
 use serde_json::{Value, json};
 use trace::{GroupResource, ObjectKey, Revision, Time};
 
 use crate::{
+    auth::Authorization,
     crd::CustomType,
     environment::{Environment, EnvironmentOptions},
     names::{Names, SuffixOrder},
@@ -38,6 +39,8 @@ pub struct World {
     pub(crate) names: Names,
     /// Custom types by served group and resource, from the CustomResourceDefinitions in the store.
     pub(crate) customs: RedBlackTreeMapSync<GroupResource, Arc<CustomType>>,
+    /// Whether permissions count.
+    pub(crate) authorization: Authorization,
     /// The built-in controllers, where any run.
     pub(crate) environment: Option<Arc<Environment>>,
 }
@@ -63,6 +66,7 @@ impl World {
             now: options.start,
             names: Names::new(options.seed, options.suffixes),
             customs: RedBlackTreeMapSync::new_sync(),
+            authorization: Authorization::AlwaysAllow,
             environment: None,
         };
         for name in NAMESPACES {
@@ -112,6 +116,29 @@ impl World {
     /// Every `generateName` name ever issued, in order of issue.
     pub fn generated_names(&self) -> impl Iterator<Item = &str> {
         self.names.issued()
+    }
+
+    /// From now on permissions count; the roles and bindings exist that every cluster has.
+    pub fn enforce_rbac(&mut self) {
+        crate::rbac::bootstrap::create(self);
+        self.authorization = Authorization::Rbac;
+    }
+
+    /// A token of a ServiceAccount that is good for so long by the world's clock. None if there is no such
+    /// account.
+    pub fn account_token(&self, namespace: &str, name: &str, life: Duration) -> Option<String> {
+        let key = ObjectKey::new(GroupResource::new("", "serviceaccounts"), namespace, name);
+        let uid = meta(self.store.get(&key)?, "uid");
+        let claims = crate::auth::token::Claims {
+            namespace: namespace.to_owned(),
+            name: name.to_owned(),
+            uid: uid.to_owned(),
+            audiences: vec![crate::auth::token::ISSUER.to_owned()],
+            id: Names::opaque(b"token", self.revision().0),
+            since: self.now,
+            until: self.now.plus(life),
+        };
+        Some(claims.token())
     }
 
     /// Sets an object; writes the new revision into it.

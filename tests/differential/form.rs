@@ -122,6 +122,9 @@ impl Labels {
         if kind == "Status" {
             sort_causes(&mut out);
         }
+        if kind == "SelfSubjectRulesReview" {
+            sort_rules(&mut out);
+        }
         if let Some(Value::Array(entries)) = out.get_mut("managedFields") {
             // Upstream orders them by second.
             entries.sort_by_key(|entry| {
@@ -171,6 +174,17 @@ fn hide_ages(table: &mut Map<String, Value>) {
             if cell.as_str().is_some_and(|text| AGE.is_match(text)) {
                 *cell = Value::from("age");
             }
+        }
+    }
+}
+
+/// The real server goes through the bindings in no order.
+fn sort_rules(review: &mut Map<String, Value>) {
+    for field in ["resourceRules", "nonResourceRules"] {
+        if let Some(rules) =
+            review.get_mut("status").and_then(|status| status[field].as_array_mut())
+        {
+            rules.sort_by_key(Value::to_string);
         }
     }
 }

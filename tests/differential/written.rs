@@ -14,7 +14,7 @@ use crate::{
     arm::{Arm, Arms, read_yaml},
     form::comparable,
     run::run,
-    script::Script,
+    script::{Authorization, Script},
 };
 
 /// Differences shown of one script.
@@ -123,7 +123,11 @@ struct Report {
 }
 
 async fn compare(name: String, script: Script, arms: Arc<Arms>, accepted: Arc<Accepted>) -> Report {
-    let embedded = Arm::embedded(&arms.world);
+    let mut world = arms.world.clone();
+    if script.authorization == Authorization::Rbac {
+        world.enforce_rbac();
+    }
+    let embedded = Arm::embedded(&world);
     let (real, embedded) =
         tokio::join!(run(&script, &arms.real, &name), run(&script, &embedded, &name));
     let (real, embedded) = (comparable(&real.entries), comparable(&embedded.entries));

@@ -11,6 +11,7 @@ use trace::{DeliveryKind, Time, Verb};
 
 use super::{Body, Shared, request::Request};
 use crate::{
+    auth,
     encoding::{
         Format, MediaType, Offer, ProtobufError, Target as Meta, encode, has_protobuf,
         metadata_list_view, metadata_view, negotiate, watch_frame,
@@ -25,16 +26,26 @@ use crate::{
     world::kinds::Kind,
 };
 
-/// Answers a request: takes the lock, carries it out, encodes what came out.
-pub(crate) fn respond(shared: &Arc<Shared>, request: &Request) -> Response<Body> {
-    let number = shared.lock().next_answer();
+/// Answers a request: who is it, may they; takes the lock, carries it out, encodes what came out.
+pub(crate) fn respond(shared: &Arc<Shared>, mut request: Request) -> Response<Body> {
+    let target = route::parse(&request.path);
+    let (number, admitted) = {
+        let mut live = shared.lock();
+        (live.next_answer(), auth::admit(&live.world, &request, &target))
+    };
     let audit = match request.header("audit-id") {
         "" => Names::opaque(b"audit", number),
         given => given.to_owned(),
     };
-    let mut response = match route::parse(&request.path) {
-        Target::Resource(target) => resource(shared, request, &target),
-        Target::Other(path) => crate::discovery::respond(&shared.world(), request, &path),
+    let mut response = match admitted {
+        Ok(user) => {
+            request.user = user;
+            match &target {
+                Target::Resource(target) => resource(shared, &request, target),
+                Target::Other(path) => crate::discovery::respond(&shared.world(), &request, path),
+            }
+        }
+        Err(refusal) => refuse(&request, &refusal),
     };
     let headers = response.headers_mut();
     headers.entry(header::CACHE_CONTROL).or_insert(HeaderValue::from_static("no-cache, private"));

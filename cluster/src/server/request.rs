@@ -6,6 +6,7 @@ use trace::{Actor, CallId};
 
 use crate::{
     apply::manager_from_user_agent,
+    auth::User,
     route,
     server::{Author, BODY_LIMIT_BYTES},
     status::Refusal,
@@ -22,6 +23,8 @@ pub(crate) struct Request {
     headers: HeaderMap,
     body: Result<Bytes, bool>,
     pub(crate) author: Author,
+    /// Whom it is from; the administrator until that has been looked at.
+    pub(crate) user: User,
 }
 
 /// `fieldValidation`.
@@ -42,6 +45,7 @@ impl Request {
                 actor: parts.extensions.get::<Actor>().cloned().unwrap_or(Actor::Trommel),
                 call: parts.extensions.get::<CallId>().copied(),
             },
+            user: User::admin(),
             method: parts.method,
             headers: parts.headers,
             body,
@@ -78,11 +82,21 @@ impl Request {
         self.headers.get(name).and_then(|value| value.to_str().ok()).unwrap_or("")
     }
 
+    /// All lines of a header that are text.
+    pub(crate) fn header_lines(&self, name: &str) -> impl Iterator<Item = &str> {
+        self.headers.get_all(name).iter().filter_map(|value| value.to_str().ok())
+    }
+
+    /// The headers whose name begins with `prefix` (in lower case): the rest of the name, and the value.
+    pub(crate) fn headers_below(&self, prefix: &str) -> impl Iterator<Item = (&str, &str)> {
+        self.headers.iter().filter_map(move |(name, value)| {
+            Some((name.as_str().strip_prefix(prefix)?, value.to_str().ok()?))
+        })
+    }
+
     /// `Accept`, all of its lines joined.
     pub(crate) fn accept(&self) -> String {
-        let lines: Vec<&str> =
-            self.headers.get_all("accept").iter().filter_map(|value| value.to_str().ok()).collect();
-        lines.join(",")
+        self.header_lines("accept").collect::<Vec<_>>().join(",")
     }
 
     /// Whether `dryRun=All`. Errors: any other value.

@@ -46,6 +46,7 @@ impl Work<'_> {
             return Err(Refusal::new(405, "MethodNotAllowed", message));
         }
         self.shape(&mut new)?;
+        self.check_escalation(None, &new)?;
         let generated = name.is_empty();
         if generated {
             name = self.generate_name(&generate, dry_run);

@@ -6,7 +6,6 @@ use serde_json::{Value, json};
 
 use super::{Outcome, Work, object, options::DeleteOptions, patch::refused};
 use crate::{
-    names::Names,
     patch::{self, PatchType},
     schema::{FieldError, FieldErrorKind, Schema},
     status::Refusal,
@@ -224,27 +223,6 @@ impl Work<'_> {
             self.live.put(&self.request.author, key, new);
         }
         Ok(())
-    }
-
-    /// `serviceaccounts/token`: a token that this server takes like any other.
-    pub(super) fn token(&mut self) -> Result<Outcome, Refusal> {
-        let mut body = self.read_object()?;
-        self.stored()?;
-        let seconds =
-            body.pointer("/spec/expirationSeconds").and_then(Value::as_u64).unwrap_or(3600);
-        let until = self.live.world.now.plus(std::time::Duration::from_secs(seconds));
-        let number = self.live.next_answer();
-        let name = format!("{}.{}", self.route.namespace, self.route.name);
-        body["spec"]["expirationSeconds"] = json!(seconds);
-        body["status"] = json!({
-            "token": format!("{name}.{}", Names::opaque(b"token", number)),
-            "expirationTimestamp": until.rfc3339(),
-        });
-        body["metadata"] = json!({
-            "name": self.route.name, "namespace": self.route.namespace,
-            "creationTimestamp": self.now_text(),
-        });
-        Ok(Outcome::object(201, Arc::new(body)))
     }
 }
 

@@ -57,6 +57,7 @@ impl Work<'_> {
         strategy::count_template(&self.kind, &shown, &mut new);
         self.track(Some(&shown), &mut new)?;
         self.admit(Some(&shown), &mut new)?;
+        self.check_escalation(Some(&shown), &new)?;
         self.prepare(Some(&shown), &mut new, dry_run)?;
         self.bump_generation(&shown, &mut new);
         if self.kind.storage == world::crds() && self.route.subresource.is_empty() {
