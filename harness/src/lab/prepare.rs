@@ -3,6 +3,7 @@
 use std::{
     path::{Path, PathBuf},
     process::Command,
+    time::Duration,
 };
 
 use cluster::{Server, SuffixOrder, World, WorldOptions};
@@ -11,7 +12,7 @@ use workloads::Workload;
 
 use super::{Certificates, ClockMode, Ground, Lab, Learnt};
 use crate::{
-    config::{Campaign, ClockSpec, ClusterSpec, EmbeddedSpec},
+    config::{AuthorizationSpec, Campaign, ClockSpec, ClusterSpec, EmbeddedSpec},
     exit::{Exit, Expected},
     kubeconfig::real_now,
     providers::kubeconfig::Remote,
@@ -82,9 +83,18 @@ impl Lab {
             _ => ClockMode::Untouched,
         };
         let certificates = certificates(spec.subject.transport == crate::config::Transport::Tls)?;
+        let mut token = cluster::ADMIN_TOKEN.to_owned();
         let ground = match &spec.cluster {
             ClusterSpec::Embedded(embedded) => {
-                Ground::Embedded(first_world(&manifests, embedded, clock)?)
+                let world = first_world(&manifests, embedded, clock)?;
+                if let Some(account) = spec.subject.service_account.as_ref().map(|at| &at.value) {
+                    let minted = world.account_token(&account.namespace, &account.name, TOKEN_LIFE);
+                    token = match (minted, campaign.no_account()) {
+                        (None, Some(error)) => return Err(error),
+                        (minted, _) => minted.unwrap_or_default(),
+                    };
+                }
+                Ground::Embedded(world)
             }
             ClusterSpec::Kubeconfig(kubeconfig) => {
                 Ground::Remote(Remote::connect(&campaign, kubeconfig, &manifests)?)
@@ -98,6 +108,7 @@ impl Lab {
             workload_text,
             manifests,
             ground,
+            token,
             command,
             path_variable,
             certificates,
@@ -143,6 +154,9 @@ fn resolve(campaign: &Campaign, path_variable: &str) -> anyhow::Result<Vec<Strin
     Ok(command)
 }
 
+/// Credentials that we mint outlive every campaign.
+const TOKEN_LIFE: Duration = Duration::from_secs(20 * 365 * 24 * 3600);
+
 const DAY_SECONDS: i64 = 24 * 3600;
 
 /// The embedded world before the subject starts: a new cluster with the manifests applied, its environment quiet.
@@ -157,6 +171,9 @@ fn first_world(
     let ahead = if clock == ClockMode::Untouched { 0 } else { DAY_SECONDS };
     let start = Time((real_now().seconds() + ahead) * 1_000_000_000);
     let mut world = World::new(WorldOptions { start, seed: 0, suffixes: SuffixOrder::Ascending });
+    if embedded.authorization.value == AuthorizationSpec::Rbac {
+        world.enforce_rbac();
+    }
     world.start_environment(&embedded.options());
     let server = Server::new(world, None);
     let client = workloads::Client::as_actor(server.service(), Actor::Trommel);
