@@ -18,6 +18,7 @@ mod apply;
 mod body;
 mod create;
 mod delete;
+mod eviction;
 pub(crate) mod object;
 pub(crate) mod options;
 mod patch;
@@ -31,6 +32,7 @@ mod subresources;
 mod token;
 mod update;
 
+pub(crate) use prepare::qos_class;
 pub(crate) use strategy::label_problem;
 pub(crate) use subresources::selector_text;
 

@@ -48,6 +48,26 @@ pub struct World {
 /// Namespaces that every cluster has.
 const NAMESPACES: [&str; 4] = ["default", "kube-node-lease", "kube-public", "kube-system"];
 
+/// Priority classes that every cluster has: name, value, description.
+const PRIORITY_CLASSES: [(&str, i64, &str); 2] = [
+    (
+        "system-cluster-critical",
+        2_000_000_000,
+        "Used for system critical pods that must run in the cluster, but can be moved to another node if \
+         necessary.",
+    ),
+    (
+        "system-node-critical",
+        2_000_001_000,
+        "Used for system critical pods that must not be moved from their current node.",
+    ),
+];
+
+/// The type of PriorityClasses.
+pub(crate) fn priority_classes() -> GroupResource {
+    GroupResource::new("scheduling.k8s.io", "priorityclasses")
+}
+
 /// The type of CustomResourceDefinitions.
 pub(crate) fn crds() -> GroupResource {
     GroupResource::new("apiextensions.k8s.io", "customresourcedefinitions")
@@ -59,7 +79,8 @@ pub(crate) fn namespaces() -> GroupResource {
 }
 
 impl World {
-    /// A cluster in which nothing has happened yet: the four namespaces exist.
+    /// A cluster in which nothing has happened yet: the four namespaces exist, and the two priority
+    /// classes of the system.
     pub fn new(options: WorldOptions) -> World {
         let mut world = World {
             store: Store::new(Revision(1)),
@@ -85,7 +106,31 @@ impl World {
             });
             world.put(ObjectKey::new(namespaces(), "", name), namespace);
         }
+        for (name, value, description) in PRIORITY_CLASSES {
+            let class = world.priority_class(name, value, description);
+            world.put(ObjectKey::new(priority_classes(), "", name), class);
+        }
         world
+    }
+
+    /// A class as the API server makes its own (`scheduling/rest/storage_scheduling.go`).
+    fn priority_class(&mut self, name: &str, value: i64, description: &str) -> Value {
+        let now = self.now.rfc3339();
+        json!({
+            "apiVersion": "scheduling.k8s.io/v1",
+            "kind": "PriorityClass",
+            "metadata": {
+                "name": name, "uid": self.names.uid(), "generation": 1, "creationTimestamp": now,
+                "managedFields": [{
+                    "manager": "kube-apiserver", "operation": "Update",
+                    "apiVersion": "scheduling.k8s.io/v1", "time": now, "fieldsType": "FieldsV1",
+                    "fieldsV1": {"f:description": {}, "f:preemptionPolicy": {}, "f:value": {}},
+                }],
+            },
+            "value": value,
+            "description": description,
+            "preemptionPolicy": "PreemptLowerPriority",
+        })
     }
 
     /// The newest revision.
@@ -215,15 +260,16 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_new_world_has_the_four_namespaces() {
+    fn a_new_world_has_the_four_namespaces_and_two_classes() {
         let options = WorldOptions { start: Time(0), seed: 1, suffixes: SuffixOrder::Ascending };
         let world = World::new(options);
         let names: Vec<&str> = world.objects().map(|(key, _)| &*key.name).collect();
-        assert_eq!(names, NAMESPACES);
+        let classes = PRIORITY_CLASSES.map(|(name, ..)| name);
+        assert_eq!(names, [&NAMESPACES[..], &classes].concat());
         let mut fork = world.clone();
         fork.remove(ObjectKey::new(namespaces(), "", "default"));
-        assert_eq!(world.objects().count(), 4);
-        assert_eq!(fork.objects().count(), 3);
+        assert_eq!(world.objects().count(), 6);
+        assert_eq!(fork.objects().count(), 5);
         assert_eq!(fork.revision(), world.revision().next());
     }
 }

@@ -39,16 +39,8 @@ fn create_one(live: &mut Live, resource: &str, object: &Value) {
         namespace: meta(object, "namespace").to_owned(),
         ..Route::default()
     };
-    let (mut parts, ()) = http::Request::new(()).into_parts();
     let agent = format!("kube-apiserver/{GIT_VERSION}");
-    let headers = [(http::header::USER_AGENT, agent.as_str())];
-    for (name, value) in
-        headers.into_iter().chain([(http::header::CONTENT_TYPE, "application/json")])
-    {
-        parts.headers.insert(name, value.parse().expect("a header's value"));
-    }
-    parts.extensions.insert(Actor::Trommel);
-    let request = Request::new(parts, Ok(Bytes::from(object.to_string())));
+    let request = Request::own(Actor::Trommel, &agent, Bytes::from(object.to_string()));
     let kind = live.world.kind(GROUP, "v1", resource).expect("a built-in type");
     let created = verbs::carry_out(live, &request, &route, kind, Verb::Create);
     if let Err(refusal) = created {

@@ -2,12 +2,14 @@
 
 use bytes::Bytes;
 use http::{HeaderMap, Method, request::Parts};
+use serde_json::Value;
 use trace::{Actor, CallId};
 
 use crate::{
     apply::manager_from_user_agent,
     auth::User,
     route,
+    schema::{FieldError, FieldErrorKind},
     server::{Author, BODY_LIMIT_BYTES},
     status::Refusal,
 };
@@ -50,6 +52,18 @@ impl Request {
             headers: parts.headers,
             body,
         }
+    }
+
+    /// A request that the server sends to itself: JSON, in the name of a program.
+    pub(crate) fn own(actor: Actor, agent: &str, body: Bytes) -> Request {
+        let (mut parts, ()) = http::Request::new(()).into_parts();
+        for (name, value) in [("content-type", "application/json"), ("user-agent", agent)] {
+            if let Ok(value) = http::HeaderValue::from_str(value) {
+                parts.headers.insert(name, value);
+            }
+        }
+        parts.extensions.insert(actor);
+        Request::new(parts, Ok(body))
     }
 
     /// The body's bytes. Errors: too long, or cut.
@@ -123,10 +137,15 @@ impl Request {
             "" | "Warn" => Ok(FieldValidation::Warn),
             "Strict" => Ok(FieldValidation::Strict),
             other => {
-                let message = format!(
-                    "fieldValidation: Unsupported value: {other:?}: supported values: \"Ignore\", \"Strict\", \"Warn\""
-                );
-                Err(Refusal::new(422, "Invalid", message))
+                let detail = r#"supported values: "", "Ignore", "Strict", "Warn""#;
+                let (field, kind) = ("fieldValidation", FieldErrorKind::NotSupported);
+                let error = FieldError::with_value(field, kind, &Value::from(other), detail);
+                let options = match self.method.as_str() {
+                    "POST" => "CreateOptions",
+                    "PATCH" => "PatchOptions",
+                    _ => "UpdateOptions",
+                };
+                Err(Refusal::invalid("meta.k8s.io", options, "", &[error]))
             }
         }
     }

@@ -57,6 +57,7 @@ impl Work<'_> {
         self.admit(None, &mut new)?;
         self.prepare(None, &mut new, dry_run)?;
         self.validate(&new, None)?;
+        self.admit_valid(None, &new, dry_run)?;
         let key = self.key(&name);
         if let Some(old) = self.live.world.store.get(&key) {
             let mut refusal = Refusal::already_exists(&self.kind.served(), &name);

@@ -125,6 +125,7 @@ impl Work<'_> {
         schema.internalize(object);
         // What Go's structs make of it.
         encoding::canonical(object).map_err(|error| wrapped(error.to_string()))?;
+        strategy::name_templates(&self.kind, object);
         Ok(())
     }
 
@@ -155,6 +156,9 @@ impl Work<'_> {
         }
         if let Some(schema) = self.kind.schema() {
             errors.extend(schema.validate(object));
+            let rules = self.kind.custom().is_some_and(|custom| custom.rules);
+            let unchecked = unchecked_rules(&errors).filter(|_| rules);
+            errors.extend(unchecked);
         }
         if !self.kind.is_custom() {
             crate::validation::object(self.kind.row(), object, &mut errors);
@@ -262,6 +266,21 @@ fn same_metadata(old: &Value, new: &Value) -> bool {
     strip(old) == strip(new)
 }
 
+/// What is said of rules (`x-kubernetes-validations`) that can't be looked at, because the object has not the shape
+/// that they expect (`hasBlockingErr`).
+fn unchecked_rules(errors: &[FieldError]) -> Option<FieldError> {
+    use FieldErrorKind::{NotSupported, Required, TooLong, TooMany, TypeInvalid};
+    let blocks = [NotSupported, Required, TooLong, TooMany, TypeInvalid];
+    errors.iter().any(|error| blocks.contains(&error.kind)).then(|| FieldError {
+        field: "<nil>".to_owned(),
+        kind: FieldErrorKind::Invalid,
+        value: Some("null".to_owned()),
+        detail: "some validation rules were not checked because the object was invalid; correct the existing errors \
+                 to complete validation"
+            .to_owned(),
+    })
+}
+
 fn metadata_errors(object: &Value, built_in: bool) -> Vec<FieldError> {
     let mut errors = Vec::new();
     let metadata = &object["metadata"];
@@ -359,7 +378,7 @@ fn label_error(value: &str, why: &str) -> FieldError {
 }
 
 /// `validation.IsQualifiedName`.
-fn qualified_name_problem(text: &str) -> Option<String> {
+pub(super) fn qualified_name_problem(text: &str) -> Option<String> {
     let (prefix, name) = match text.rsplit_once('/') {
         Some((prefix, name)) => (Some(prefix), name),
         None => (None, text),
@@ -386,7 +405,7 @@ fn qualified_name_problem(text: &str) -> Option<String> {
     })
 }
 
-fn label_value_problem(text: &str) -> Option<String> {
+pub(super) fn label_value_problem(text: &str) -> Option<String> {
     if text.len() > 63 {
         return Some("must be no more than 63 characters".to_owned());
     }

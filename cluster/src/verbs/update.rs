@@ -30,11 +30,10 @@ impl Work<'_> {
             Err(missing) => return Err(missing),
         };
         if meta(&body, "resourceVersion").is_empty() && strategy::needs_revision(&self.kind) {
-            // Upstream prints the zero of an unsigned number with %#v.
             let error = FieldError {
                 field: "metadata.resourceVersion".to_owned(),
                 kind: FieldErrorKind::Invalid,
-                value: Some(if self.kind.is_custom() { "0x0" } else { "0" }.to_owned()),
+                value: Some("0".to_owned()),
                 detail: "must be specified for an update".to_owned(),
             };
             let row = self.kind.row();
@@ -69,6 +68,7 @@ impl Work<'_> {
         if object::same_but_times(&shown, &new) {
             return Ok(Outcome::object(200, shown));
         }
+        self.admit_valid(Some(&shown), &new, dry_run)?;
         let gone = self.ends_life(&shown, &new);
         let stored = self.kind.to_storage(new)?;
         if dry_run {
@@ -178,7 +178,10 @@ impl Work<'_> {
     }
 
     fn bump_generation(&self, old: &Value, new: &mut Value) {
-        let writes_spec = matches!(self.route.subresource.as_str(), "" | "scale" | "resize");
+        let writes_spec = matches!(
+            self.route.subresource.as_str(),
+            "" | "scale" | "resize" | "ephemeralcontainers"
+        );
         if writes_spec
             && strategy::has_generation(&self.kind)
             && strategy::desire_changed(&self.kind, old, new)
