@@ -2,11 +2,12 @@
 //!
 //! The plug-ins that upstream has on by default and that controllers see at work, each a function of the
 //! request's object and the world, called in upstream's order: those that change an object first
-//! ([`Work::admit`]), and once it is valid those that only refuse it ([`Work::admit_valid`]). ServiceAccount is
-//! not here yet (no token is mounted), nor are webhooks and policies. Who could notice: whoever relies on being
+//! ([`Work::admit`]), and once it is valid those that only refuse it ([`Work::admit_valid`]). Webhooks and policies are
+//! not here yet. Who could notice: whoever relies on being
 //! refused, or on what a webhook fills in. The check that a namespace exists and lives (NamespaceLifecycle) is
 //! made where an object is created.
 
+mod accounts;
 mod limits;
 mod pods;
 mod quota;
@@ -19,7 +20,12 @@ use crate::{status::Refusal, verbs::Work, world::meta};
 
 impl Work<'_> {
     /// Lets admission see a write; it may change `new`. Errors: whatever admission refuses with.
-    pub(crate) fn admit(&mut self, old: Option<&Value>, new: &mut Value) -> Result<(), Refusal> {
+    pub(crate) fn admit(
+        &mut self,
+        old: Option<&Value>,
+        new: &mut Value,
+        dry_run: bool,
+    ) -> Result<(), Refusal> {
         if self.kind.is_custom() || !self.route.subresource.is_empty() {
             return Ok(());
         }
@@ -27,6 +33,7 @@ impl Work<'_> {
         match (row.group.as_str(), row.resource.as_str(), old) {
             ("", "pods", None) => {
                 limits::set_defaults(self, new);
+                accounts::mount(self, new, dry_run)?;
                 pods::priority(self, new)?;
                 pods::tolerations(new);
                 Ok(())

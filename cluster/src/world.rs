@@ -41,6 +41,8 @@ pub struct World {
     pub(crate) customs: RedBlackTreeMapSync<GroupResource, Arc<CustomType>>,
     /// Whether permissions count.
     pub(crate) authorization: Authorization,
+    /// Whether pods get their account and its token.
+    pub(crate) service_accounts: bool,
     /// The built-in controllers, where any run.
     pub(crate) environment: Option<Arc<Environment>>,
 }
@@ -88,6 +90,7 @@ impl World {
             names: Names::new(options.seed, options.suffixes),
             customs: RedBlackTreeMapSync::new_sync(),
             authorization: Authorization::AlwaysAllow,
+            service_accounts: false,
             environment: None,
         };
         for name in NAMESPACES {
@@ -167,6 +170,12 @@ impl World {
     pub fn enforce_rbac(&mut self) {
         crate::rbac::bootstrap::create(self);
         self.authorization = Authorization::Rbac;
+    }
+
+    /// From now on new pods get their ServiceAccount and a volume with its token, and are refused where there is no
+    /// such account.
+    pub fn mount_service_accounts(&mut self) {
+        self.service_accounts = true;
     }
 
     /// A token of a ServiceAccount that is good for so long by the world's clock. None if there is no such

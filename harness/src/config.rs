@@ -209,6 +209,9 @@ pub struct EmbeddedSpec {
     /// Whether permissions count.
     #[serde(default)]
     pub authorization: Located<AuthorizationSpec>,
+    /// Whether new pods get their ServiceAccount and a volume with its token, and are refused without the account.
+    #[serde(default)]
+    pub mount_service_accounts: bool,
 }
 
 impl EmbeddedSpec {
@@ -222,6 +225,17 @@ impl EmbeddedSpec {
             return Err(format!("at most {NODES_AT_MOST}"));
         }
         Ok(())
+    }
+
+    /// Sets a new world up: the policy, and what runs.
+    pub fn set_up(&self, world: &mut cluster::World) {
+        if self.authorization.value == AuthorizationSpec::Rbac {
+            world.enforce_rbac();
+        }
+        if self.mount_service_accounts {
+            world.mount_service_accounts();
+        }
+        world.start_environment(&self.options());
     }
 
     /// What runs.

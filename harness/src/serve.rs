@@ -46,6 +46,9 @@ pub struct Options {
     /// Whether permissions count. The kubeconfig is the administrator's.
     #[arg(long, value_enum, default_value_t = AuthorizationSpec::None)]
     authorization: AuthorizationSpec,
+    /// Give new pods their ServiceAccount and its token, and refuse them without the account.
+    #[arg(long)]
+    mount_service_accounts: bool,
     /// Where to write the kubeconfig; it is removed at the end.
     #[arg(long, default_value = "trommel.kubeconfig")]
     kubeconfig: PathBuf,
@@ -60,6 +63,7 @@ pub fn run(options: &Options) -> anyhow::Result<Exit> {
         environment: options.environment,
         nodes: options.nodes,
         authorization: Located::new(options.authorization),
+        mount_service_accounts: options.mount_service_accounts,
     };
     embedded.check().map_err(|what| Expected::error(Exit::Usage, format!("--nodes: {what}")))?;
     let server = Server::new(world(&embedded), None);
@@ -73,10 +77,7 @@ fn world(embedded: &EmbeddedSpec) -> World {
     let start = Time(real_now().seconds() * 1_000_000_000);
     let seed = real_now().0.unsigned_abs();
     let mut world = World::new(WorldOptions { start, seed, suffixes: SuffixOrder::Ascending });
-    if embedded.authorization.value == AuthorizationSpec::Rbac {
-        world.enforce_rbac();
-    }
-    world.start_environment(&embedded.options());
+    embedded.set_up(&mut world);
     world
 }
 

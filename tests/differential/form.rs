@@ -18,6 +18,7 @@ static TIME: LazyLock<Regex> = LazyLock::new(|| {
 });
 static ADDRESS: LazyLock<Regex> =
     LazyLock::new(|| regex(r"\b10\.(0\.0|9[6-9]\.\d+|1[01]\d\.\d+)\.\d+\b"));
+static TOKEN_VOLUME: LazyLock<Regex> = LazyLock::new(|| regex(r"\bkube-api-access-[a-z0-9]{5}\b"));
 static AGE: LazyLock<Regex> = LazyLock::new(|| regex(r"^\d+[smh](\d+[sm])?$"));
 static NUMBER: LazyLock<Regex> = LazyLock::new(|| regex(r"\d+"));
 
@@ -156,6 +157,8 @@ impl Labels {
                 },
             );
         let text = ADDRESS.replace_all(&text, |found: &Captures<'_>| self.label("ip", &found[0]));
+        let text = TOKEN_VOLUME
+            .replace_all(&text, |found: &Captures<'_>| self.label("token-volume", &found[0]));
         let mut text = text.into_owned();
         for (name, base) in self.generated.clone() {
             if text.contains(&name) {

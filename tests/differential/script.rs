@@ -21,6 +21,9 @@ pub struct Script {
     /// sent by its administrator.
     #[serde(default)]
     pub authorization: Authorization,
+    /// Whether both servers mount tokens of ServiceAccounts.
+    #[serde(default, rename = "serviceAccounts")]
+    pub service_accounts: bool,
     /// What must be there before: sent first, not compared.
     #[serde(default)]
     pub setup: Vec<Step>,

@@ -99,6 +99,25 @@ fn kubectl_works_with_it() {
 }
 
 #[test]
+fn tokens_are_mounted_where_asked_for() {
+    if !needs(&[Need::Kubectl]) {
+        return;
+    }
+    let house = House::new("serve/accounts", &[]);
+    let served = Served::start(&house.root, &["--mount-service-accounts", "--environment", "none"]);
+    let run = ["run", "p", "--image=i", "--overrides={\"spec\":{\"serviceAccountName\":\"s\"}}"];
+    let refused = served.kubectl(&run);
+    let says = "error looking up service account default/s";
+    assert!(refused.code != Some(0) && refused.stderr.contains(says), "{refused}");
+    served.kubectl(&["create", "serviceaccount", "s"]).expect(0);
+    served.kubectl(&run).expect(0);
+    let path = "jsonpath={.spec.containers[0].volumeMounts[0].mountPath}";
+    let mounted = served.kubectl(&["get", "pod", "p", "-o", path]);
+    assert_eq!(mounted.stdout, "/var/run/secrets/kubernetes.io/serviceaccount", "{mounted}");
+    assert_eq!(served.end(Signal::TERM).0, Some(0));
+}
+
+#[test]
 fn permissions_count_where_asked_for() {
     if !needs(&[Need::Kubectl]) {
         return;

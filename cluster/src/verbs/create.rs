@@ -54,7 +54,7 @@ impl Work<'_> {
         }
         self.begin_life(&mut new);
         self.track(None, &mut new)?;
-        self.admit(None, &mut new)?;
+        self.admit(None, &mut new, dry_run)?;
         self.prepare(None, &mut new, dry_run)?;
         self.validate(&new, None)?;
         self.admit_valid(None, &new, dry_run)?;
@@ -74,7 +74,7 @@ impl Work<'_> {
         Ok(Outcome::object(201, self.kind.present(&logged.object)?))
     }
 
-    fn generate_name(&mut self, base: &str, dry_run: bool) -> String {
+    pub(crate) fn generate_name(&mut self, base: &str, dry_run: bool) -> String {
         // A dry run must leave no trace, so it draws from a copy.
         let mut names = self.live.world.names.clone();
         let mut name = String::new();

@@ -55,7 +55,7 @@ impl Work<'_> {
         self.keep_other_parts(&shown, &mut new);
         strategy::count_template(&self.kind, &shown, &mut new);
         self.track(Some(&shown), &mut new)?;
-        self.admit(Some(&shown), &mut new)?;
+        self.admit(Some(&shown), &mut new, dry_run)?;
         self.check_escalation(Some(&shown), &new)?;
         self.prepare(Some(&shown), &mut new, dry_run)?;
         self.bump_generation(&shown, &mut new);

@@ -12,7 +12,7 @@ use workloads::Workload;
 
 use super::{Certificates, ClockMode, Ground, Lab, Learnt};
 use crate::{
-    config::{AuthorizationSpec, Campaign, ClockSpec, ClusterSpec, EmbeddedSpec},
+    config::{Campaign, ClockSpec, ClusterSpec, EmbeddedSpec},
     exit::{Exit, Expected},
     kubeconfig::real_now,
     providers::kubeconfig::Remote,
@@ -171,10 +171,7 @@ fn first_world(
     let ahead = if clock == ClockMode::Untouched { 0 } else { DAY_SECONDS };
     let start = Time((real_now().seconds() + ahead) * 1_000_000_000);
     let mut world = World::new(WorldOptions { start, seed: 0, suffixes: SuffixOrder::Ascending });
-    if embedded.authorization.value == AuthorizationSpec::Rbac {
-        world.enforce_rbac();
-    }
-    world.start_environment(&embedded.options());
+    embedded.set_up(&mut world);
     let server = Server::new(world, None);
     let client = workloads::Client::as_actor(server.service(), Actor::Trommel);
     let runtime = tokio::runtime::Builder::new_current_thread().build()?;
