@@ -241,7 +241,8 @@ impl Refusal {
 
     /// An answer of upstream's router, not of a resource.
     fn is_generic(&self) -> bool {
-        matches!(self.code, 405 | 406)
+        self.code == 405
+            || self.message.starts_with("406: ")
             || self.message.starts_with("the server rejected our request due to")
             || self.message.starts_with("forbidden: ")
             || (self.code == 404 && self.message.starts_with("the server could not find"))

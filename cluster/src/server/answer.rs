@@ -71,7 +71,8 @@ fn resource(shared: &Arc<Shared>, request: &Request, target: &route::Route) -> R
     let agreed = match negotiate(Some(&request.accept()), &offer(&kind, target, verb)) {
         Ok(agreed) => agreed,
         Err(error) => {
-            return refuse(request, &Refusal::new(406, "NotAcceptable", error.to_string()));
+            let text = unroutable(&request.accept(), target).unwrap_or_else(|| error.to_string());
+            return refuse(request, &Refusal::new(406, "NotAcceptable", text));
         }
     };
     let Some(include) = IncludeObject::parse(request.query("includeObject")) else {
@@ -84,6 +85,22 @@ fn resource(shared: &Arc<Shared>, request: &Request, target: &route::Route) -> R
         Ok(outcome) => View { kind, agreed, include }.answer(shared, outcome),
         Err(refusal) => refuse(request, &refusal),
     }
+}
+
+/// What the router says, before any type is looked at, to a client that reads none of its media types.
+fn unroutable(accept: &str, target: &route::Route) -> Option<String> {
+    let bases = ["application/json", "application/yaml", "application/vnd.kubernetes.protobuf"];
+    let known = accept.split(',').map(|range| range.split(';').next().unwrap_or("").trim());
+    let mut known = known.filter(|name| bases.contains(name) || name.contains('*'));
+    let streams = match target.name.is_empty() {
+        true => ", application/json;stream=watch, application/vnd.kubernetes.protobuf;stream=watch",
+        false => "",
+    };
+    let list = bases.join(", ");
+    known
+        .next()
+        .is_none()
+        .then(|| format!("406: Not Acceptable\n\nAvailable representations: {list}{streams}"))
 }
 
 fn offer(kind: &Kind, target: &route::Route, verb: Verb) -> Offer<'static> {
@@ -187,7 +204,7 @@ impl View {
         };
         let mut metadata = json!({});
         for field in ["resourceVersion", "continue", "remainingItemCount"] {
-            if let Some(value) = of["metadata"].get(field) {
+            if let Some(value) = of["metadata"].get(field).filter(|value| *value != "") {
                 metadata[field] = value.clone();
             }
         }

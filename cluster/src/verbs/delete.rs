@@ -86,7 +86,7 @@ impl Work<'_> {
             one.delete_object(&object, &key.name, &options)?;
             items.push(self.kind.present(&object)?);
         }
-        let metadata = json!({"resourceVersion": revision.to_string()});
+        let metadata = self.list_metadata(revision);
         let payload = Payload::List(List { items, metadata });
         Ok(Outcome { code: 200, payload, warnings: Vec::new() })
     }

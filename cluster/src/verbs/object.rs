@@ -16,6 +16,9 @@ use crate::{
 /// Finalizers of built-in types that need no domain.
 const STANDARD_FINALIZERS: [&str; 3] = ["kubernetes", "orphan", "foregroundDeletion"];
 
+/// Letters of an unreadable body that its refusal shows.
+const SHOWN_OF_BODY: usize = 30;
+
 /// Longest total of annotations in bytes.
 const ANNOTATIONS_LIMIT_BYTES: usize = 256 * 1024;
 
@@ -41,10 +44,10 @@ impl Work<'_> {
             let given = fields.get(field).and_then(Value::as_str).unwrap_or("").to_owned();
             if given.is_empty() && self.kind.is_custom() {
                 let text = Value::Object(fields.clone()).to_string();
-                let missing = if field == "kind" { "Kind" } else { "apiVersion" };
-                return Err(Refusal::bad_request(format!(
-                    "Object '{missing}' is missing in '{text}'"
-                )));
+                return Err(Refusal::bad_request(self.untyped(field, &text)));
+            }
+            if !given.is_empty() && given != *expected && field == "kind" && self.kind.is_custom() {
+                return Err(self.other_kind(&given, fields));
             }
             if !given.is_empty() && given != *expected {
                 return Err(Refusal::bad_request(format!(
@@ -57,6 +60,36 @@ impl Work<'_> {
             fields.insert("metadata".to_owned(), json!({}));
         }
         self.check_namespace(object)
+    }
+
+    /// What is said of a custom object without `apiVersion` or `kind`.
+    fn untyped(&self, field: &str, text: &str) -> String {
+        let row = self.kind.row();
+        if field == "apiVersion" {
+            let expected = row.api_version();
+            return format!(
+                "the API version in the data () does not match the expected API version ({expected})"
+            );
+        }
+        let body = self.request.body().ok().and_then(|body| std::str::from_utf8(body).ok());
+        let text = body.unwrap_or(text);
+        let start: String = text.chars().take(SHOWN_OF_BODY).collect();
+        let more = if start.len() < text.len() { " ..." } else { "" };
+        format!(
+            "the object provided is unrecognized (must be of type {}): Object 'Kind' is missing in '{text}' \
+             ({start}{more})",
+            row.kind
+        )
+    }
+
+    /// A custom object of another kind is invalid, not unreadable.
+    fn other_kind(&self, given: &str, fields: &Map<String, Value>) -> Refusal {
+        let row = self.kind.row();
+        let name =
+            fields.get("metadata").map_or("", |metadata| metadata["name"].as_str().unwrap_or(""));
+        let (kind, value) = (FieldErrorKind::Invalid, Value::from(given));
+        let error = FieldError::with_value("kind", kind, &value, format!("must be {}", row.kind));
+        Refusal::invalid(&row.group, given, name, &[error])
     }
 
     fn check_namespace(&self, object: &mut Value) -> Result<(), Refusal> {

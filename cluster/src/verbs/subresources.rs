@@ -116,8 +116,13 @@ impl Work<'_> {
         set_pointer(&mut new, &self.scale_paths().spec, json!(replicas));
         new["metadata"]["resourceVersion"] = json!(meta(scale, "resourceVersion"));
         let outcome = self.replace(old, new, dry_run)?;
-        let super::Payload::Object(object) = outcome.payload else { return Ok(outcome) };
-        Ok(Outcome::object(200, Arc::new(self.scale_of(&object))))
+        Ok(self.show_scale(outcome))
+    }
+
+    /// The Scale of an object that is about to be answered.
+    pub(super) fn show_scale(&self, outcome: Outcome) -> Outcome {
+        let super::Payload::Object(object) = outcome.payload else { return outcome };
+        Outcome::object(200, Arc::new(self.scale_of(&object)))
     }
 
     /// `pods/binding`: what a scheduler does.

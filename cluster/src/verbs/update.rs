@@ -88,7 +88,7 @@ impl Work<'_> {
         let (resource, name) = (self.kind.served(), &self.route.name);
         let uid = meta(new, "uid");
         // A patch names no precondition: another uid is an invalid change.
-        let patched = self.request.method == http::Method::PATCH && !self.applied;
+        let patched = self.request.method == http::Method::PATCH;
         if !patched && !uid.is_empty() && uid != meta(old, "uid") {
             let why = format!(
                 "StorageError: invalid object, Code: 4, Key: {}, ResourceVersion: 0, AdditionalErrorMsg: \
