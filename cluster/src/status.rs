@@ -32,6 +32,8 @@ pub struct Refusal {
     pub details: Map<String, Value>,
     /// Seconds for the `Retry-After` header and `details.retryAfterSeconds`.
     pub retry_after: Option<u32>,
+    /// For the `Warning` headers.
+    pub warnings: Box<[String]>,
     /// `metadata.continue`: where an expired list can go on, inconsistently.
     pub continue_token: Option<String>,
 }
@@ -45,6 +47,7 @@ impl Refusal {
             message: message.into(),
             details: Map::new(),
             retry_after: None,
+            warnings: Box::default(),
             continue_token: None,
         }
     }

@@ -100,7 +100,7 @@ pub(crate) fn carry_out(
         work.warnings.push(warning);
     }
     work.warnings.extend(strategy::deprecation(&work.kind).map(str::to_owned));
-    let mut outcome = match (verb, route.subresource.as_str()) {
+    let outcome = match (verb, route.subresource.as_str()) {
         (Verb::Create, "") if !work.kind.is_stored() => work.review(),
         (Verb::Get | Verb::List, "") if !work.kind.is_stored() => work.computed(),
         (Verb::Get, "" | "status" | "ephemeralcontainers" | "resize" | "approval") => work.get(),
@@ -120,9 +120,15 @@ pub(crate) fn carry_out(
         (Verb::Delete, "") => work.delete(),
         (Verb::DeleteCollection, _) => work.delete_collection(),
         _ => Err(Refusal::method_not_allowed()),
-    }?;
-    outcome.warnings.splice(0..0, work.warnings);
-    Ok(outcome)
+    };
+    let warnings = work.warnings;
+    match outcome {
+        Ok(mut outcome) => {
+            outcome.warnings.splice(0..0, warnings);
+            Ok(outcome)
+        }
+        Err(refusal) => Err(Refusal { warnings: warnings.into(), ..refusal }),
+    }
 }
 
 impl Work<'_> {

@@ -154,12 +154,7 @@ impl View {
         *response.status_mut() = StatusCode::from_u16(code).unwrap_or(StatusCode::OK);
         let headers = response.headers_mut();
         set_content_type(headers, &content_type);
-        for warning in outcome.warnings {
-            let text = warning.replace('\\', "\\\\").replace('"', "\\\"");
-            if let Ok(value) = HeaderValue::from_str(&format!("299 - \"{text}\"")) {
-                headers.append(header::WARNING, value);
-            }
-        }
+        warn(headers, &outcome.warnings);
         response
     }
 
@@ -248,6 +243,16 @@ fn event_type(delivery: DeliveryKind) -> &'static str {
     }
 }
 
+/// RFC 7234's `Warning`, as kubectl prints it.
+fn warn(headers: &mut http::HeaderMap, warnings: &[String]) {
+    for warning in warnings {
+        let text = warning.replace('\\', "\\\\").replace('"', "\\\"");
+        if let Ok(value) = HeaderValue::from_str(&format!("299 - \"{text}\"")) {
+            headers.append(header::WARNING, value);
+        }
+    }
+}
+
 fn set_content_type(headers: &mut http::HeaderMap, text: &str) {
     if let Ok(value) = HeaderValue::from_str(text) {
         headers.insert(header::CONTENT_TYPE, value);
@@ -266,6 +271,7 @@ pub(crate) fn refuse(request: &Request, refusal: &Refusal) -> Response<Body> {
     *response.status_mut() = StatusCode::from_u16(refusal.code).unwrap_or(StatusCode::OK);
     let headers = response.headers_mut();
     set_content_type(headers, &agreed.content_type());
+    warn(headers, &refusal.warnings);
     if let Some(seconds) = refusal.retry_after {
         headers.insert(header::RETRY_AFTER, HeaderValue::from(seconds));
     }

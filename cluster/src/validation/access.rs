@@ -55,6 +55,10 @@ fn binding(check: &mut Check<'_>, binding: &Value, namespaced: bool) {
         if text(subject, "name").is_empty() {
             check.required(&format!("{at}.name"), "");
         }
+        let kinds = ["ServiceAccount", "User", "Group"];
+        if !kinds.contains(&text(subject, "kind")) {
+            check.not_supported(&format!("{at}.kind"), &json!(text(subject, "kind")), &kinds);
+        }
         let account = text(subject, "kind") == "ServiceAccount";
         // In a namespace the binding's own is filled in by nobody, yet not missed.
         if account && !namespaced && text(subject, "namespace").is_empty() {

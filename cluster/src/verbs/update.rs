@@ -182,7 +182,10 @@ impl Work<'_> {
             self.route.subresource.as_str(),
             "" | "scale" | "resize" | "ephemeralcontainers"
         );
+        // Upstream gives priority classes a generation and never counts it.
+        let counted = self.kind.storage != world::priority_classes();
         if writes_spec
+            && counted
             && strategy::has_generation(&self.kind)
             && strategy::desire_changed(&self.kind, old, new)
         {
