@@ -1,27 +1,39 @@
 //! Admission: what may change or refuse a write after it was read and before it is validated.
 //!
 //! The plug-ins that upstream has on by default and that controllers see at work, each a function of the
-//! request's object and the world, called in upstream's order: LimitRanger is not here yet, nor are
-//! ResourceQuota (objects are stored, nothing is counted), ServiceAccount (no token is mounted), webhooks
-//! and policies. Who could notice: whoever relies on being refused, or on what a webhook fills in. The check
-//! that a namespace exists and lives (NamespaceLifecycle) is made where an object is created.
+//! request's object and the world, called in upstream's order: those that change an object first
+//! ([`Work::admit`]), and once it is valid those that only refuse it ([`Work::admit_valid`]). Webhooks and policies are
+//! not here yet. Who could notice: whoever relies on being
+//! refused, or on what a webhook fills in. The check that a namespace exists and lives (NamespaceLifecycle) is
+//! made where an object is created.
 
+mod accounts;
+mod limits;
 mod pods;
+mod quota;
+mod resources;
 mod storage;
 
 use serde_json::{Value, json};
 
-use crate::{status::Refusal, verbs::Work};
+use crate::{status::Refusal, verbs::Work, world::meta};
 
 impl Work<'_> {
     /// Lets admission see a write; it may change `new`. Errors: whatever admission refuses with.
-    pub(crate) fn admit(&mut self, old: Option<&Value>, new: &mut Value) -> Result<(), Refusal> {
+    pub(crate) fn admit(
+        &mut self,
+        old: Option<&Value>,
+        new: &mut Value,
+        dry_run: bool,
+    ) -> Result<(), Refusal> {
         if self.kind.is_custom() || !self.route.subresource.is_empty() {
             return Ok(());
         }
         let row = self.kind.row();
         match (row.group.as_str(), row.resource.as_str(), old) {
             ("", "pods", None) => {
+                limits::set_defaults(self, new);
+                accounts::mount(self, new, dry_run)?;
                 pods::priority(self, new)?;
                 pods::tolerations(new);
                 Ok(())
@@ -45,8 +57,28 @@ impl Work<'_> {
                 storage::protect(new, "kubernetes.io/pv-protection");
                 Ok(())
             }
+            ("scheduling.k8s.io", "priorityclasses", _) => pods::one_default_class(self, new),
             _ => Ok(()),
         }
+    }
+
+    /// Lets admission see a write that is valid and about to be stored. Errors: 403.
+    pub(crate) fn admit_valid(
+        &mut self,
+        old: Option<&Value>,
+        new: &Value,
+        dry_run: bool,
+    ) -> Result<(), Refusal> {
+        if self.route.namespace.is_empty() || !self.route.subresource.is_empty() {
+            return Ok(());
+        }
+        let row = self.kind.row();
+        match (row.group.as_str(), row.resource.as_str(), old) {
+            ("", "pods", None) => limits::check_pod(self, new)?,
+            ("", "persistentvolumeclaims", _) => limits::check_claim(self, new)?,
+            _ => {}
+        }
+        quota::charge(self, old, new, dry_run)
     }
 
     /// Namespaces that can't be deleted (NamespaceLifecycle). Errors: 403.
@@ -58,6 +90,15 @@ impl Work<'_> {
         }
         Ok(())
     }
+}
+
+/// Refuses an object if there are errors (`admission.NewForbidden`). Errors: 403.
+fn refuse(work: &Work<'_>, object: &Value, errors: &[String]) -> Result<(), Refusal> {
+    if errors.is_empty() {
+        return Ok(());
+    }
+    let why = crate::rbac::aggregate(errors);
+    Err(Refusal::forbidden(&work.kind.served(), meta(object, "name"), &why))
 }
 
 /// A new node is not ready (TaintNodesByCondition).

@@ -45,9 +45,12 @@ pub enum Ignores {
     Nothing,
     /// `status`: the main endpoint of types with a status subresource.
     Status,
-    /// All but `status` (and `metadata`, of which `status` endpoints of some types take parts): the
-    /// status endpoint.
+    /// All but `status`: the status endpoint of custom types.
     AllButStatus,
+    /// `spec`: the status endpoint of most built-in types.
+    Spec,
+    /// `spec` and the labels: the status endpoint of the workloads.
+    SpecAndLabels,
 }
 
 /// An apply that was refused.
@@ -248,6 +251,13 @@ fn without_ignored(config: &Value, ignores: Ignores) -> Value {
         Ignores::AllButStatus => {
             let kept = ["apiVersion", "kind", "metadata", "status"];
             fields.retain(|name, _| kept.contains(&name.as_str()));
+        }
+        Ignores::Spec | Ignores::SpecAndLabels => {
+            fields.remove("spec");
+            let metadata = fields.get_mut("metadata").and_then(Value::as_object_mut);
+            if let (Ignores::SpecAndLabels, Some(metadata)) = (ignores, metadata) {
+                metadata.remove("labels");
+            }
         }
     }
     config

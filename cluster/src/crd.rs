@@ -18,7 +18,7 @@ use crate::{
 
 /// Verbs of every custom type, in discovery order.
 const VERBS: [&str; 8] =
-    ["create", "delete", "deletecollection", "get", "list", "patch", "update", "watch"];
+    ["delete", "deletecollection", "get", "list", "patch", "create", "update", "watch"];
 
 /// A custom type.
 #[derive(Debug)]
@@ -38,6 +38,8 @@ pub(crate) struct CustomType {
 pub(crate) struct CustomVersion {
     pub(crate) row: Resource,
     pub(crate) schema: Schema,
+    /// Whether the schema has CEL rules.
+    pub(crate) rules: bool,
     /// `openAPIV3Schema` as written, for the published documents.
     pub(crate) published: Option<Value>,
     pub(crate) status: bool,
@@ -115,11 +117,11 @@ impl CustomVersion {
         let status = subresources.is_some_and(|all| all.get("status").is_some());
         let scale = subresources.and_then(|all| all.get("scale")).cloned();
         let mut rows = Vec::new();
-        if scale.is_some() {
-            rows.push(subresource("scale", "autoscaling", "v1", "Scale"));
-        }
         if status {
             rows.push(subresource("status", group, name, kind));
+        }
+        if scale.is_some() {
+            rows.push(subresource("scale", "autoscaling", "v1", "Scale"));
         }
         CustomVersion {
             row: Resource {
@@ -135,6 +137,7 @@ impl CustomVersion {
                 subresources: rows,
             },
             schema,
+            rules: published.as_ref().is_some_and(has_rules),
             published,
             status,
             scale,
@@ -157,6 +160,17 @@ impl CustomVersion {
                 }
             }),
         }
+    }
+}
+
+/// Whether there are CEL rules anywhere in a schema. They are not evaluated yet.
+fn has_rules(schema: &Value) -> bool {
+    match schema {
+        Value::Object(fields) => {
+            fields.contains_key("x-kubernetes-validations") || fields.values().any(has_rules)
+        }
+        Value::Array(items) => items.iter().any(has_rules),
+        _ => false,
     }
 }
 

@@ -24,7 +24,9 @@ pub use accept::{Format, MediaType, NotAcceptable, Offer, Target, negotiate};
 pub use duplicate::duplicate_fields;
 pub use protobuf::ProtobufError;
 pub(crate) use protobuf::zero_value;
-pub use quantity::{canonical as canonical_quantity, nanos_of as quantity_nanos};
+pub use quantity::{
+    canonical as canonical_quantity, nanos_of as quantity_nanos, sum as quantity_sum,
+};
 pub use view::{metadata_list_view, metadata_view};
 pub use watch::{WatchFrames, watch_frame};
 

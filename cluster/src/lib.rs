@@ -2,13 +2,14 @@
 //!
 //! A [`World`] is a whole cluster as a value; a [`Server`] puts one to work behind HTTP. Reading order:
 //! [`store`] (objects and revisions), [`names`], [`world`]; `route` (what a path names), `verbs` (what a
-//! request does), `watch` (who is told), `server` (lock, bytes); and the pure parts: [`facts`],
+//! request does), `watch` (who is told), `auth` and `rbac` (who may), `server` (lock, bytes); and the pure parts: [`facts`],
 //! [`schema`], [`patch`], [`openapi`]; and who runs the built-in controllers: [`environment`].
 //!
 //! The server does not know that faults exist, takes time from its world only, and has one writer.
 
 mod admission;
 pub mod apply;
+mod auth;
 mod crd;
 mod discovery;
 pub mod encoding;
@@ -17,6 +18,7 @@ pub mod facts;
 pub mod names;
 pub mod openapi;
 pub mod patch;
+mod rbac;
 mod route;
 pub mod schema;
 pub mod server;
@@ -28,6 +30,7 @@ mod verbs;
 mod watch;
 pub mod world;
 
+pub use auth::{ADMIN_TOKEN, Authorization};
 pub use controllers::Controller;
 pub use environment::{EnvironmentOptions, REQUESTS_WITHOUT_REST, Restless};
 pub use names::SuffixOrder;

@@ -86,6 +86,13 @@ impl Server {
         Server { shared: Arc::new(Shared { live: Mutex::new(live), now, changed }) }
     }
 
+    /// A world after something was done to it as one does to a live one.
+    pub(crate) fn prepare(world: World, act: impl FnOnce(&mut Live)) -> World {
+        let server = Server::new(world, None);
+        act(&mut server.shared.lock());
+        server.world()
+    }
+
     /// The HTTP side of it.
     pub fn service(&self) -> Upstream {
         let server = self.clone();
@@ -100,7 +107,8 @@ impl Server {
         self.shared.lock().world.clone()
     }
 
-    /// The world right after the commit that made `revision`; any revision since this server started. O(1).
+    /// The world right after the commit that made `revision`; any revision since this server started
+    /// that was not compacted. O(1).
     pub fn world_at(&self, revision: Revision) -> Option<World> {
         let live = self.shared.lock();
         let index = revision.0.checked_sub(live.first.0)?;
@@ -197,9 +205,15 @@ impl Server {
         live.watchers.advance(time, revision);
     }
 
-    /// Forgets history before `revision`, as etcd's compaction does: older lists and watches get 410.
+    /// Forgets history before `revision`, as etcd's compaction does: older lists and watches get 410, and older
+    /// worlds are no more.
     pub fn compact(&self, revision: Revision) {
-        self.shared.lock().world.store.compact(revision);
+        let mut live = self.shared.lock();
+        live.world.store.compact(revision);
+        let gone = revision.0.min(live.world.revision().0).saturating_sub(live.first.0);
+        let gone = usize::try_from(gone).unwrap_or(0);
+        live.worlds.drain(..gone);
+        live.first = live.first.max(revision);
     }
 
     /// Watch events committed (or initial events due) and not yet pulled by their streams.
@@ -210,8 +224,7 @@ impl Server {
     async fn respond(&self, request: http::Request<Body>) -> http::Response<Body> {
         let (parts, body) = request.into_parts();
         let body = read(body).await;
-        let request = Request::new(parts, body);
-        answer::respond(&self.shared, &request)
+        answer::respond(&self.shared, Request::new(parts, body))
     }
 }
 

@@ -32,6 +32,8 @@ pub struct Refusal {
     pub details: Map<String, Value>,
     /// Seconds for the `Retry-After` header and `details.retryAfterSeconds`.
     pub retry_after: Option<u32>,
+    /// For the `Warning` headers.
+    pub warnings: Box<[String]>,
     /// `metadata.continue`: where an expired list can go on, inconsistently.
     pub continue_token: Option<String>,
 }
@@ -45,6 +47,7 @@ impl Refusal {
             message: message.into(),
             details: Map::new(),
             retry_after: None,
+            warnings: Box::default(),
             continue_token: None,
         }
     }
@@ -241,8 +244,10 @@ impl Refusal {
 
     /// An answer of upstream's router, not of a resource.
     fn is_generic(&self) -> bool {
-        matches!(self.code, 405 | 406)
+        self.code == 405
+            || self.message.starts_with("406: ")
             || self.message.starts_with("the server rejected our request due to")
+            || self.message.starts_with("forbidden: ")
             || (self.code == 404 && self.message.starts_with("the server could not find"))
     }
 

@@ -34,6 +34,14 @@ pub(crate) fn object(row: &Resource, new: &Value, errors: &mut Vec<FieldError>) 
         ("autoscaling", _) => workloads::autoscaler(check, new),
         ("rbac.authorization.k8s.io", _) => access::rbac(check, row, new),
         ("scheduling.k8s.io", "priorityclasses") => access::priority_class(check, new),
+        ("networking.k8s.io", "ingressclasses")
+            if check::text(&new["spec"], "controller").is_empty() =>
+        {
+            check.required("spec.controller", "");
+        }
+        ("node.k8s.io", "runtimeclasses") if check::text(new, "handler").is_empty() => {
+            check.required("handler", "");
+        }
         _ => {}
     }
 }
@@ -57,6 +65,16 @@ pub(crate) fn update(
         ("", "pods", "") => pod::update(check, &old["spec"], &new["spec"]),
         ("", "persistentvolumeclaims", "") => core::claim_update(check, old, new),
         ("apps" | "batch", _, "") => workloads::update(check, row, old, new),
+        ("discovery.k8s.io", "endpointslices", _) => {
+            check.unchanged("addressType", &old["addressType"], &new["addressType"]);
+        }
+        ("networking.k8s.io", "ingressclasses", _) => {
+            let controller = |class: &Value| class["spec"]["controller"].clone();
+            check.unchanged("spec.controller", &controller(old), &controller(new));
+        }
+        ("node.k8s.io", "runtimeclasses", _) => {
+            check.unchanged("handler", &old["handler"], &new["handler"]);
+        }
         ("rbac.authorization.k8s.io", _, _) => access::role_ref_update(check, old, new),
         ("scheduling.k8s.io", "priorityclasses", _) if old["value"] != new["value"] => {
             check.forbidden("value", "may not be changed in an update.");

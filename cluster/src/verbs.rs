@@ -7,6 +7,7 @@ use serde_json::Value;
 use trace::{ObjectKey, Verb};
 
 use crate::{
+    rbac,
     route::Route,
     server::{Live, request::Request},
     status::Refusal,
@@ -17,6 +18,7 @@ mod apply;
 mod body;
 mod create;
 mod delete;
+mod eviction;
 pub(crate) mod object;
 pub(crate) mod options;
 mod patch;
@@ -27,8 +29,10 @@ pub(crate) mod scope;
 pub mod selector;
 mod strategy;
 mod subresources;
+mod token;
 mod update;
 
+pub(crate) use prepare::qos_class;
 pub(crate) use strategy::label_problem;
 pub(crate) use subresources::selector_text;
 
@@ -96,7 +100,7 @@ pub(crate) fn carry_out(
         work.warnings.push(warning);
     }
     work.warnings.extend(strategy::deprecation(&work.kind).map(str::to_owned));
-    let mut outcome = match (verb, route.subresource.as_str()) {
+    let outcome = match (verb, route.subresource.as_str()) {
         (Verb::Create, "") if !work.kind.is_stored() => work.review(),
         (Verb::Get | Verb::List, "") if !work.kind.is_stored() => work.computed(),
         (Verb::Get, "" | "status" | "ephemeralcontainers" | "resize" | "approval") => work.get(),
@@ -116,9 +120,15 @@ pub(crate) fn carry_out(
         (Verb::Delete, "") => work.delete(),
         (Verb::DeleteCollection, _) => work.delete_collection(),
         _ => Err(Refusal::method_not_allowed()),
-    }?;
-    outcome.warnings.splice(0..0, work.warnings);
-    Ok(outcome)
+    };
+    let warnings = work.warnings;
+    match outcome {
+        Ok(mut outcome) => {
+            outcome.warnings.splice(0..0, warnings);
+            Ok(outcome)
+        }
+        Err(refusal) => Err(Refusal { warnings: warnings.into(), ..refusal }),
+    }
 }
 
 impl Work<'_> {
@@ -149,6 +159,13 @@ impl Work<'_> {
             true => Ok(()),
             false => Err(Refusal::method_not_allowed()),
         }
+    }
+
+    /// Roles and bindings give nothing that their writer has not. Errors: 403.
+    fn check_escalation(&self, old: Option<&Value>, new: &Value) -> Result<(), Refusal> {
+        let (world, user) = (&self.live.world, &self.request.user);
+        let resource = self.kind.served();
+        rbac::escalation::check(world, user, &resource, &self.route.namespace, old, new)
     }
 
     /// The key of an object of this type in the namespace of the path.

@@ -4,13 +4,14 @@
 //! objects, kept parsed because each request needs them). Cloning a world is forking it and costs a
 //! handful of pointer copies. A world knows no HTTP and no connections; those are a `Server`'s.
 
-use std::{ops::Bound, sync::Arc};
+use std::{ops::Bound, sync::Arc, time::Duration};
 
 use rpds::RedBlackTreeMapSync;
 use serde_json::{Value, json};
 use trace::{GroupResource, ObjectKey, Revision, Time};
 
 use crate::{
+    auth::Authorization,
     crd::CustomType,
     environment::{Environment, EnvironmentOptions},
     names::{Names, SuffixOrder},
@@ -38,12 +39,36 @@ pub struct World {
     pub(crate) names: Names,
     /// Custom types by served group and resource, from the CustomResourceDefinitions in the store.
     pub(crate) customs: RedBlackTreeMapSync<GroupResource, Arc<CustomType>>,
+    /// Whether permissions count.
+    pub(crate) authorization: Authorization,
+    /// Whether pods get their account and its token.
+    pub(crate) service_accounts: bool,
     /// The built-in controllers, where any run.
     pub(crate) environment: Option<Arc<Environment>>,
 }
 
 /// Namespaces that every cluster has.
 const NAMESPACES: [&str; 4] = ["default", "kube-node-lease", "kube-public", "kube-system"];
+
+/// Priority classes that every cluster has: name, value, description.
+const PRIORITY_CLASSES: [(&str, i64, &str); 2] = [
+    (
+        "system-cluster-critical",
+        2_000_000_000,
+        "Used for system critical pods that must run in the cluster, but can be moved to another node if \
+         necessary.",
+    ),
+    (
+        "system-node-critical",
+        2_000_001_000,
+        "Used for system critical pods that must not be moved from their current node.",
+    ),
+];
+
+/// The type of PriorityClasses.
+pub(crate) fn priority_classes() -> GroupResource {
+    GroupResource::new("scheduling.k8s.io", "priorityclasses")
+}
 
 /// The type of CustomResourceDefinitions.
 pub(crate) fn crds() -> GroupResource {
@@ -56,13 +81,16 @@ pub(crate) fn namespaces() -> GroupResource {
 }
 
 impl World {
-    /// A cluster in which nothing has happened yet: the four namespaces exist.
+    /// A cluster in which nothing has happened yet: the four namespaces exist, and the two priority
+    /// classes of the system.
     pub fn new(options: WorldOptions) -> World {
         let mut world = World {
             store: Store::new(Revision(1)),
             now: options.start,
             names: Names::new(options.seed, options.suffixes),
             customs: RedBlackTreeMapSync::new_sync(),
+            authorization: Authorization::AlwaysAllow,
+            service_accounts: false,
             environment: None,
         };
         for name in NAMESPACES {
@@ -81,7 +109,31 @@ impl World {
             });
             world.put(ObjectKey::new(namespaces(), "", name), namespace);
         }
+        for (name, value, description) in PRIORITY_CLASSES {
+            let class = world.priority_class(name, value, description);
+            world.put(ObjectKey::new(priority_classes(), "", name), class);
+        }
         world
+    }
+
+    /// A class as the API server makes its own (`scheduling/rest/storage_scheduling.go`).
+    fn priority_class(&mut self, name: &str, value: i64, description: &str) -> Value {
+        let now = self.now.rfc3339();
+        json!({
+            "apiVersion": "scheduling.k8s.io/v1",
+            "kind": "PriorityClass",
+            "metadata": {
+                "name": name, "uid": self.names.uid(), "generation": 1, "creationTimestamp": now,
+                "managedFields": [{
+                    "manager": "kube-apiserver", "operation": "Update",
+                    "apiVersion": "scheduling.k8s.io/v1", "time": now, "fieldsType": "FieldsV1",
+                    "fieldsV1": {"f:description": {}, "f:preemptionPolicy": {}, "f:value": {}},
+                }],
+            },
+            "value": value,
+            "description": description,
+            "preemptionPolicy": "PreemptLowerPriority",
+        })
     }
 
     /// The newest revision.
@@ -112,6 +164,35 @@ impl World {
     /// Every `generateName` name ever issued, in order of issue.
     pub fn generated_names(&self) -> impl Iterator<Item = &str> {
         self.names.issued()
+    }
+
+    /// From now on permissions count; the roles and bindings exist that every cluster has.
+    pub fn enforce_rbac(&mut self) {
+        crate::rbac::bootstrap::create(self);
+        self.authorization = Authorization::Rbac;
+    }
+
+    /// From now on new pods get their ServiceAccount and a volume with its token, and are refused where there is no
+    /// such account.
+    pub fn mount_service_accounts(&mut self) {
+        self.service_accounts = true;
+    }
+
+    /// A token of a ServiceAccount that is good for so long by the world's clock. None if there is no such
+    /// account.
+    pub fn account_token(&self, namespace: &str, name: &str, life: Duration) -> Option<String> {
+        let key = ObjectKey::new(GroupResource::new("", "serviceaccounts"), namespace, name);
+        let uid = meta(self.store.get(&key)?, "uid");
+        let claims = crate::auth::token::Claims {
+            namespace: namespace.to_owned(),
+            name: name.to_owned(),
+            uid: uid.to_owned(),
+            audiences: vec![crate::auth::token::ISSUER.to_owned()],
+            id: Names::opaque(b"token", self.revision().0),
+            since: self.now,
+            until: self.now.plus(life),
+        };
+        Some(claims.token())
     }
 
     /// Sets an object; writes the new revision into it.
@@ -188,15 +269,16 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_new_world_has_the_four_namespaces() {
+    fn a_new_world_has_the_four_namespaces_and_two_classes() {
         let options = WorldOptions { start: Time(0), seed: 1, suffixes: SuffixOrder::Ascending };
         let world = World::new(options);
         let names: Vec<&str> = world.objects().map(|(key, _)| &*key.name).collect();
-        assert_eq!(names, NAMESPACES);
+        let classes = PRIORITY_CLASSES.map(|(name, ..)| name);
+        assert_eq!(names, [&NAMESPACES[..], &classes].concat());
         let mut fork = world.clone();
         fork.remove(ObjectKey::new(namespaces(), "", "default"));
-        assert_eq!(world.objects().count(), 4);
-        assert_eq!(fork.objects().count(), 3);
+        assert_eq!(world.objects().count(), 6);
+        assert_eq!(fork.objects().count(), 5);
         assert_eq!(fork.revision(), world.revision().next());
     }
 }

@@ -6,7 +6,6 @@
 //! the two, and the only thing recorded is the moment of the first write that is not bookkeeping.
 
 use std::{
-    io,
     path::Path,
     process::Stdio,
     sync::{
@@ -17,18 +16,8 @@ use std::{
 };
 
 use anyhow::Context;
-use bytes::Bytes;
-use cluster::{Body, BoxError, Server, Upstream, World};
-use futures::{FutureExt, future::BoxFuture};
-use http_body_util::{BodyExt, combinators::UnsyncBoxBody};
-use hyper::body::Incoming;
-use hyper_util::rt::TokioIo;
-use tokio::{
-    io::{AsyncRead, AsyncWrite},
-    net::TcpListener,
-    sync::oneshot,
-};
-use tower::ServiceExt;
+use cluster::{Server, World};
+use tokio::{net::TcpListener, sync::oneshot};
 use trace::{Actor, Cursor, Event, Record, Recorder};
 use workloads::OperationKind;
 
@@ -38,8 +27,12 @@ use crate::{
     exit::{Exit, Expected},
     kubeconfig,
     lab::{self, Ground, Lab},
+    listener,
     trial::incarnation::{environment, substitute},
 };
+
+/// Whose all requests are.
+const SUBJECT: Actor = Actor::Subject(0);
 
 /// A controller that has not written by then never will.
 const PATIENCE: Duration = Duration::from_secs(30);
@@ -115,7 +108,8 @@ async fn once(lab: &Lab, world: &World, files: &Path) -> anyhow::Result<FirstWri
     let port = listener.local_addr()?.port();
     let path = files.join("kubeconfig");
     kubeconfig::write(&path, port, lab)?;
-    tokio::spawn(serve(listener, server, lab.certificates.server.clone()));
+    let service = server.service();
+    tokio::spawn(listener::serve(listener, service, lab.certificates.server.clone(), SUBJECT));
 
     let command = substitute(&lab.command, &path, port);
     let (program, arguments) = command.split_first().context("an empty command")?;
@@ -167,43 +161,4 @@ fn until_first_write(pid: Arc<AtomicU32>) -> (Recorder, oneshot::Receiver<(Insta
         }
     };
     (Recorder::new(Arc::new(Default::default), Some(Box::new(sink))), told)
-}
-
-/// Serves the API, with or without TLS, as the campaign says.
-async fn serve(listener: TcpListener, server: Server, tls: Option<Arc<rustls::ServerConfig>>) {
-    while let Ok((stream, _)) = listener.accept().await {
-        drop(stream.set_nodelay(true));
-        let (server, tls) = (server.clone(), tls.clone());
-        tokio::spawn(async move {
-            match tls {
-                None => speak(stream, server).await,
-                Some(tls) => match tokio_rustls::TlsAcceptor::from(tls).accept(stream).await {
-                    Ok(stream) => speak(stream, server).await,
-                    Err(error) => tracing::debug!(%error, "no TLS"),
-                },
-            }
-        });
-    }
-}
-
-async fn speak(stream: impl AsyncRead + AsyncWrite + Unpin + Send + 'static, server: Server) {
-    let service = hyper::service::service_fn(move |request| answer(server.service(), request));
-    let connection = hyper::server::conn::http1::Builder::new();
-    if let Err(error) = connection.serve_connection(TokioIo::new(stream), service).await {
-        tracing::debug!(%error, "a connection ended with an error");
-    }
-}
-
-/// The API's answer. Errors are of one plain type, since the compiler can't follow boxed ones into a task.
-fn answer(
-    service: Upstream,
-    request: http::Request<Incoming>,
-) -> BoxFuture<'static, io::Result<http::Response<UnsyncBoxBody<Bytes, io::Error>>>> {
-    let own = |error| Box::new(error) as BoxError;
-    let mut request = request.map(|body| body.map_err(own).boxed_unsync());
-    request.extensions_mut().insert(Actor::Subject(0));
-    let plain = |answer: http::Response<Body>| {
-        answer.map(|body| body.map_err(io::Error::other).boxed_unsync())
-    };
-    service.oneshot(request).map(move |answer| answer.map(plain).map_err(io::Error::other)).boxed()
 }

@@ -7,7 +7,7 @@ use clap::{Args, Parser, Subcommand, ValueEnum};
 use crate::{
     bare, campaign, doctor,
     exit::{Exit, Expected},
-    init, play, replay, show,
+    init, play, replay, serve, show,
 };
 
 const EXAMPLES: &str = "\
@@ -37,6 +37,8 @@ enum Command {
     Init(init::Options),
     /// Play a campaign's workload undisturbed and print what happened as JSON; judges nothing.
     Play(play::Options),
+    /// The embedded API server by itself, for kubectl and other projects' tests, until SIGINT or SIGTERM.
+    Serve(serve::Options),
     /// What works on this machine, and what to do about the rest.
     Doctor,
     /// The controller without Trommel, from exec to its first write: for `cargo ci bench`.
@@ -143,6 +145,7 @@ pub fn main() -> anyhow::Result<Exit> {
         Command::Show(args) => show::run(&args),
         Command::Init(options) => init::run(&options),
         Command::Play(options) => play::run(&options),
+        Command::Serve(options) => serve::run(&options),
         Command::Doctor => doctor::run(),
         Command::Bare(options) => bare::run(&options),
     }

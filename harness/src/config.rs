@@ -11,6 +11,10 @@ use serde::{Deserialize, Serialize};
 
 use crate::exit::{Exit, Expected};
 
+mod access;
+
+pub use access::{AccountName, AuthorizationSpec, Located};
+
 /// A campaign file (`apiVersion: trommel.dev/v1alpha1`, `kind: Campaign`).
 #[derive(Debug, Clone, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
@@ -94,6 +98,9 @@ pub struct SubjectSpec {
     /// The Pod, Deployment or ServiceAccount that the subject expects to find of itself.
     #[serde(default)]
     pub pod: Option<PodSpec>,
+    /// The ServiceAccount that it is to the API; default: the administrator.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub service_account: Option<Located<AccountName>>,
     /// How it finds the API: a kubeconfig over TLS (default), or over plain HTTP.
     #[serde(default)]
     pub transport: Transport,
@@ -201,9 +208,38 @@ pub struct EmbeddedSpec {
     /// How many nodes there are from the beginning; with `environment: full` only, default 1.
     #[serde(default)]
     pub nodes: Option<u32>,
+    /// Whether permissions count.
+    #[serde(default)]
+    pub authorization: Located<AuthorizationSpec>,
+    /// Whether new pods get their ServiceAccount and a volume with its token, and are refused without the account.
+    #[serde(default)]
+    pub mount_service_accounts: bool,
 }
 
 impl EmbeddedSpec {
+    /// Errors: what does not belong together.
+    pub fn check(&self) -> Result<(), String> {
+        let Some(nodes) = self.nodes else { return Ok(()) };
+        if self.environment != Environment::Full {
+            return Err("there are nodes with environment: full only".to_owned());
+        }
+        if nodes > NODES_AT_MOST {
+            return Err(format!("at most {NODES_AT_MOST}"));
+        }
+        Ok(())
+    }
+
+    /// Sets a new world up: the policy, and what runs.
+    pub fn set_up(&self, world: &mut cluster::World) {
+        if self.authorization.value == AuthorizationSpec::Rbac {
+            world.enforce_rbac();
+        }
+        if self.mount_service_accounts {
+            world.mount_service_accounts();
+        }
+        world.start_environment(&self.options());
+    }
+
     /// What runs.
     pub fn options(&self) -> cluster::EnvironmentOptions {
         let (controllers, nodes) = match self.environment {
@@ -216,7 +252,7 @@ impl EmbeddedSpec {
 }
 
 /// Which built-in controllers run in the embedded cluster.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, clap::ValueEnum)]
 #[serde(rename_all = "lowercase")]
 pub enum Environment {
     /// None: as envtest.
@@ -378,15 +414,10 @@ fn check(spec: &Spec, path: &Path) -> anyhow::Result<()> {
     if spec.subject.replicas != 1 {
         return wrong("spec.subject.replicas: only 1 is supported so far");
     }
-    if let ClusterSpec::Embedded(EmbeddedSpec { environment, nodes: Some(nodes) }) = &spec.cluster {
-        if *environment != Environment::Full {
-            return wrong(
-                "spec.cluster.embedded.nodes: there are nodes with environment: full only",
-            );
-        }
-        if *nodes > NODES_AT_MOST {
-            return wrong("spec.cluster.embedded.nodes: at most 5000");
-        }
+    if let ClusterSpec::Embedded(embedded) = &spec.cluster
+        && let Err(what) = embedded.check()
+    {
+        return wrong(&format!("spec.cluster.embedded.nodes: {what}"));
     }
     if spec.subject.determinism.processors == 0 {
         return wrong("spec.subject.determinism.processors: it needs at least 1");
@@ -394,7 +425,7 @@ fn check(spec: &Spec, path: &Path) -> anyhow::Result<()> {
     if spec.families.is_empty() {
         return wrong("spec.families is empty: leave it out for all families");
     }
-    Ok(())
+    access::check(spec, path)
 }
 
 impl Serialize for Horizon {

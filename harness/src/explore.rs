@@ -15,7 +15,7 @@ use crate::{
     frontier::{Frontier, Node},
     interrupt, judge,
     lab::{ClockMode, Ground, Lab},
-    pool,
+    permissions, pool,
     progress::{Event, Progress},
     run_folder::RunFolder,
     trial::{self, Start, TrialRun, TrialSpec},
@@ -67,6 +67,8 @@ pub struct Explored {
     pub unknown: u64,
     /// Why trials proved nothing, with how often.
     pub unknown_reasons: BTreeMap<String, u64>,
+    /// What the subject was refused for want of permission.
+    pub missing_permissions: BTreeSet<String>,
     /// Worlds whose repeats wrote differently.
     pub nondeterministic: u64,
     /// Violated trials, in the order in which they were found: shallowest first.
@@ -305,6 +307,7 @@ fn integrate(
 ) -> usize {
     explored.run += 1;
     explored.trial_seconds.push((run.real.as_secs_f64(), run.subject_cpu.as_secs_f64()));
+    explored.missing_permissions.extend(permissions::missing(&run.history));
     let value = judge::summary(&run, &verdicts);
     explored.trials.push(Carried::new(&run, &verdicts, value));
     match value {

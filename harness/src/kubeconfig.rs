@@ -5,26 +5,40 @@ use std::path::{Path, PathBuf};
 use serde_json::json;
 use trace::Time;
 
-use crate::lab::{Certificates, Lab};
+use crate::lab::Lab;
 
-/// The token that subjects present. The proxy knows them by their listener; the token only has to be there.
-const TOKEN: &str = "trommel";
-
-/// Writes a kubeconfig for `https://127.0.0.1:port`.
+/// Writes the subject's kubeconfig for `https://127.0.0.1:port`.
 pub fn write(path: &Path, port: u16, lab: &Lab) -> std::io::Result<()> {
-    let cluster = if lab.tls() {
-        json!({
+    let authority = lab.tls().then_some(&*lab.certificates.authority_pem);
+    write_for(path, port, authority, &lab.token)
+}
+
+/// Writes a kubeconfig for the administrator.
+pub fn write_admin(path: &Path, port: u16, lab: &Lab) -> std::io::Result<()> {
+    let authority = lab.tls().then_some(&*lab.certificates.authority_pem);
+    write_for(path, port, authority, cluster::ADMIN_TOKEN)
+}
+
+/// Writes a kubeconfig for whoever has the token; with the authority of the server's certificate in PEM, or for
+/// plain HTTP.
+pub fn write_for(
+    path: &Path,
+    port: u16,
+    authority: Option<&str>,
+    token: &str,
+) -> std::io::Result<()> {
+    let cluster = match authority {
+        Some(authority) => json!({
             "server": format!("https://127.0.0.1:{port}"),
-            "certificate-authority-data": base64(lab.certificates.authority_pem.as_bytes()),
-        })
-    } else {
-        json!({ "server": format!("http://127.0.0.1:{port}") })
+            "certificate-authority-data": base64(authority.as_bytes()),
+        }),
+        None => json!({ "server": format!("http://127.0.0.1:{port}") }),
     };
     let config = json!({
         "apiVersion": "v1",
         "kind": "Config",
         "clusters": [{ "name": "trommel", "cluster": cluster }],
-        "users": [{ "name": "trommel", "user": { "token": TOKEN } }],
+        "users": [{ "name": "trommel", "user": { "token": token } }],
         "contexts": [{
             "name": "trommel",
             "context": { "cluster": "trommel", "user": "trommel", "namespace": "default" },
@@ -36,15 +50,14 @@ pub fn write(path: &Path, port: u16, lab: &Lab) -> std::io::Result<()> {
 }
 
 /// Writes what a Pod finds under /var/run/secrets/kubernetes.io/serviceaccount.
-pub fn write_service_account(
-    folder: &Path,
-    certificates: &Certificates,
-) -> std::io::Result<PathBuf> {
+pub fn write_service_account(folder: &Path, lab: &Lab) -> std::io::Result<PathBuf> {
+    let named = lab.campaign.file.spec.subject.service_account.as_ref();
+    let namespace = named.map_or("default", |account| &account.value.namespace);
     let account = folder.join("serviceaccount");
     std::fs::create_dir_all(&account)?;
-    std::fs::write(account.join("token"), TOKEN)?;
-    std::fs::write(account.join("namespace"), "default")?;
-    std::fs::write(account.join("ca.crt"), &certificates.authority_pem)?;
+    std::fs::write(account.join("token"), &lab.token)?;
+    std::fs::write(account.join("namespace"), namespace)?;
+    std::fs::write(account.join("ca.crt"), &lab.certificates.authority_pem)?;
     Ok(account)
 }
 

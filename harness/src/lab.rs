@@ -39,6 +39,8 @@ pub struct Lab {
     pub manifests: Vec<serde_json::Value>,
     /// Where trials run.
     pub ground: Ground,
+    /// By which the subject is known to the API.
+    pub token: String,
     /// The subject's command line, paths resolved.
     pub command: Vec<String>,
     /// The PATH that subjects get.

@@ -31,12 +31,15 @@ mod history_file;
 mod init;
 mod interrupt;
 mod kubeconfig;
+mod listener;
+mod permissions;
 mod play;
 mod pool;
 mod progress;
 mod providers;
 mod report;
 mod run_folder;
+mod serve;
 mod show;
 mod stdout;
 

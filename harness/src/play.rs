@@ -4,7 +4,7 @@
 //! For whoever writes a campaign ("does my controller settle at all?"), for tests that hold the moments of a
 //! history against what a controller promises, and for `cargo ci bench`. Nothing is judged.
 
-use std::path::PathBuf;
+use std::{collections::BTreeSet, path::PathBuf};
 
 use serde::Serialize;
 use trace::{Event, History, ProcessHappening, Time};
@@ -15,7 +15,7 @@ use crate::{
     exit::Exit,
     interrupt,
     lab::{self, Lab},
-    pool, reference,
+    permissions, pool, reference,
     run_folder::RunFolder,
     stdout,
     trial::{self, RunEnd, TrialRun, TrialSpec},
@@ -77,6 +77,8 @@ struct Run {
     commits_with_bookkeeping: usize,
     /// Times that the subject ended by itself.
     exits: usize,
+    /// What it was refused for want of permission.
+    missing_permissions: BTreeSet<String>,
 }
 
 /// Plays the workload and prints JSON.
@@ -153,6 +155,7 @@ fn summary(lab: &Lab, folder: &RunFolder, run: TrialRun) -> Kinds {
         requests: history.calls().filter(|call| call.actor.is_subject()).count(),
         commits: history.commits().filter(|commit| !commit.is_bookkeeping()).count(),
         commits_with_bookkeeping: history.commits().count(),
+        missing_permissions: permissions::missing(history),
         exits: count(
             |event| matches!(event, Event::Process(process) if matches!(process.what, ProcessHappening::Exited { .. })),
         ),

@@ -2,7 +2,10 @@
 
 mod replay_file;
 
-use std::{collections::BTreeMap, time::Duration};
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    time::Duration,
+};
 
 use plans::{Moment, Perturbation};
 use serde_json::{Value, json};
@@ -15,6 +18,7 @@ use crate::{
     explore::Explored,
     history_file, judge,
     lab::Lab,
+    permissions,
     reference::References,
     report::{self, Report, difference, model, steps, text, timeline},
     run_folder::RunFolder,
@@ -61,6 +65,7 @@ pub fn report(
             .iter()
             .map(|found| finding(lab, folder, references, found))
             .collect(),
+        missing_permissions: missing_permissions(references, explored),
         not_explored: not_explored(lab, references, explored),
         notes: notes(lab, references, explored, findings),
         ..Report::default()
@@ -68,6 +73,13 @@ pub fn report(
     report.exit = exit_code(&report, findings, args.max_unknown).code();
     report.result = sentence(&report);
     report
+}
+
+fn missing_permissions(references: &References, explored: &Explored) -> Vec<String> {
+    let undisturbed = references.runs.iter().flat_map(|run| permissions::missing(&run.history));
+    let all: BTreeSet<String> =
+        undisturbed.chain(explored.missing_permissions.iter().cloned()).collect();
+    all.into_iter().collect()
 }
 
 fn masks(references: &References) -> Vec<model::Mask> {

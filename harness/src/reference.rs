@@ -8,7 +8,7 @@ use crate::{
     exit::{Exit, Expected},
     interrupt, judge,
     lab::Lab,
-    pool,
+    permissions, pool,
     progress::{Event, Progress},
     rehearsal,
     run_folder::RunFolder,
@@ -104,7 +104,9 @@ fn check(run: &TrialRun, folder: &RunFolder) -> anyhow::Result<()> {
     });
     let refused = refused.and_then(|id| run.history.calls().find(|call| call.id == id));
     let subject_calls = run.history.calls().filter(|call| call.actor.is_subject()).count();
+    let missing = permissions::sentence(&permissions::missing(&run.history));
     let hint = match refused {
+        _ if missing.is_some() => format!("\n{}", missing.unwrap_or_default()),
         Some(call) => format!("\nthe API refused it (403): {} {}", call.method, call.uri),
         None if subject_calls == 0 => format!("\n{NEVER_CONNECTED}"),
         None => String::new(),

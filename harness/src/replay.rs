@@ -93,6 +93,7 @@ fn campaign(args: &ReplayArgs, replay: &Replay, folder: &RunFolder) -> anyhow::R
     for (of, field, value) in [
         ("subject", "transport", &settings.transport),
         ("subject", "clock", &settings.clock),
+        ("subject", "serviceAccount", &settings.service_account),
         ("settle", "horizon", &settings.horizon),
     ] {
         if let Some(value) = value {

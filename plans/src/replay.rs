@@ -44,6 +44,9 @@ pub struct ReplaySettings {
     /// `spec.subject.clock`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub clock: Option<String>,
+    /// `spec.subject.serviceAccount`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub service_account: Option<String>,
     /// `spec.settle.horizon`: what the campaign learnt or said.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub horizon: Option<String>,

@@ -22,6 +22,8 @@ const USER_AGENT: &str = "differential/1.0";
 pub struct Arm {
     pub name: &'static str,
     upstream: Upstream,
+    /// By which its administrator is known: who sends what does not say otherwise.
+    admin: String,
     /// The embedded server itself: its clock has to be moved. None for the real one.
     embedded: Option<Server>,
 }
@@ -38,7 +40,8 @@ impl Arm {
     /// An embedded server on a world of its own.
     pub fn embedded(world: &World) -> Arm {
         let server = Server::new(world.clone(), None);
-        Arm { name: "embedded", upstream: server.service(), embedded: Some(server) }
+        let admin = format!("Bearer {}", cluster::ADMIN_TOKEN);
+        Arm { name: "embedded", upstream: server.service(), admin, embedded: Some(server) }
     }
 
     /// The world that embedded servers start from.
@@ -58,11 +61,9 @@ impl Arm {
         let authority = String::from_utf8(authority).expect("PEM is text");
         let tls = proxy::tls::client_config(&authority, None).expect("a TLS configuration");
         let base = text("/clusters/0/cluster/server").parse().expect("a URL");
-        let mut headers = HeaderMap::new();
-        let token = format!("Bearer {}", text("/users/0/user/token"));
-        headers.insert("authorization", token.parse().expect("a header"));
-        let upstream = proxy::remote(&base, Some(tls), headers).expect("a remote server");
-        Arm { name: "real", upstream, embedded: None }
+        let upstream = proxy::remote(&base, Some(tls), HeaderMap::new()).expect("a remote server");
+        let admin = format!("Bearer {}", text("/users/0/user/token"));
+        Arm { name: "real", upstream, admin, embedded: None }
     }
 
     /// Sends a request and reads the whole answer. A watch is read to its end: `timeoutSeconds` of the
@@ -73,6 +74,7 @@ impl Arm {
         let mut request = Request::builder().method(method).uri(path).body(body);
         let request = request.as_mut().unwrap_or_else(|error| panic!("{path}: {error}"));
         request.headers_mut().insert("user-agent", USER_AGENT.parse().expect("a header"));
+        request.headers_mut().insert("authorization", self.admin.parse().expect("a header"));
         request.headers_mut().extend(headers.clone());
         let request = std::mem::replace(request, Request::new(Body::default()));
         let mut upstream = self.upstream.clone();

@@ -18,6 +18,7 @@ static TIME: LazyLock<Regex> = LazyLock::new(|| {
 });
 static ADDRESS: LazyLock<Regex> =
     LazyLock::new(|| regex(r"\b10\.(0\.0|9[6-9]\.\d+|1[01]\d\.\d+)\.\d+\b"));
+static TOKEN_VOLUME: LazyLock<Regex> = LazyLock::new(|| regex(r"\bkube-api-access-[a-z0-9]{5}\b"));
 static AGE: LazyLock<Regex> = LazyLock::new(|| regex(r"^\d+[smh](\d+[sm])?$"));
 static NUMBER: LazyLock<Regex> = LazyLock::new(|| regex(r"\d+"));
 
@@ -122,6 +123,9 @@ impl Labels {
         if kind == "Status" {
             sort_causes(&mut out);
         }
+        if kind == "SelfSubjectRulesReview" {
+            sort_rules(&mut out);
+        }
         if let Some(Value::Array(entries)) = out.get_mut("managedFields") {
             // Upstream orders them by second.
             entries.sort_by_key(|entry| {
@@ -153,6 +157,8 @@ impl Labels {
                 },
             );
         let text = ADDRESS.replace_all(&text, |found: &Captures<'_>| self.label("ip", &found[0]));
+        let text = TOKEN_VOLUME
+            .replace_all(&text, |found: &Captures<'_>| self.label("token-volume", &found[0]));
         let mut text = text.into_owned();
         for (name, base) in self.generated.clone() {
             if text.contains(&name) {
@@ -171,6 +177,17 @@ fn hide_ages(table: &mut Map<String, Value>) {
             if cell.as_str().is_some_and(|text| AGE.is_match(text)) {
                 *cell = Value::from("age");
             }
+        }
+    }
+}
+
+/// The real server goes through the bindings in no order.
+fn sort_rules(review: &mut Map<String, Value>) {
+    for field in ["resourceRules", "nonResourceRules"] {
+        if let Some(rules) =
+            review.get_mut("status").and_then(|status| status[field].as_array_mut())
+        {
+            rules.sort_by_key(Value::to_string);
         }
     }
 }

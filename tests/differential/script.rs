@@ -9,7 +9,7 @@ use crate::run::Transcript;
 
 /// A script. In texts, `{ns}` is the script's own namespace and `{id.path.to.field}` a part of an earlier
 /// answer of the same server.
-#[derive(Debug, Clone, Deserialize)]
+#[derive(Debug, Clone, Default, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Script {
     /// Which fact of the API it shows.
@@ -17,10 +17,26 @@ pub struct Script {
     /// Where that is written.
     #[serde(default)]
     pub source: String,
+    /// Whether permissions count on the embedded server too; on the real one they always do, and scripts are
+    /// sent by its administrator.
+    #[serde(default)]
+    pub authorization: Authorization,
+    /// Whether both servers mount tokens of ServiceAccounts.
+    #[serde(default, rename = "serviceAccounts")]
+    pub service_accounts: bool,
     /// What must be there before: sent first, not compared.
     #[serde(default)]
     pub setup: Vec<Step>,
     pub steps: Vec<Step>,
+}
+
+/// See [`Script::authorization`].
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Authorization {
+    #[default]
+    None,
+    Rbac,
 }
 
 /// One request.

@@ -14,7 +14,7 @@ use crate::{
     arm::{Arm, Arms, read_yaml},
     form::comparable,
     run::run,
-    script::Script,
+    script::{Authorization, Script},
 };
 
 /// Differences shown of one script.
@@ -46,24 +46,36 @@ fn written_scripts_get_the_same_answers() {
         return;
     }
     let home = root().join("target/tests/differential-written");
-    let cluster = Cluster::start(&home, &[]);
-    let runtime = tokio::runtime::Runtime::new().expect("a runtime");
-    let arms = Arc::new(Arms { real: Arm::real(&cluster), world: Arm::empty_world() });
-    let accepted = Arc::new(Accepted::read());
-    let mut reports = runtime.block_on(async {
-        let mut tasks = JoinSet::new();
-        for (name, script) in scripts() {
-            tasks.spawn(compare(name, script, arms.clone(), accepted.clone()));
-        }
-        tasks.join_all().await
-    });
+    let (mounting, plain): (Vec<_>, Vec<_>) =
+        scripts().into_iter().partition(|(_, script)| script.service_accounts);
+    let mut reports = compare_all(plain, &home, &[]);
+    reports.extend(compare_all(mounting, &home.join("accounts"), &["--service-accounts"]));
     reports.sort();
     write_all(&home.join("differences.txt"), &reports);
     judge(&reports, &open());
     if std::env::var_os(ONLY).is_none() {
+        let accepted = Accepted::read();
         let used: Vec<usize> = reports.iter().flat_map(|report| report.used.clone()).collect();
         assert_eq!(accepted.unused(&used), Vec::<String>::new(), "rows that accept nothing");
     }
+}
+
+/// Carries scripts out side by side, on a real server started with these arguments and on embedded ones.
+fn compare_all(scripts: Vec<(String, Script)>, home: &Path, arguments: &[&str]) -> Vec<Report> {
+    if scripts.is_empty() {
+        return vec![];
+    }
+    let cluster = Cluster::start(home, arguments);
+    let runtime = tokio::runtime::Runtime::new().expect("a runtime");
+    let arms = Arc::new(Arms { real: Arm::real(&cluster), world: Arm::empty_world() });
+    let accepted = Arc::new(Accepted::read());
+    runtime.block_on(async {
+        let mut tasks = JoinSet::new();
+        for (name, script) in scripts {
+            tasks.spawn(compare(name, script, arms.clone(), accepted.clone()));
+        }
+        tasks.join_all().await
+    })
 }
 
 /// How many differences of a script are known and not mended yet: the numbers of `open.yaml`, which may
@@ -123,7 +135,14 @@ struct Report {
 }
 
 async fn compare(name: String, script: Script, arms: Arc<Arms>, accepted: Arc<Accepted>) -> Report {
-    let embedded = Arm::embedded(&arms.world);
+    let mut world = arms.world.clone();
+    if script.authorization == Authorization::Rbac {
+        world.enforce_rbac();
+    }
+    if script.service_accounts {
+        world.mount_service_accounts();
+    }
+    let embedded = Arm::embedded(&world);
     let (real, embedded) =
         tokio::join!(run(&script, &arms.real, &name), run(&script, &embedded, &name));
     let (real, embedded) = (comparable(&real.entries), comparable(&embedded.entries));

@@ -1,7 +1,7 @@
 #!/bin/sh
 # Runs the judge by hand: etcd, kube-apiserver and, with --controllers, kube-controller-manager.
 #
-#   tests/reference/serve.sh DIR [--controllers]
+#   tests/reference/serve.sh DIR [--controllers] [--service-accounts]
 #
 # DIR (made if missing) holds everything: data, certificates, logs and `kubeconfig`, which appears
 # when the API server is ready. Ends, with all that it started, on Ctrl-C or TERM. The test suite
@@ -11,7 +11,16 @@ here=$(cd "$(dirname "$0")" && pwd)
 [ $# -ge 1 ] || { sed -n '2,9s/^# \{0,1\}//p' "$0" >&2; exit 64; }
 mkdir -p "$1"
 dir=$(cd "$1" && pwd)
-controllers=${2:-}
+controllers=
+without=--disable-admission-plugins=ServiceAccount
+shift
+for option; do
+  case $option in
+    --controllers) controllers=$option ;;
+    --service-accounts) without= ;;
+    *) echo "unknown option $option" >&2; exit 64 ;;
+  esac
+done
 judge=$("$here/build.sh")
 
 # Three ports that are free now. Somebody else may take one before we do; then start again.
@@ -36,12 +45,12 @@ trap 'exit 143' INT TERM
   --initial-cluster "default=http://127.0.0.1:$peer" >"$dir/etcd.log" 2>&1 &
 pids=$!
 
-# ServiceAccount admission is off: without a controller manager no ServiceAccount would ever exist.
+# ServiceAccount admission is off unless asked for: without a controller manager no ServiceAccount exists by itself.
 "$judge/kube-apiserver" --etcd-servers="http://127.0.0.1:$client" --cert-dir="$dir/certs" \
   --secure-port="$secure" --bind-address=127.0.0.1 --service-account-issuer=https://judge.invalid \
   --service-account-key-file="$dir/sa.key" --service-account-signing-key-file="$dir/sa.key" \
   --authorization-mode=RBAC --token-auth-file="$dir/tokens.csv" \
-  --service-cluster-ip-range=10.0.0.0/24 --disable-admission-plugins=ServiceAccount \
+  --service-cluster-ip-range=10.0.0.0/24 $without \
   --allow-privileged=true >"$dir/kube-apiserver.log" 2>&1 &
 apiserver=$!
 pids="$pids $apiserver"

@@ -3,13 +3,13 @@
 use std::ops::Bound;
 
 use serde_json::{Value, json};
-use trace::{GroupResource, ObjectKey};
+use trace::ObjectKey;
 
-use crate::{status::Refusal, verbs::Work, world::meta};
-
-/// Classes that every cluster has. A world has no objects of them: who lists priority classes could notice.
-const SYSTEM_CLASSES: [(&str, i64); 2] =
-    [("system-cluster-critical", 2_000_000_000), ("system-node-critical", 2_000_001_000)];
+use crate::{
+    status::Refusal,
+    verbs::Work,
+    world::{meta, priority_classes},
+};
 
 /// Fills in priority and preemption policy from the pod's class (Priority). Errors: 403.
 pub(super) fn priority(work: &Work<'_>, pod: &mut Value) -> Result<(), Refusal> {
@@ -44,6 +44,26 @@ pub(super) fn priority(work: &Work<'_>, pod: &mut Value) -> Result<(), Refusal> 
     Ok(())
 }
 
+/// Only one class is for everybody (Priority). Errors: 403.
+pub(super) fn one_default_class(work: &Work<'_>, class: &Value) -> Result<(), Refusal> {
+    if class["globalDefault"] != json!(true) {
+        return Ok(());
+    }
+    let name = meta(class, "name");
+    let all = work.live.world.store.root().scan(&priority_classes(), "", Bound::Unbounded);
+    let mut others = all.filter(|(_, other)| other["globalDefault"] == json!(true));
+    match others.find(|(_, other)| meta(other, "name") != name) {
+        None => Ok(()),
+        Some((_, other)) => {
+            let why = format!(
+                "PriorityClass {} is already marked as default. Only one default can exist",
+                meta(other, "name")
+            );
+            super::refuse(work, class, &[why])
+        }
+    }
+}
+
 /// An update that leaves them out keeps them (Priority).
 pub(super) fn keep_priority(old: &Value, pod: &mut Value) {
     for field in ["priority", "preemptionPolicy"] {
@@ -58,26 +78,22 @@ pub(super) fn keep_priority(old: &Value, pod: &mut Value) {
 /// Name, value, preemption policy.
 type Class = (String, i64, String);
 
-fn classes() -> GroupResource {
-    GroupResource::new("scheduling.k8s.io", "priorityclasses")
-}
-
 fn read(class: &Value) -> Class {
     let policy = class["preemptionPolicy"].as_str().unwrap_or("");
     (meta(class, "name").to_owned(), class["value"].as_i64().unwrap_or(0), policy.to_owned())
 }
 
 fn named_class(work: &Work<'_>, name: &str) -> Option<Class> {
-    let system = SYSTEM_CLASSES.iter().find(|(class, _)| *class == name);
-    if let Some((class, value)) = system {
-        return Some(((*class).to_owned(), *value, String::new()));
-    }
-    work.live.world.store.get(&ObjectKey::new(classes(), "", name)).map(|class| read(class))
+    work.live
+        .world
+        .store
+        .get(&ObjectKey::new(priority_classes(), "", name))
+        .map(|class| read(class))
 }
 
 /// The lowest of the classes that are for everybody.
 fn default_class(work: &Work<'_>) -> Option<Class> {
-    let all = work.live.world.store.root().scan(&classes(), "", Bound::Unbounded);
+    let all = work.live.world.store.root().scan(&priority_classes(), "", Bound::Unbounded);
     let global = all.filter(|(_, class)| class["globalDefault"] == json!(true));
     global.map(|(_, class)| read(class)).min_by_key(|(_, value, _)| *value)
 }

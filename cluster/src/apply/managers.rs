@@ -279,7 +279,19 @@ pub(super) fn without(mut set: FieldSet, ignores: Ignores) -> FieldSet {
         Ignores::Nothing => true,
         Ignores::Status => name(element) != "status",
         Ignores::AllButStatus => name(element) == "status",
+        Ignores::Spec | Ignores::SpecAndLabels => name(element) != "spec",
     };
+    if ignores == Ignores::SpecAndLabels {
+        let metadata = PathElement::Field("metadata".into());
+        let labels = |element: &PathElement| name(element) == "labels";
+        if let Some(inside) = set.children.get_mut(&metadata) {
+            inside.members.retain(|element| !labels(element));
+            inside.children.retain(|element, _| !labels(element));
+            if inside.members.is_empty() && inside.children.is_empty() {
+                set.children.remove(&metadata);
+            }
+        }
+    }
     let members: BTreeSet<PathElement> = set.members.into_iter().filter(&keep).collect();
     set.children.retain(|element, _| keep(element));
     FieldSet { members, children: set.children }

@@ -163,7 +163,12 @@ pub(super) fn resources(world: &World, group: &str, version: &str) -> Option<Val
     };
     let group = all.iter().find(|of| of.name == group)?;
     let (_, rows) = group.versions.iter().find(|(of, _)| *of == version)?;
-    let resources: Vec<Value> = rows.iter().flat_map(|row| legacy_rows(row)).collect();
+    let stored = |row: &Resource| {
+        let custom = world.customs.get(&trace::GroupResource::new(&row.group, &row.resource))?;
+        Some(custom.storage_api_version())
+    };
+    let resources: Vec<Value> =
+        rows.iter().flat_map(|row| legacy_rows(row, stored(row).as_deref())).collect();
     let mut document = json!({
         "kind": "APIResourceList",
         "groupVersion": api_version(group.name, version),
@@ -182,7 +187,7 @@ fn storage_version_hash(api_version: &str, kind: &str) -> String {
     BASE64_STANDARD.encode(&digest[..8])
 }
 
-fn legacy_rows(row: &Resource) -> Vec<Value> {
+fn legacy_rows(row: &Resource, custom_storage: Option<&str>) -> Vec<Value> {
     let mut entry = json!({
         "name": row.resource,
         "singularName": row.singular,
@@ -196,7 +201,9 @@ fn legacy_rows(row: &Resource) -> Vec<Value> {
     if !row.categories.is_empty() {
         entry["categories"] = json!(row.categories);
     }
-    if let Some(version) = facts::storage_api_version(&row.group, &row.resource) {
+    let stored = facts::storage_api_version(&row.group, &row.resource);
+    let stored = stored.or_else(|| custom_storage.map(str::to_owned));
+    if let Some(version) = stored {
         entry["storageVersionHash"] = json!(storage_version_hash(&version, &row.kind));
     }
     let mut rows = vec![entry];

@@ -25,6 +25,16 @@ pub fn nanos_of(text: &str) -> Option<i128> {
     read(text).map(|(nanos, _)| nanos)
 }
 
+/// The sum in the style of the first, or of the second where the first is nothing (`Quantity.Add`). What is no
+/// quantity counts as nothing.
+pub fn sum(a: &str, b: &str) -> String {
+    let nothing = (0, Style::Decimal);
+    let ((a, style), (b, other)) = (read(a).unwrap_or(nothing), read(b).unwrap_or(nothing));
+    let (total, style) = (a.saturating_add(b), if a == 0 { other } else { style });
+    let printed = print(total.abs(), style);
+    if total < 0 { format!("-{printed}") } else { printed }
+}
+
 fn read(text: &str) -> Option<(i128, Style)> {
     let text = text.trim();
     let (negative, rest) = match text.as_bytes().first()? {
@@ -106,6 +116,20 @@ fn print(nanos: i128, style: Style) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn sums_keep_the_style_of_the_first() {
+        for (a, b, expect) in [
+            ("1Gi", "1G", "2073741824"),
+            ("1Gi", "1024Mi", "2Gi"),
+            ("0", "512Mi", "512Mi"),
+            ("100m", "0.9", "1"),
+            ("1", "-1500m", "-500m"),
+            ("x", "1", "1"),
+        ] {
+            assert_eq!(sum(a, b), expect, "{a} + {b}");
+        }
+    }
 
     #[test]
     fn quantities_get_their_canonical_text() {

@@ -162,7 +162,19 @@ fn core(name: &str, fields: &mut Fields) {
             }
         }
         "ReplicationControllerSpec" => set(fields, "replicas", 1),
+        "LimitRangeItem" if text(fields, "type") == "Container" => limit_range(fields),
         _ => {}
+    }
+}
+
+/// A maximum stands in for a default, that or a minimum for a default request (`SetDefaults_LimitRangeItem`).
+fn limit_range(fields: &mut Fields) {
+    for (from, to) in [("max", "default"), ("default", "defaultRequest"), ("min", "defaultRequest")]
+    {
+        let amounts = fields.get(from).and_then(Value::as_object).cloned().unwrap_or_default();
+        for (resource, amount) in amounts {
+            set(inner(fields, to), &resource, amount);
+        }
     }
 }
 

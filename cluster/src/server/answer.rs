@@ -11,6 +11,7 @@ use trace::{DeliveryKind, Time, Verb};
 
 use super::{Body, Shared, request::Request};
 use crate::{
+    auth,
     encoding::{
         Format, MediaType, Offer, ProtobufError, Target as Meta, encode, has_protobuf,
         metadata_list_view, metadata_view, negotiate, watch_frame,
@@ -25,16 +26,26 @@ use crate::{
     world::kinds::Kind,
 };
 
-/// Answers a request: takes the lock, carries it out, encodes what came out.
-pub(crate) fn respond(shared: &Arc<Shared>, request: &Request) -> Response<Body> {
-    let number = shared.lock().next_answer();
+/// Answers a request: who is it, may they; takes the lock, carries it out, encodes what came out.
+pub(crate) fn respond(shared: &Arc<Shared>, mut request: Request) -> Response<Body> {
+    let target = route::parse(&request.path);
+    let (number, admitted) = {
+        let mut live = shared.lock();
+        (live.next_answer(), auth::admit(&live.world, &request, &target))
+    };
     let audit = match request.header("audit-id") {
         "" => Names::opaque(b"audit", number),
         given => given.to_owned(),
     };
-    let mut response = match route::parse(&request.path) {
-        Target::Resource(target) => resource(shared, request, &target),
-        Target::Other(path) => crate::discovery::respond(&shared.world(), request, &path),
+    let mut response = match admitted {
+        Ok(user) => {
+            request.user = user;
+            match &target {
+                Target::Resource(target) => resource(shared, &request, target),
+                Target::Other(path) => crate::discovery::respond(&shared.world(), &request, path),
+            }
+        }
+        Err(refusal) => refuse(&request, &refusal),
     };
     let headers = response.headers_mut();
     headers.entry(header::CACHE_CONTROL).or_insert(HeaderValue::from_static("no-cache, private"));
@@ -60,7 +71,8 @@ fn resource(shared: &Arc<Shared>, request: &Request, target: &route::Route) -> R
     let agreed = match negotiate(Some(&request.accept()), &offer(&kind, target, verb)) {
         Ok(agreed) => agreed,
         Err(error) => {
-            return refuse(request, &Refusal::new(406, "NotAcceptable", error.to_string()));
+            let text = unroutable(&request.accept(), target).unwrap_or_else(|| error.to_string());
+            return refuse(request, &Refusal::new(406, "NotAcceptable", text));
         }
     };
     let Some(include) = IncludeObject::parse(request.query("includeObject")) else {
@@ -73,6 +85,22 @@ fn resource(shared: &Arc<Shared>, request: &Request, target: &route::Route) -> R
         Ok(outcome) => View { kind, agreed, include }.answer(shared, outcome),
         Err(refusal) => refuse(request, &refusal),
     }
+}
+
+/// What the router says, before any type is looked at, to a client that reads none of its media types.
+fn unroutable(accept: &str, target: &route::Route) -> Option<String> {
+    let bases = ["application/json", "application/yaml", "application/vnd.kubernetes.protobuf"];
+    let known = accept.split(',').map(|range| range.split(';').next().unwrap_or("").trim());
+    let mut known = known.filter(|name| bases.contains(name) || name.contains('*'));
+    let streams = match target.name.is_empty() {
+        true => ", application/json;stream=watch, application/vnd.kubernetes.protobuf;stream=watch",
+        false => "",
+    };
+    let list = bases.join(", ");
+    known
+        .next()
+        .is_none()
+        .then(|| format!("406: Not Acceptable\n\nAvailable representations: {list}{streams}"))
 }
 
 fn offer(kind: &Kind, target: &route::Route, verb: Verb) -> Offer<'static> {
@@ -126,12 +154,7 @@ impl View {
         *response.status_mut() = StatusCode::from_u16(code).unwrap_or(StatusCode::OK);
         let headers = response.headers_mut();
         set_content_type(headers, &content_type);
-        for warning in outcome.warnings {
-            let text = warning.replace('\\', "\\\\").replace('"', "\\\"");
-            if let Ok(value) = HeaderValue::from_str(&format!("299 - \"{text}\"")) {
-                headers.append(header::WARNING, value);
-            }
-        }
+        warn(headers, &outcome.warnings);
         response
     }
 
@@ -176,7 +199,7 @@ impl View {
         };
         let mut metadata = json!({});
         for field in ["resourceVersion", "continue", "remainingItemCount"] {
-            if let Some(value) = of["metadata"].get(field) {
+            if let Some(value) = of["metadata"].get(field).filter(|value| *value != "") {
                 metadata[field] = value.clone();
             }
         }
@@ -220,6 +243,16 @@ fn event_type(delivery: DeliveryKind) -> &'static str {
     }
 }
 
+/// RFC 7234's `Warning`, as kubectl prints it.
+fn warn(headers: &mut http::HeaderMap, warnings: &[String]) {
+    for warning in warnings {
+        let text = warning.replace('\\', "\\\\").replace('"', "\\\"");
+        if let Ok(value) = HeaderValue::from_str(&format!("299 - \"{text}\"")) {
+            headers.append(header::WARNING, value);
+        }
+    }
+}
+
 fn set_content_type(headers: &mut http::HeaderMap, text: &str) {
     if let Ok(value) = HeaderValue::from_str(text) {
         headers.insert(header::CONTENT_TYPE, value);
@@ -238,6 +271,7 @@ pub(crate) fn refuse(request: &Request, refusal: &Refusal) -> Response<Body> {
     *response.status_mut() = StatusCode::from_u16(refusal.code).unwrap_or(StatusCode::OK);
     let headers = response.headers_mut();
     set_content_type(headers, &agreed.content_type());
+    warn(headers, &refusal.warnings);
     if let Some(seconds) = refusal.retry_after {
         headers.insert(header::RETRY_AFTER, HeaderValue::from(seconds));
     }

@@ -2,11 +2,14 @@
 
 use bytes::Bytes;
 use http::{HeaderMap, Method, request::Parts};
+use serde_json::Value;
 use trace::{Actor, CallId};
 
 use crate::{
     apply::manager_from_user_agent,
+    auth::User,
     route,
+    schema::{FieldError, FieldErrorKind},
     server::{Author, BODY_LIMIT_BYTES},
     status::Refusal,
 };
@@ -22,6 +25,8 @@ pub(crate) struct Request {
     headers: HeaderMap,
     body: Result<Bytes, bool>,
     pub(crate) author: Author,
+    /// Whom it is from; the administrator until that has been looked at.
+    pub(crate) user: User,
 }
 
 /// `fieldValidation`.
@@ -42,10 +47,23 @@ impl Request {
                 actor: parts.extensions.get::<Actor>().cloned().unwrap_or(Actor::Trommel),
                 call: parts.extensions.get::<CallId>().copied(),
             },
+            user: User::admin(),
             method: parts.method,
             headers: parts.headers,
             body,
         }
+    }
+
+    /// A request that the server sends to itself: JSON, in the name of a program.
+    pub(crate) fn own(actor: Actor, agent: &str, body: Bytes) -> Request {
+        let (mut parts, ()) = http::Request::new(()).into_parts();
+        for (name, value) in [("content-type", "application/json"), ("user-agent", agent)] {
+            if let Ok(value) = http::HeaderValue::from_str(value) {
+                parts.headers.insert(name, value);
+            }
+        }
+        parts.extensions.insert(actor);
+        Request::new(parts, Ok(body))
     }
 
     /// The body's bytes. Errors: too long, or cut.
@@ -78,11 +96,21 @@ impl Request {
         self.headers.get(name).and_then(|value| value.to_str().ok()).unwrap_or("")
     }
 
+    /// All lines of a header that are text.
+    pub(crate) fn header_lines(&self, name: &str) -> impl Iterator<Item = &str> {
+        self.headers.get_all(name).iter().filter_map(|value| value.to_str().ok())
+    }
+
+    /// The headers whose name begins with `prefix` (in lower case): the rest of the name, and the value.
+    pub(crate) fn headers_below(&self, prefix: &str) -> impl Iterator<Item = (&str, &str)> {
+        self.headers.iter().filter_map(move |(name, value)| {
+            Some((name.as_str().strip_prefix(prefix)?, value.to_str().ok()?))
+        })
+    }
+
     /// `Accept`, all of its lines joined.
     pub(crate) fn accept(&self) -> String {
-        let lines: Vec<&str> =
-            self.headers.get_all("accept").iter().filter_map(|value| value.to_str().ok()).collect();
-        lines.join(",")
+        self.header_lines("accept").collect::<Vec<_>>().join(",")
     }
 
     /// Whether `dryRun=All`. Errors: any other value.
@@ -109,10 +137,15 @@ impl Request {
             "" | "Warn" => Ok(FieldValidation::Warn),
             "Strict" => Ok(FieldValidation::Strict),
             other => {
-                let message = format!(
-                    "fieldValidation: Unsupported value: {other:?}: supported values: \"Ignore\", \"Strict\", \"Warn\""
-                );
-                Err(Refusal::new(422, "Invalid", message))
+                let detail = r#"supported values: "", "Ignore", "Strict", "Warn""#;
+                let (field, kind) = ("fieldValidation", FieldErrorKind::NotSupported);
+                let error = FieldError::with_value(field, kind, &Value::from(other), detail);
+                let options = match self.method.as_str() {
+                    "POST" => "CreateOptions",
+                    "PATCH" => "PatchOptions",
+                    _ => "UpdateOptions",
+                };
+                Err(Refusal::invalid("meta.k8s.io", options, "", &[error]))
             }
         }
     }

@@ -11,6 +11,7 @@ use trace::{GroupResource, ObjectKey, Revision, Time};
 
 use crate::{Body, Server, SuffixOrder, World, WorldOptions};
 
+mod access;
 mod builtin;
 mod crds;
 mod discovery;

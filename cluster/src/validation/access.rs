@@ -55,6 +55,10 @@ fn binding(check: &mut Check<'_>, binding: &Value, namespaced: bool) {
         if text(subject, "name").is_empty() {
             check.required(&format!("{at}.name"), "");
         }
+        let kinds = ["ServiceAccount", "User", "Group"];
+        if !kinds.contains(&text(subject, "kind")) {
+            check.not_supported(&format!("{at}.kind"), &json!(text(subject, "kind")), &kinds);
+        }
         let account = text(subject, "kind") == "ServiceAccount";
         // In a namespace the binding's own is filled in by nobody, yet not missed.
         if account && !namespaced && text(subject, "namespace").is_empty() {
@@ -74,7 +78,15 @@ pub(super) fn role_ref_update(check: &mut Check<'_>, old: &Value, new: &Value) {
 }
 
 pub(super) fn priority_class(check: &mut Check<'_>, class: &Value) {
-    let system = text(&class["metadata"], "name").starts_with("system-");
+    let name = text(&class["metadata"], "name");
+    let system = name.starts_with("system-");
+    if system && !["system-cluster-critical", "system-node-critical"].contains(&name) {
+        let detail = format!(
+            "priority class names with 'system-' prefix are reserved for system use only. error: {name} is \
+             not a known system priority class"
+        );
+        check.forbidden("metadata.name", &detail);
+    }
     if !system && class["value"].as_i64().is_some_and(|value| value > USER_PRIORITY_MAX) {
         let detail =
             format!("maximum allowed value of a user defined priority is {USER_PRIORITY_MAX}");

@@ -5,8 +5,7 @@ use serde_json::{Value, json};
 use super::{Outcome, Work};
 use crate::{
     apply::{self, ApplyError, Ignores, Write},
-    schema::{FieldError, FieldErrorKind, unknown_field_message},
-    server::request::FieldValidation,
+    schema::{FieldError, FieldErrorKind},
     status::Refusal,
     world::meta,
 };
@@ -21,6 +20,9 @@ impl Work<'_> {
         let manager = self.request.field_manager()?;
         let (api_version, now) = (self.kind.api_version(), self.now_text());
         apply::track(old, new, &schema, &self.write(&manager, &api_version, &now));
+        if self.route.subresource == "scale" {
+            forget_time(new);
+        }
         Ok(())
     }
 
@@ -28,7 +30,9 @@ impl Work<'_> {
         let subresource = &self.route.subresource;
         let ignores = match subresource.as_str() {
             "" if self.kind.has_status() => Ignores::Status,
-            "status" => Ignores::AllButStatus,
+            "status" if self.kind.is_custom() => Ignores::AllButStatus,
+            "status" if self.kind.row().group == "apps" => Ignores::SpecAndLabels,
+            "status" => Ignores::Spec,
             _ => Ignores::Nothing,
         };
         Write { manager, api_version, subresource, now, ignores }
@@ -45,6 +49,10 @@ impl Work<'_> {
         let dry_run = self.request.dry_run()?;
         let mut config = self.read_patch()?;
         self.check_applied_type(&config)?;
+        if self.route.subresource == "scale" {
+            return self.apply_scale(&config, dry_run);
+        }
+        let given = config.clone();
         self.check_identity(&mut config)?;
         self.check_path_name(&mut config)?;
         let old = self.stored().ok();
@@ -62,7 +70,7 @@ impl Work<'_> {
         {
             return Err(Refusal::modified(&self.kind.served(), &self.route.name));
         }
-        self.prune_applied(&mut config)?;
+        self.check_applied_fields(&given)?;
         let mut merged = self.merge_applied(shown.as_deref(), &config)?;
         self.applied = true;
         match old {
@@ -77,34 +85,69 @@ impl Work<'_> {
         }
     }
 
-    fn check_applied_type(&self, config: &Value) -> Result<(), Refusal> {
-        let missing =
-            |field: &str| config.get(field).and_then(Value::as_str).unwrap_or("").is_empty();
-        if missing("apiVersion") || missing("kind") {
-            let message = "invalid object type: /, Kind=: apiVersion and kind must be set in an applied \
-                           configuration";
-            return Err(Refusal::bad_request(message));
+    /// An apply of a Scale is one of the field that it shows.
+    fn apply_scale(&mut self, scale: &Value, dry_run: bool) -> Result<Outcome, Refusal> {
+        const SCALE: &str = "autoscaling/v1";
+        if self.kind.is_custom() {
+            return Err(Refusal::unclassified(format!(
+                "failed to convert new object ({}/{}; {SCALE}, Kind=Scale) to proper version: request to convert CR \
+                 to an invalid group/version: {SCALE}",
+                meta(scale, "namespace"),
+                meta(scale, "name")
+            )));
         }
-        Ok(())
+        let old = self.stored()?;
+        let shown = self.kind.present(&old)?;
+        let mut config = json!({
+            "apiVersion": self.kind.api_version(), "kind": self.kind.row().kind,
+            "metadata": {"name": self.route.name, "namespace": self.route.namespace},
+        });
+        if let Some(replicas) = scale.pointer("/spec/replicas") {
+            config["spec"] = json!({"replicas": replicas});
+        }
+        let merged = self.merge_applied(Some(&*shown), &config);
+        let mut merged =
+            merged.map_err(|refusal| as_scale(refusal, &self.kind.api_version(), SCALE))?;
+        forget_time(&mut merged);
+        self.applied = true;
+        self.shape(&mut merged)?;
+        let outcome = self.replace(&old, merged, dry_run)?;
+        Ok(self.show_scale(outcome))
     }
 
-    /// Drops what the schema doesn't know from an applied configuration, and tells of it.
-    fn prune_applied(&mut self, config: &mut Value) -> Result<(), Refusal> {
-        let Some(schema) = self.kind.schema() else { return Ok(()) };
-        let messages: Vec<String> =
-            schema.prune(config).iter().map(|path| unknown_field_message(path)).collect();
-        if messages.is_empty() {
+    /// Errors: 400 for any type but this one.
+    fn check_applied_type(&self, config: &Value) -> Result<(), Refusal> {
+        let text = |field: &str| config.get(field).and_then(Value::as_str).unwrap_or("");
+        let row = self.kind.row();
+        let expected = match self.route.subresource.as_str() {
+            "scale" => ("autoscaling/v1".to_owned(), "Scale"),
+            _ => (row.api_version(), row.kind.as_str()),
+        };
+        if (text("apiVersion"), text("kind")) == (expected.0.as_str(), expected.1) {
             return Ok(());
         }
-        match self.request.field_validation()? {
-            FieldValidation::Ignore => {}
-            FieldValidation::Warn => self.warnings.extend(messages),
-            FieldValidation::Strict => {
-                let error = format!("strict decoding error: {}", messages.join(", "));
-                return Err(Refusal::bad_request(error));
-            }
-        }
-        Ok(())
+        let (version, kind) = (go_version(text("apiVersion")), text("kind"));
+        Err(Refusal::bad_request(format!("invalid object type: {version}, Kind={kind}")))
+    }
+
+    /// Errors: 500 for what the schema doesn't know, whatever `fieldValidation` says: it has no owner.
+    fn check_applied_fields(&self, config: &Value) -> Result<(), Refusal> {
+        let Some(schema) = self.kind.schema() else { return Ok(()) };
+        let unknown = schema.prune(&mut config.clone());
+        let lines: Vec<String> =
+            unknown.iter().map(|path| format!(".{path}: field not declared in schema")).collect();
+        let text = match &lines[..] {
+            [] => return Ok(()),
+            [one] => one.clone(),
+            many => format!("errors:\n  {}", many.join("\n  ")),
+        };
+        Err(Refusal::unclassified(format!(
+            "failed to create typed patch object ({}/{}; {}, Kind={}): {text}",
+            meta(config, "namespace"),
+            meta(config, "name"),
+            go_version(config["apiVersion"].as_str().unwrap_or("")),
+            self.kind.row().kind
+        )))
     }
 
     fn merge_applied(&self, live: Option<&Value>, config: &Value) -> Result<Value, Refusal> {
@@ -122,5 +165,34 @@ impl Work<'_> {
                 refusal
             }
         })
+    }
+}
+
+/// A version as Go prints it inside a `GroupVersionKind`: the core group is empty.
+fn go_version(api_version: &str) -> String {
+    match api_version.contains('/') {
+        true => api_version.to_owned(),
+        false => format!("/{api_version}"),
+    }
+}
+
+/// The same refusal, of managers as one sees them at the subresource.
+fn as_scale(mut refusal: Refusal, from: &str, to: &str) -> Refusal {
+    let using = |text: &str| text.replace(&format!(" using {from}"), &format!(" using {to}"));
+    refusal.message = using(&refusal.message);
+    let causes = refusal.details.get_mut("causes").and_then(Value::as_array_mut);
+    for cause in causes.into_iter().flatten() {
+        cause["message"] = json!(using(cause["message"].as_str().unwrap_or("")));
+    }
+    refusal
+}
+
+/// Upstream keeps no time of what was written through a Scale: it is lost between the two types.
+fn forget_time(object: &mut Value) {
+    let entries = object.pointer_mut("/metadata/managedFields").and_then(Value::as_array_mut);
+    for entry in entries.into_iter().flatten() {
+        if entry["subresource"] == "scale" {
+            entry.as_object_mut().map(|entry| entry.remove("time"));
+        }
     }
 }

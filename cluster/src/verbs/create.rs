@@ -46,6 +46,7 @@ impl Work<'_> {
             return Err(Refusal::new(405, "MethodNotAllowed", message));
         }
         self.shape(&mut new)?;
+        self.check_escalation(None, &new)?;
         let generated = name.is_empty();
         if generated {
             name = self.generate_name(&generate, dry_run);
@@ -53,9 +54,10 @@ impl Work<'_> {
         }
         self.begin_life(&mut new);
         self.track(None, &mut new)?;
-        self.admit(None, &mut new)?;
+        self.admit(None, &mut new, dry_run)?;
         self.prepare(None, &mut new, dry_run)?;
         self.validate(&new, None)?;
+        self.admit_valid(None, &new, dry_run)?;
         let key = self.key(&name);
         if let Some(old) = self.live.world.store.get(&key) {
             let mut refusal = Refusal::already_exists(&self.kind.served(), &name);
@@ -72,7 +74,7 @@ impl Work<'_> {
         Ok(Outcome::object(201, self.kind.present(&logged.object)?))
     }
 
-    fn generate_name(&mut self, base: &str, dry_run: bool) -> String {
+    pub(crate) fn generate_name(&mut self, base: &str, dry_run: bool) -> String {
         // A dry run must leave no trace, so it draws from a copy.
         let mut names = self.live.world.names.clone();
         let mut name = String::new();

@@ -86,7 +86,7 @@ impl Work<'_> {
             one.delete_object(&object, &key.name, &options)?;
             items.push(self.kind.present(&object)?);
         }
-        let metadata = json!({"resourceVersion": revision.to_string()});
+        let metadata = self.list_metadata(revision);
         let payload = Payload::List(List { items, metadata });
         Ok(Outcome { code: 200, payload, warnings: Vec::new() })
     }
@@ -125,7 +125,14 @@ impl Work<'_> {
         if !waits {
             let key = self.key(name);
             let last = if options.dry_run { None } else { self.remove(key) };
-            return Ok(Fate::Gone(last.unwrap_or_else(|| old.clone())));
+            let last = last.unwrap_or_else(|| old.clone());
+            if !self.is_pod() {
+                return Ok(Fate::Gone(last));
+            }
+            // Pods are asked how long they take, and answer; what was stored does not show it.
+            let mut shown = (*last).clone();
+            self.mark(&mut shown, 0);
+            return Ok(Fate::Gone(Arc::new(shown)));
         }
         self.mark(&mut new, grace);
         Ok(Fate::Waits(self.keep(old, new, options)))
@@ -159,9 +166,13 @@ impl Work<'_> {
         Ok(())
     }
 
+    fn is_pod(&self) -> bool {
+        self.kind.storage == trace::GroupResource::new("", "pods")
+    }
+
     /// Seconds that the object is given: only pods that run on a node have any.
     fn grace_seconds(&self, object: &Value, options: &DeleteOptions) -> i64 {
-        if self.kind.storage != trace::GroupResource::new("", "pods") {
+        if !self.is_pod() {
             return 0;
         }
         let field = |path: &str| object.pointer(path).and_then(Value::as_str).unwrap_or("");

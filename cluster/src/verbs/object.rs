@@ -16,6 +16,9 @@ use crate::{
 /// Finalizers of built-in types that need no domain.
 const STANDARD_FINALIZERS: [&str; 3] = ["kubernetes", "orphan", "foregroundDeletion"];
 
+/// Letters of an unreadable body that its refusal shows.
+const SHOWN_OF_BODY: usize = 30;
+
 /// Longest total of annotations in bytes.
 const ANNOTATIONS_LIMIT_BYTES: usize = 256 * 1024;
 
@@ -41,10 +44,10 @@ impl Work<'_> {
             let given = fields.get(field).and_then(Value::as_str).unwrap_or("").to_owned();
             if given.is_empty() && self.kind.is_custom() {
                 let text = Value::Object(fields.clone()).to_string();
-                let missing = if field == "kind" { "Kind" } else { "apiVersion" };
-                return Err(Refusal::bad_request(format!(
-                    "Object '{missing}' is missing in '{text}'"
-                )));
+                return Err(Refusal::bad_request(self.untyped(field, &text)));
+            }
+            if !given.is_empty() && given != *expected && field == "kind" && self.kind.is_custom() {
+                return Err(self.other_kind(&given, fields));
             }
             if !given.is_empty() && given != *expected {
                 return Err(Refusal::bad_request(format!(
@@ -57,6 +60,36 @@ impl Work<'_> {
             fields.insert("metadata".to_owned(), json!({}));
         }
         self.check_namespace(object)
+    }
+
+    /// What is said of a custom object without `apiVersion` or `kind`.
+    fn untyped(&self, field: &str, text: &str) -> String {
+        let row = self.kind.row();
+        if field == "apiVersion" {
+            let expected = row.api_version();
+            return format!(
+                "the API version in the data () does not match the expected API version ({expected})"
+            );
+        }
+        let body = self.request.body().ok().and_then(|body| std::str::from_utf8(body).ok());
+        let text = body.unwrap_or(text);
+        let start: String = text.chars().take(SHOWN_OF_BODY).collect();
+        let more = if start.len() < text.len() { " ..." } else { "" };
+        format!(
+            "the object provided is unrecognized (must be of type {}): Object 'Kind' is missing in '{text}' \
+             ({start}{more})",
+            row.kind
+        )
+    }
+
+    /// A custom object of another kind is invalid, not unreadable.
+    fn other_kind(&self, given: &str, fields: &Map<String, Value>) -> Refusal {
+        let row = self.kind.row();
+        let name =
+            fields.get("metadata").map_or("", |metadata| metadata["name"].as_str().unwrap_or(""));
+        let (kind, value) = (FieldErrorKind::Invalid, Value::from(given));
+        let error = FieldError::with_value("kind", kind, &value, format!("must be {}", row.kind));
+        Refusal::invalid(&row.group, given, name, &[error])
     }
 
     fn check_namespace(&self, object: &mut Value) -> Result<(), Refusal> {
@@ -125,6 +158,7 @@ impl Work<'_> {
         schema.internalize(object);
         // What Go's structs make of it.
         encoding::canonical(object).map_err(|error| wrapped(error.to_string()))?;
+        strategy::name_templates(&self.kind, object);
         Ok(())
     }
 
@@ -155,6 +189,9 @@ impl Work<'_> {
         }
         if let Some(schema) = self.kind.schema() {
             errors.extend(schema.validate(object));
+            let rules = self.kind.custom().is_some_and(|custom| custom.rules);
+            let unchecked = unchecked_rules(&errors).filter(|_| rules);
+            errors.extend(unchecked);
         }
         if !self.kind.is_custom() {
             crate::validation::object(self.kind.row(), object, &mut errors);
@@ -262,6 +299,21 @@ fn same_metadata(old: &Value, new: &Value) -> bool {
     strip(old) == strip(new)
 }
 
+/// What is said of rules (`x-kubernetes-validations`) that can't be looked at, because the object has not the shape
+/// that they expect (`hasBlockingErr`).
+fn unchecked_rules(errors: &[FieldError]) -> Option<FieldError> {
+    use FieldErrorKind::{NotSupported, Required, TooLong, TooMany, TypeInvalid};
+    let blocks = [NotSupported, Required, TooLong, TooMany, TypeInvalid];
+    errors.iter().any(|error| blocks.contains(&error.kind)).then(|| FieldError {
+        field: "<nil>".to_owned(),
+        kind: FieldErrorKind::Invalid,
+        value: Some("null".to_owned()),
+        detail: "some validation rules were not checked because the object was invalid; correct the existing errors \
+                 to complete validation"
+            .to_owned(),
+    })
+}
+
 fn metadata_errors(object: &Value, built_in: bool) -> Vec<FieldError> {
     let mut errors = Vec::new();
     let metadata = &object["metadata"];
@@ -359,7 +411,7 @@ fn label_error(value: &str, why: &str) -> FieldError {
 }
 
 /// `validation.IsQualifiedName`.
-fn qualified_name_problem(text: &str) -> Option<String> {
+pub(super) fn qualified_name_problem(text: &str) -> Option<String> {
     let (prefix, name) = match text.rsplit_once('/') {
         Some((prefix, name)) => (Some(prefix), name),
         None => (None, text),
@@ -386,7 +438,7 @@ fn qualified_name_problem(text: &str) -> Option<String> {
     })
 }
 
-fn label_value_problem(text: &str) -> Option<String> {
+pub(super) fn label_value_problem(text: &str) -> Option<String> {
     if text.len() > 63 {
         return Some("must be no more than 63 characters".to_owned());
     }

@@ -87,7 +87,7 @@ impl Work<'_> {
         from: Bound<Slot>,
         limit: usize,
     ) -> Result<List, Refusal> {
-        let mut metadata = json!({"resourceVersion": revision.to_string()});
+        let mut metadata = self.list_metadata(revision);
         let mut items = Vec::new();
         let mut last: Option<&ObjectKey> = None;
         let mut rest = scope.scan(root, from);
@@ -105,6 +105,14 @@ impl Work<'_> {
             last = Some(key);
         }
         Ok(List { items, metadata })
+    }
+
+    /// Lists of custom types always show where they go on: nowhere.
+    pub(super) fn list_metadata(&self, revision: Revision) -> Value {
+        match self.kind.is_custom() {
+            true => json!({"continue": "", "resourceVersion": revision.to_string()}),
+            false => json!({"resourceVersion": revision.to_string()}),
+        }
     }
 
     fn read_continue(&self, text: &str, asked: Option<Revision>) -> Result<Continue, Refusal> {

@@ -165,6 +165,18 @@ pub(crate) fn count_template(kind: &Kind, old: &Value, new: &mut Value) {
     new["metadata"]["annotations"][TEMPLATE_GENERATION] = json!(next.to_string());
 }
 
+/// Claims inside a StatefulSet say what they are (`SetDefaults_StatefulSet`), unlike other parts of objects.
+pub(crate) fn name_templates(kind: &Kind, object: &mut Value) {
+    if (&*kind.row().group, &*kind.row().resource) != ("apps", "statefulsets") {
+        return;
+    }
+    let claims = object.pointer_mut("/spec/volumeClaimTemplates").and_then(Value::as_array_mut);
+    for claim in claims.into_iter().flatten() {
+        claim["apiVersion"] = json!("v1");
+        claim["kind"] = json!("PersistentVolumeClaim");
+    }
+}
+
 /// Whether `new` desires something else than `old` (both without regard to metadata and status).
 pub(crate) fn desire_changed(kind: &Kind, old: &Value, new: &Value) -> bool {
     let keep_status = kind.custom().is_some_and(|custom| !custom.status);

@@ -4,9 +4,8 @@ use std::sync::Arc;
 
 use serde_json::{Value, json};
 
-use super::{Outcome, Work, object, options::DeleteOptions, patch::refused};
+use super::{Outcome, Work, object, patch::refused};
 use crate::{
-    names::Names,
     patch::{self, PatchType},
     schema::{FieldError, FieldErrorKind, Schema},
     status::Refusal,
@@ -117,8 +116,13 @@ impl Work<'_> {
         set_pointer(&mut new, &self.scale_paths().spec, json!(replicas));
         new["metadata"]["resourceVersion"] = json!(meta(scale, "resourceVersion"));
         let outcome = self.replace(old, new, dry_run)?;
-        let super::Payload::Object(object) = outcome.payload else { return Ok(outcome) };
-        Ok(Outcome::object(200, Arc::new(self.scale_of(&object))))
+        Ok(self.show_scale(outcome))
+    }
+
+    /// The Scale of an object that is about to be answered.
+    pub(super) fn show_scale(&self, outcome: Outcome) -> Outcome {
+        let super::Payload::Object(object) = outcome.payload else { return outcome };
+        Outcome::object(200, Arc::new(self.scale_of(&object)))
     }
 
     /// `pods/binding`: what a scheduler does.
@@ -162,94 +166,10 @@ impl Work<'_> {
         }
         Ok(success(201))
     }
-
-    /// `pods/eviction`: a delete that a disruption budget can refuse.
-    pub(super) fn evict(&mut self) -> Result<Outcome, Refusal> {
-        let body = self.read_object()?;
-        let mut options = DeleteOptions::read(self.request, body.get("deleteOptions"))?;
-        options.dry_run |= self.request.dry_run()?;
-        let old = self.stored()?;
-        let phase = old.pointer("/status/phase").and_then(Value::as_str).unwrap_or("");
-        if !matches!(phase, "Succeeded" | "Failed" | "Pending") && !object::is_terminating(&old) {
-            self.spend_budget(&old, options.dry_run)?;
-        }
-        self.delete_object(&old, &self.route.name.clone(), &options)?;
-        Ok(success(201))
-    }
-
-    /// Takes one allowed disruption from the budget that covers a pod. Errors: 429, 500 for several.
-    fn spend_budget(&mut self, pod: &Value, dry_run: bool) -> Result<(), Refusal> {
-        let resource = trace::GroupResource::new("policy", "poddisruptionbudgets");
-        let covering: Vec<_> = self
-            .live
-            .world
-            .store
-            .root()
-            .scan(&resource, &self.route.namespace, std::ops::Bound::Unbounded)
-            .filter(|(_, budget)| {
-                let text = budget.pointer("/spec/selector").map(selector_text).unwrap_or_default();
-                super::selector::Labels::parse(&text).is_ok_and(|labels| labels.matches(pod))
-            })
-            .map(|(key, budget)| (key.clone(), budget.clone()))
-            .collect();
-        let (key, budget) = match &covering[..] {
-            [] => return Ok(()),
-            [one] => one.clone(),
-            _ => {
-                let message = "This pod has more than one PodDisruptionBudget, which the eviction \
-                               subresource does not support.";
-                return Err(Refusal::internal(message));
-            }
-        };
-        let allowed =
-            budget.pointer("/status/disruptionsAllowed").and_then(Value::as_i64).unwrap_or(0);
-        let observed =
-            budget.pointer("/status/observedGeneration").and_then(Value::as_i64).unwrap_or(0);
-        if allowed <= 0 || observed < object::generation(&budget) {
-            let message = "Cannot evict pod as it would violate the pod's disruption budget.";
-            let wait = (observed < object::generation(&budget)).then_some(10);
-            let mut refusal = Refusal::too_many_requests(message, wait);
-            let cause = json!([{
-                "reason": "DisruptionBudget",
-                "message": format!("The disruption budget {} does not allow evicting pods currently", key.name),
-            }]);
-            refusal.details.insert("causes".to_owned(), cause);
-            return Err(refusal);
-        }
-        if !dry_run {
-            let mut new = (*budget).clone();
-            new["status"]["disruptionsAllowed"] = json!(allowed - 1);
-            let name = meta(pod, "name").to_owned();
-            new["status"]["disruptedPods"][name] = json!(self.now_text());
-            self.live.put(&self.request.author, key, new);
-        }
-        Ok(())
-    }
-
-    /// `serviceaccounts/token`: a token that this server takes like any other.
-    pub(super) fn token(&mut self) -> Result<Outcome, Refusal> {
-        let mut body = self.read_object()?;
-        self.stored()?;
-        let seconds =
-            body.pointer("/spec/expirationSeconds").and_then(Value::as_u64).unwrap_or(3600);
-        let until = self.live.world.now.plus(std::time::Duration::from_secs(seconds));
-        let number = self.live.next_answer();
-        let name = format!("{}.{}", self.route.namespace, self.route.name);
-        body["spec"]["expirationSeconds"] = json!(seconds);
-        body["status"] = json!({
-            "token": format!("{name}.{}", Names::opaque(b"token", number)),
-            "expirationTimestamp": until.rfc3339(),
-        });
-        body["metadata"] = json!({
-            "name": self.route.name, "namespace": self.route.namespace,
-            "creationTimestamp": self.now_text(),
-        });
-        Ok(Outcome::object(201, Arc::new(body)))
-    }
 }
 
 /// The `Status` of a subresource that has nothing to show.
-fn success(code: u16) -> Outcome {
+pub(super) fn success(code: u16) -> Outcome {
     let status = json!({
         "kind": "Status", "apiVersion": "v1", "metadata": {}, "status": "Success", "code": code,
     });

@@ -30,11 +30,10 @@ impl Work<'_> {
             Err(missing) => return Err(missing),
         };
         if meta(&body, "resourceVersion").is_empty() && strategy::needs_revision(&self.kind) {
-            // Upstream prints the zero of an unsigned number with %#v.
             let error = FieldError {
                 field: "metadata.resourceVersion".to_owned(),
                 kind: FieldErrorKind::Invalid,
-                value: Some(if self.kind.is_custom() { "0x0" } else { "0" }.to_owned()),
+                value: Some("0".to_owned()),
                 detail: "must be specified for an update".to_owned(),
             };
             let row = self.kind.row();
@@ -56,7 +55,8 @@ impl Work<'_> {
         self.keep_other_parts(&shown, &mut new);
         strategy::count_template(&self.kind, &shown, &mut new);
         self.track(Some(&shown), &mut new)?;
-        self.admit(Some(&shown), &mut new)?;
+        self.admit(Some(&shown), &mut new, dry_run)?;
+        self.check_escalation(Some(&shown), &new)?;
         self.prepare(Some(&shown), &mut new, dry_run)?;
         self.bump_generation(&shown, &mut new);
         if self.kind.storage == world::crds() && self.route.subresource.is_empty() {
@@ -68,6 +68,7 @@ impl Work<'_> {
         if object::same_but_times(&shown, &new) {
             return Ok(Outcome::object(200, shown));
         }
+        self.admit_valid(Some(&shown), &new, dry_run)?;
         let gone = self.ends_life(&shown, &new);
         let stored = self.kind.to_storage(new)?;
         if dry_run {
@@ -87,7 +88,7 @@ impl Work<'_> {
         let (resource, name) = (self.kind.served(), &self.route.name);
         let uid = meta(new, "uid");
         // A patch names no precondition: another uid is an invalid change.
-        let patched = self.request.method == http::Method::PATCH && !self.applied;
+        let patched = self.request.method == http::Method::PATCH;
         if !patched && !uid.is_empty() && uid != meta(old, "uid") {
             let why = format!(
                 "StorageError: invalid object, Code: 4, Key: {}, ResourceVersion: 0, AdditionalErrorMsg: \
@@ -177,8 +178,14 @@ impl Work<'_> {
     }
 
     fn bump_generation(&self, old: &Value, new: &mut Value) {
-        let writes_spec = matches!(self.route.subresource.as_str(), "" | "scale" | "resize");
+        let writes_spec = matches!(
+            self.route.subresource.as_str(),
+            "" | "scale" | "resize" | "ephemeralcontainers"
+        );
+        // Upstream gives priority classes a generation and never counts it.
+        let counted = self.kind.storage != world::priority_classes();
         if writes_spec
+            && counted
             && strategy::has_generation(&self.kind)
             && strategy::desire_changed(&self.kind, old, new)
         {

@@ -3,6 +3,7 @@
 use std::{
     path::{Path, PathBuf},
     process::Command,
+    time::Duration,
 };
 
 use cluster::{Server, SuffixOrder, World, WorldOptions};
@@ -94,9 +95,18 @@ impl Lab {
             _ => ClockMode::Untouched,
         };
         let certificates = certificates(spec.subject.transport == crate::config::Transport::Tls)?;
+        let mut token = cluster::ADMIN_TOKEN.to_owned();
         let ground = match &spec.cluster {
             ClusterSpec::Embedded(embedded) => {
-                Ground::Embedded(first_world(&manifests, embedded, clock)?)
+                let world = first_world(&manifests, embedded, clock)?;
+                if let Some(account) = spec.subject.service_account.as_ref().map(|at| &at.value) {
+                    let minted = world.account_token(&account.namespace, &account.name, TOKEN_LIFE);
+                    token = match (minted, campaign.no_account()) {
+                        (None, Some(error)) => return Err(error),
+                        (minted, _) => minted.unwrap_or_default(),
+                    };
+                }
+                Ground::Embedded(world)
             }
             ClusterSpec::Kubeconfig(kubeconfig) => {
                 Ground::Remote(Remote::connect(&campaign, kubeconfig, &manifests)?)
@@ -110,6 +120,7 @@ impl Lab {
             workload_text,
             manifests,
             ground,
+            token,
             command,
             path_variable,
             certificates,
@@ -155,6 +166,9 @@ fn resolve(campaign: &Campaign, path_variable: &str) -> anyhow::Result<Vec<Strin
     Ok(command)
 }
 
+/// Credentials that we mint outlive every campaign.
+const TOKEN_LIFE: Duration = Duration::from_secs(20 * 365 * 24 * 3600);
+
 const DAY_SECONDS: i64 = 24 * 3600;
 
 /// The embedded world before the subject starts: a new cluster with the manifests applied, its environment quiet.
@@ -169,7 +183,7 @@ fn first_world(
     let ahead = if clock == ClockMode::Untouched { 0 } else { DAY_SECONDS };
     let start = Time((real_now().seconds() + ahead) * 1_000_000_000);
     let mut world = World::new(WorldOptions { start, seed: 0, suffixes: SuffixOrder::Ascending });
-    world.start_environment(&embedded.options());
+    embedded.set_up(&mut world);
     let server = Server::new(world, None);
     let client = workloads::Client::as_actor(server.service(), Actor::Trommel);
     let runtime = tokio::runtime::Builder::new_current_thread().build()?;

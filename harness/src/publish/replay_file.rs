@@ -64,6 +64,7 @@ fn settings(lab: &Lab) -> ReplaySettings {
     ReplaySettings {
         transport: text(json!(spec.subject.transport), json!(Transport::default())),
         clock: text(json!(spec.subject.clock), json!(ClockSpec::default())),
+        service_account: spec.subject.service_account.as_ref().map(|at| at.value.to_string()),
         horizon: text(json!(horizon), json!(Horizon::Auto)),
         determinism: whole(determinism, json!(DeterminismSpec::default())),
         embedded,

@@ -40,6 +40,7 @@ pub fn violated() -> Report {
             bookkeeping: 6,
         },
         findings: vec![double_foo(), hostile()],
+        missing_permissions: vec!["create configmaps in namespace default".to_owned()],
         not_explored: vec!["families other than intermediate-state".to_owned()],
         notes: vec!["settled as soon as quiet: no virtual clock on this machine".to_owned()],
     }
@@ -51,6 +52,7 @@ pub fn clean() -> Report {
         result: "No finding: every crash schedule was covered.".to_owned(),
         exit: 0,
         findings: Vec::new(),
+        missing_permissions: Vec::new(),
         not_explored: Vec::new(),
         plans: Plans { run: 20, held: 20, enumerated: 20, ..Plans::default() },
         coverage: Coverage { worlds: 14, closed: true, ..Coverage::default() },

@@ -32,6 +32,9 @@ pub fn terminal(report: &Report, page: &str, style: Style) -> String {
         findings(&mut out, report, style);
     }
     line(&mut out, "");
+    for permission in &report.missing_permissions {
+        line(&mut out, &format!("refused:  {permission} (RBAC)"));
+    }
     line(&mut out, &format!("coverage: {}", coverage(report)));
     for gap in &report.not_explored {
         line(&mut out, &format!("not explored: {gap}"));

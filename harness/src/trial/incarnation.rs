@@ -41,7 +41,7 @@ impl Trial<'_> {
         self.started += 1;
         let home = self.folder.join("home");
         std::fs::create_dir_all(&home)?;
-        let account = kubeconfig::write_service_account(&self.folder, &self.lab.certificates)?;
+        let account = kubeconfig::write_service_account(&self.folder, self.lab)?;
         let kubeconfig_path = self.folder.join("kubeconfig");
         let ahead = self.cluster.now().0 - kubeconfig::real_now().0;
         let clock = match self.lab.clock {

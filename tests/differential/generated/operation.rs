@@ -23,7 +23,7 @@ pub fn script(sample: &Sample, seeds: &[Seed]) -> Script {
     steps.push(Step::new(format!("GET {}?{own}", sample.path), None));
     let since = "resourceVersion={ns.metadata.resourceVersion}";
     steps.push(Step::new(format!("WATCH {}?{since}&{own}", sample.path), None));
-    Script { about: sample.path.clone(), source: String::new(), setup: Vec::new(), steps }
+    Script { about: sample.path.clone(), steps, ..Script::default() }
 }
 
 struct Collection<'a> {

@@ -114,11 +114,14 @@ fn show(field: &Field, fields: &mut Map<String, Value>, depth: u32) -> Outcome<(
     Ok(())
 }
 
+/// Beyond it a double holds no whole numbers exactly.
+const WHOLE_MAX: f64 = 9e15;
+
 fn zero(kind: Kind) -> Value {
     match kind {
         Kind::Bool => Value::Bool(false),
         Kind::Integer => Value::from(0),
-        Kind::Double => Value::from(0.0),
+        Kind::Double => Value::from(0),
         Kind::String => Value::from(""),
         // A nil byte slice; an empty one looks the same on the wire.
         Kind::Bytes | Kind::Message(_) => Value::Null,
@@ -130,7 +133,12 @@ fn value(kind: Kind, payload: Payload<'_>, depth: u32) -> Outcome<Value> {
         (Kind::Bool, Payload::Varint(number)) => Value::Bool(number != 0),
         (Kind::Integer, Payload::Varint(number)) => Value::from(number as i64),
         (Kind::Double, Payload::Fixed64(bits)) => {
-            Number::from_f64(f64::from_bits(bits)).map_or(Value::Null, Value::Number)
+            let number = f64::from_bits(bits);
+            // Go writes whole numbers without a fraction.
+            if number.fract() == 0.0 && number.abs() < WHOLE_MAX {
+                return Ok(Value::from(number as i64));
+            }
+            Number::from_f64(number).map_or(Value::Null, Value::Number)
         }
         (Kind::String, Payload::Bytes(bytes)) => Value::from(text(bytes)?),
         (Kind::Bytes, Payload::Bytes(bytes)) => Value::from(STANDARD.encode(bytes)),

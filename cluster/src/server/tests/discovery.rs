@@ -24,7 +24,7 @@ fn aggregated_discovery_follows_the_definitions() {
     let found = &group(&after.body["items"], "example.com").expect("the group")["versions"][0];
     assert_eq!(found["resources"][0]["resource"], "foos");
     assert_eq!(found["resources"][0]["responseKind"]["kind"], "Foo");
-    assert_eq!(found["resources"][0]["subresources"][1]["subresource"], "status");
+    assert_eq!(found["resources"][0]["subresources"][0]["subresource"], "status");
     let same = [("accept", AGGREGATED), ("if-none-match", after.header("etag"))];
     assert_eq!(api.raw("GET", "/apis", &same, "").code, 304);
     assert_ne!(before.header("etag"), after.header("etag"));
@@ -50,8 +50,8 @@ fn legacy_discovery_says_the_same() {
         .iter()
         .map(|row| row["name"].as_str().expect("a name"))
         .collect();
-    assert_eq!(names, ["foos", "foos/scale", "foos/status"]);
-    assert_eq!(got.body["resources"][1]["group"], "autoscaling");
+    assert_eq!(names, ["foos", "foos/status", "foos/scale"]);
+    assert_eq!(got.body["resources"][2]["group"], "autoscaling");
     let got = api.get("/api/v1");
     let rows = got.body["resources"].as_array().expect("rows");
     assert!(rows.iter().any(|row| row["name"] == "pods/eviction" && row["group"] == "policy"));

@@ -97,22 +97,16 @@ fn reviews_allow_everything() {
         let got = api.call("POST", path, Some(body));
         assert_eq!((got.code, got.body.pointer(at)), (201, Some(&expect)), "{path}");
     };
-    let access = json!({"spec": {"resourceAttributes": {"verb": "get", "resource": "pods"}}});
+    let access =
+        json!({"spec": {"user": "a", "resourceAttributes": {"verb": "get", "resource": "pods"}}});
     let group = "/apis/authorization.k8s.io/v1";
-    check(
-        &format!("{group}/selfsubjectaccessreviews"),
-        access.clone(),
-        "/status/allowed",
-        json!(true),
-    );
-    check(&format!("{group}/subjectaccessreviews"), access, "/status/allowed", json!(true));
-    let token = json!({"spec": {"token": "t"}});
-    check(
-        "/apis/authentication.k8s.io/v1/tokenreviews",
-        token,
-        "/status/authenticated",
-        json!(true),
-    );
+    for kind in ["selfsubjectaccessreviews", "subjectaccessreviews"] {
+        check(&format!("{group}/{kind}"), access.clone(), "/status/allowed", json!(true));
+    }
+    let reviews = "/apis/authentication.k8s.io/v1/tokenreviews";
+    let token = |token: &str| json!({"spec": {"token": token}});
+    check(reviews, token(crate::ADMIN_TOKEN), "/status/authenticated", json!(true));
+    check(reviews, token("other"), "/status/error", json!("invalid bearer token"));
     let accounts = "/api/v1/namespaces/default/serviceaccounts";
     api.create(accounts, json!({"metadata": {"name": "s"}}));
     check(

@@ -1,0 +1,67 @@
+//! An API server on a plain listener of this machine, with nothing between it and its clients: no record, no
+//! gate.
+
+use std::{io, sync::Arc};
+
+use bytes::Bytes;
+use cluster::{Body, BoxError, Upstream};
+use futures::{FutureExt, future::BoxFuture};
+use http_body_util::{BodyExt, combinators::UnsyncBoxBody};
+use hyper::body::Incoming;
+use hyper_util::rt::TokioIo;
+use tokio::{
+    io::{AsyncRead, AsyncWrite},
+    net::TcpListener,
+};
+use tower::ServiceExt;
+use trace::Actor;
+
+/// Serves HTTP/1.1, with or without TLS, for ever. Every request is this actor's.
+pub async fn serve(
+    listener: TcpListener,
+    service: Upstream,
+    tls: Option<Arc<rustls::ServerConfig>>,
+    actor: Actor,
+) {
+    while let Ok((stream, _)) = listener.accept().await {
+        drop(stream.set_nodelay(true));
+        let (service, tls, actor) = (service.clone(), tls.clone(), actor.clone());
+        tokio::spawn(async move {
+            match tls {
+                None => speak(stream, service, actor).await,
+                Some(tls) => match tokio_rustls::TlsAcceptor::from(tls).accept(stream).await {
+                    Ok(stream) => speak(stream, service, actor).await,
+                    Err(error) => tracing::debug!(%error, "no TLS"),
+                },
+            }
+        });
+    }
+}
+
+async fn speak(
+    stream: impl AsyncRead + AsyncWrite + Unpin + Send + 'static,
+    service: Upstream,
+    actor: Actor,
+) {
+    let service =
+        hyper::service::service_fn(move |request| answer(service.clone(), request, actor.clone()));
+    let connection = hyper::server::conn::http1::Builder::new();
+    if let Err(error) = connection.serve_connection(TokioIo::new(stream), service).await {
+        tracing::debug!(%error, "a connection ended with an error");
+    }
+}
+
+/// The API's answer. Errors are of one plain type, since the compiler can't follow boxed ones into a task.
+fn answer(
+    service: Upstream,
+    request: http::Request<Incoming>,
+    actor: Actor,
+) -> BoxFuture<'static, io::Result<http::Response<UnsyncBoxBody<Bytes, io::Error>>>> {
+    let own = |error| Box::new(error) as BoxError;
+    let mut request = request.map(|body| body.map_err(own).boxed_unsync());
+    request.extensions_mut().insert(actor);
+    let plain = |answer: http::Response<Body>| {
+        answer.map(|body| body.map_err(io::Error::other).boxed_unsync())
+    };
+    service.oneshot(request).map(move |answer| answer.map(plain).map_err(io::Error::other)).boxed()
+}

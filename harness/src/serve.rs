@@ -1,0 +1,169 @@
+//! `trommel serve`: the embedded API server by itself, on loopback, in real time, until it is told to end.
+//!
+//! For looking around with kubectl, and for tests of other projects that want an API server and no more. Nothing
+//! is kept when it ends. History is forgotten after five minutes, as by a real server (`--etcd-compaction-interval`).
+
+use std::{
+    io,
+    net::TcpListener,
+    path::{Path, PathBuf},
+    time::Duration,
+};
+
+use cluster::{Server, SuffixOrder, Upstream, World, WorldOptions};
+use tokio::{
+    signal::unix::{SignalKind, signal},
+    time::{Instant, timeout_at},
+};
+use tower::ServiceExt;
+use trace::{Actor, Revision, Time};
+
+use crate::{
+    config::{AuthorizationSpec, EmbeddedSpec, Environment, Located},
+    exit::{Exit, Expected},
+    kubeconfig::{self, real_now},
+    listener, stdout,
+};
+
+/// How long watches and exact lists can look back, at least; at most twice as long.
+const HISTORY: Duration = Duration::from_secs(300);
+
+/// How late timers of the built-in controllers, and the ends of watches, can come.
+const TICK: Duration = Duration::from_millis(200);
+
+/// `trommel serve`.
+#[derive(Debug, Clone, clap::Args)]
+pub struct Options {
+    /// Port on 127.0.0.1; default: any that is free.
+    #[arg(long, default_value_t = 0, env = "TROMMEL_SERVE_PORT")]
+    port: u16,
+    /// Which built-in controllers run.
+    #[arg(long, value_enum, default_value_t = Environment::Full)]
+    environment: Environment,
+    /// How many nodes there are; with `--environment full` only.
+    #[arg(long)]
+    nodes: Option<u32>,
+    /// Whether permissions count. The kubeconfig is the administrator's.
+    #[arg(long, value_enum, default_value_t = AuthorizationSpec::None)]
+    authorization: AuthorizationSpec,
+    /// Give new pods their ServiceAccount and its token, and refuse them without the account.
+    #[arg(long)]
+    mount_service_accounts: bool,
+    /// Where to write the kubeconfig; it is removed at the end.
+    #[arg(long, default_value = "trommel.kubeconfig")]
+    kubeconfig: PathBuf,
+}
+
+/// Serves until SIGINT or SIGTERM. When it serves, one line on stdout says so: `export KUBECONFIG=…`.
+///
+/// # Errors
+/// Options that do not fit together, a port that is taken, a kubeconfig that can't be written.
+pub fn run(options: &Options) -> anyhow::Result<Exit> {
+    let embedded = EmbeddedSpec {
+        environment: options.environment,
+        nodes: options.nodes,
+        authorization: Located::new(options.authorization),
+        mount_service_accounts: options.mount_service_accounts,
+    };
+    embedded.check().map_err(|what| Expected::error(Exit::Usage, format!("--nodes: {what}")))?;
+    let server = Server::new(world(&embedded), None);
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
+    runtime.block_on(serve(options, &server))?;
+    Ok(Exit::Clean)
+}
+
+/// A new cluster, as of now.
+fn world(embedded: &EmbeddedSpec) -> World {
+    let start = Time(real_now().seconds() * 1_000_000_000);
+    let seed = real_now().0.unsigned_abs();
+    let mut world = World::new(WorldOptions { start, seed, suffixes: SuffixOrder::Ascending });
+    embedded.set_up(&mut world);
+    world
+}
+
+async fn serve(options: &Options, server: &Server) -> anyhow::Result<()> {
+    let (mut interrupt, mut terminate) =
+        (signal(SignalKind::interrupt())?, signal(SignalKind::terminate())?);
+    let address = ("127.0.0.1", options.port);
+    let listener = TcpListener::bind(address).map_err(|error| {
+        let message = format!(
+            "cannot listen on 127.0.0.1:{}: {error}; leave --port out to take a free one",
+            options.port
+        );
+        Expected::error(Exit::Environment, message)
+    })?;
+    listener.set_nonblocking(true)?;
+    let port = listener.local_addr()?.port();
+    let authority = proxy::tls::Authority::mint(real_now())?;
+    let tls = proxy::tls::server_config(&authority.server(real_now(), &[])?)?;
+    let written = Kubeconfig::write(&options.kubeconfig, port, &authority.pair().certificate)?;
+    let listener = tokio::net::TcpListener::from_std(listener)?;
+    let answering = tokio::spawn(listener::serve(listener, live(server), Some(tls), Actor::User));
+    eprintln!(
+        "trommel: Kubernetes v1.36.3 API on https://127.0.0.1:{port} until SIGINT or SIGTERM; nothing is kept"
+    );
+    stdout::write(&format!("export KUBECONFIG={}\n", written.path.display()));
+    tokio::select! {
+        _ = interrupt.recv() => {}
+        _ = terminate.recv() => {}
+        restless = live_on(server) => {
+            return Err(Expected::error(Exit::Environment, restless.to_string()));
+        }
+    }
+    answering.abort();
+    Ok(())
+}
+
+/// The API, its clock set to the machine's before each request.
+fn live(server: &Server) -> Upstream {
+    let (server, service) = (server.clone(), server.service());
+    Upstream::new(tower::service_fn(move |request| {
+        server.advance_to(real_now());
+        service.clone().oneshot(request)
+    }))
+}
+
+/// Lets the built-in controllers act whenever something changed or a timer may be due. Ends if they don't come
+/// to rest.
+async fn live_on(server: &Server) -> cluster::Restless {
+    let mut revisions = server.subscribe();
+    let mut old = (real_now(), Revision(0));
+    loop {
+        if let Err(restless) = server.live_until(real_now()).and_then(|()| server.run_environment())
+        {
+            return restless;
+        }
+        if real_now().since(old.0) >= HISTORY {
+            server.compact(old.1);
+            old = (real_now(), server.revision());
+        }
+        // Woken by a change, or by the clock: both mean to look again.
+        drop(timeout_at(Instant::now() + TICK, revisions.changed()).await);
+    }
+}
+
+/// A kubeconfig that goes when the server goes.
+struct Kubeconfig {
+    path: PathBuf,
+}
+
+impl Kubeconfig {
+    fn write(path: &Path, port: u16, authority: &str) -> anyhow::Result<Kubeconfig> {
+        let cannot = |error: io::Error| {
+            let message =
+                format!("cannot write {}: {error}; --kubeconfig names another", path.display());
+            Expected::error(Exit::Environment, message)
+        };
+        let path = std::path::absolute(path)?;
+        let token = cluster::ADMIN_TOKEN;
+        kubeconfig::write_for(&path, port, Some(authority), token).map_err(cannot)?;
+        Ok(Kubeconfig { path })
+    }
+}
+
+impl Drop for Kubeconfig {
+    fn drop(&mut self) {
+        // Somebody may have removed it already.
+        drop(std::fs::remove_file(&self.path));
+    }
+}

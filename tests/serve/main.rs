@@ -1,0 +1,162 @@
+//! `trommel serve`, as a person uses it: kubectl against it, and its end.
+
+use std::{
+    io::{BufRead, BufReader, Read},
+    path::{Path, PathBuf},
+    process::{Child, Command, Stdio},
+};
+
+use rustix::process::{Pid, Signal, kill_process};
+use trommel_tests::{
+    Need,
+    house::House,
+    needs,
+    product::{Ended, command, run},
+};
+
+const DEPLOYMENT: &str = "\
+apiVersion: apps/v1
+kind: Deployment
+metadata: {name: web}
+spec:
+  replicas: 2
+  selector: {matchLabels: {app: web}}
+  template:
+    metadata: {labels: {app: web}}
+    spec: {containers: [{name: c, image: 'web:1'}]}
+";
+
+/// A server that runs.
+struct Served {
+    process: Child,
+    kubeconfig: PathBuf,
+}
+
+impl Served {
+    /// Returns when it says that it serves.
+    fn start(folder: &Path, arguments: &[&str]) -> Served {
+        let all = ["serve"].iter().chain(arguments).copied();
+        let mut command = command(folder, all);
+        let mut process =
+            command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().expect("it starts");
+        let mut line = String::new();
+        let stdout = process.stdout.take().expect("stdout is a pipe");
+        BufReader::new(stdout).read_line(&mut line).expect("a pipe can be read");
+        let kubeconfig = line.trim().strip_prefix("export KUBECONFIG=").map(PathBuf::from);
+        Served { process, kubeconfig: kubeconfig.unwrap_or_else(|| panic!("it says {line:?}")) }
+    }
+
+    fn kubectl(&self, arguments: &[&str]) -> Ended {
+        let mut kubectl = Command::new("kubectl");
+        kubectl.env("KUBECONFIG", &self.kubeconfig).args(arguments).stdin(Stdio::null());
+        Ended::of(kubectl)
+    }
+
+    /// Its exit code and what it said, after a signal.
+    fn end(mut self, signal: Signal) -> (Option<i32>, String) {
+        kill_process(Pid::from_child(&self.process), signal).expect("it can be told");
+        let mut said = String::new();
+        let mut stderr = self.process.stderr.take().expect("stderr is a pipe");
+        stderr.read_to_string(&mut said).expect("text");
+        let status = self.process.wait().expect("a child can be waited for");
+        (status.code(), said)
+    }
+}
+
+#[test]
+fn kubectl_works_with_it() {
+    if !needs(&[Need::Kubectl]) {
+        return;
+    }
+    let house = House::new("serve/kubectl", &[]);
+    house.write("web.yaml", DEPLOYMENT);
+    let file = house.path("web.yaml").display().to_string();
+    let served = Served::start(&house.root, &["--nodes", "2"]);
+    let says = |arguments: &[&str], expect: &str| {
+        let ended = served.kubectl(arguments);
+        ended.expect(0);
+        assert!(ended.stdout.contains(expect), "{arguments:?}: no {expect:?} in {ended}");
+    };
+    says(&["get", "nodes"], "node-1");
+    says(&["create", "namespace", "shop"], "created");
+    says(&["-n", "shop", "create", "-f", &file], "created");
+    says(&["-n", "shop", "rollout", "status", "deployment/web"], "successfully rolled out");
+    says(&["-n", "shop", "scale", "deployment/web", "--replicas=4"], "scaled");
+    says(&["-n", "shop", "rollout", "status", "deployment/web"], "successfully rolled out");
+    let ready = "jsonpath={.status.readyReplicas}";
+    says(&["-n", "shop", "get", "deployment/web", "-o", ready], "4");
+    says(&["-n", "shop", "set", "image", "deployment/web", "c=web:2"], "updated");
+    says(&["-n", "shop", "rollout", "status", "deployment/web"], "successfully rolled out");
+    says(&["auth", "can-i", "delete", "nodes"], "yes");
+    // Waits until it is gone, with everything in it.
+    says(&["delete", "namespace", "shop"], "deleted");
+    let gone = served.kubectl(&["get", "namespace", "shop"]);
+    assert!(gone.stderr.contains("NotFound"), "{gone}");
+    let kubeconfig = served.kubeconfig.clone();
+    let (code, said) = served.end(Signal::INT);
+    assert_eq!(code, Some(0), "{said}");
+    assert!(!kubeconfig.exists(), "a kubeconfig for nothing is left");
+}
+
+#[test]
+fn tokens_are_mounted_where_asked_for() {
+    if !needs(&[Need::Kubectl]) {
+        return;
+    }
+    let house = House::new("serve/accounts", &[]);
+    let served = Served::start(&house.root, &["--mount-service-accounts", "--environment", "none"]);
+    let run = ["run", "p", "--image=i", "--overrides={\"spec\":{\"serviceAccountName\":\"s\"}}"];
+    let refused = served.kubectl(&run);
+    let says = "error looking up service account default/s";
+    assert!(refused.code != Some(0) && refused.stderr.contains(says), "{refused}");
+    served.kubectl(&["create", "serviceaccount", "s"]).expect(0);
+    served.kubectl(&run).expect(0);
+    let path = "jsonpath={.spec.containers[0].volumeMounts[0].mountPath}";
+    let mounted = served.kubectl(&["get", "pod", "p", "-o", path]);
+    assert_eq!(mounted.stdout, "/var/run/secrets/kubernetes.io/serviceaccount", "{mounted}");
+    assert_eq!(served.end(Signal::TERM).0, Some(0));
+}
+
+#[test]
+fn permissions_count_where_asked_for() {
+    if !needs(&[Need::Kubectl]) {
+        return;
+    }
+    let house = House::new("serve/rbac", &[]);
+    let served = Served::start(&house.root, &["--authorization", "rbac", "--environment", "none"]);
+    let check = |arguments: &[&str], code: i32, expect: &str| {
+        let ended = served.kubectl(arguments);
+        assert_eq!(ended.code, Some(code), "{arguments:?}: {ended}");
+        let said = format!("{}{}", ended.stdout, ended.stderr);
+        assert!(said.contains(expect), "{arguments:?}: no {expect:?} in {ended}");
+    };
+    check(&["create", "serviceaccount", "s"], 0, "created");
+    check(
+        &["create", "rolebinding", "b", "--clusterrole=view", "--serviceaccount=default:s"],
+        0,
+        "created",
+    );
+    let account = "--as=system:serviceaccount:default:s";
+    check(&["auth", "can-i", "list", "pods", account], 0, "yes");
+    check(&["auth", "can-i", "list", "secrets", account], 1, "no");
+    check(&["get", "pods", account], 0, "No resources found");
+    let refusal = "cannot list resource \"nodes\" in API group \"\" at the cluster scope";
+    check(&["get", "nodes", account], 1, refusal);
+    assert_eq!(served.end(Signal::TERM).0, Some(0));
+}
+
+#[test]
+fn wrong_options_and_a_taken_port_are_told() {
+    let house = House::new("serve/wrong", &[]);
+    let taken = std::net::TcpListener::bind("127.0.0.1:0").expect("a free port");
+    let port = taken.local_addr().expect("an address").port().to_string();
+    let check = |arguments: &[&str], code: i32, says: &str| {
+        let ended = run(&house.root, ["serve"].iter().chain(arguments).copied());
+        assert_eq!(ended.code, Some(code), "{arguments:?}: {ended}");
+        assert!(ended.stderr.contains(says), "{arguments:?}: no {says:?} in {ended}");
+    };
+    check(&["--port", &port], 75, "leave --port out");
+    check(&["--nodes", "3", "--environment", "none"], 64, "--nodes: there are nodes with");
+    check(&["--environment", "kcm"], 64, "kcm");
+    check(&["--kubeconfig", "no/such/folder"], 75, "--kubeconfig names another");
+}
