@@ -15,6 +15,7 @@ mod builtin;
 mod crds;
 mod discovery;
 mod environment;
+mod full;
 mod golden;
 mod lists;
 mod subresources;
