@@ -299,3 +299,6 @@ pub(crate) fn keys_affected(view: &View, change: &Change<'_>) -> Vec<Affected> {
     affected.dedup();
     affected
 }
+
+#[cfg(test)]
+mod tests;

@@ -25,7 +25,7 @@ fn template(image: &str) -> Value {
     })
 }
 
-fn log(more: Value) -> Step {
+pub fn log(more: Value) -> Step {
     let mut spec = json!({
         "selector": {"matchLabels": {"app": "log"}},
         "template": template("v1"),
@@ -42,20 +42,24 @@ fn node(name: &str) -> Step {
     Step::Create(NODES, json!({"metadata": metadata}))
 }
 
-fn nodes(names: &[&str]) -> Vec<Step> {
+pub fn nodes(names: &[&str]) -> Vec<Step> {
     names.iter().map(|name| node(name)).collect()
 }
 
-fn image(image: &str) -> Step {
+pub fn image(image: &str) -> Step {
     Step::Patch(LOG, json!({"spec": {"template": template(image)}}))
 }
 
-fn taint(effect: &str) -> Step {
+pub fn taint(effect: &str) -> Step {
     let taints = json!([{"key": "example.com/own", "value": "x", "effect": effect}]);
     Step::Patch("/api/v1/nodes/NS-a", json!({"spec": {"taints": taints}}))
 }
 
-fn rolling(surge: Value, unavailable: Value) -> Value {
+pub fn no_taint() -> Step {
+    Step::Patch("/api/v1/nodes/NS-a", json!({"spec": {"taints": null}}))
+}
+
+pub fn rolling(surge: Value, unavailable: Value) -> Value {
     json!({"updateStrategy": {"rollingUpdate": {"maxSurge": surge, "maxUnavailable": unavailable}}})
 }
 
@@ -96,7 +100,7 @@ pub fn all() -> Vec<Scenario> {
                     Step::Ready,
                     taint("NoSchedule"),
                     taint("NoExecute"),
-                    Step::Patch("/api/v1/nodes/NS-a", json!({"spec": {"taints": null}})),
+                    no_taint(),
                 ],
             ),
         ),

@@ -7,7 +7,7 @@ use crate::scenario::{Scenario, Step, scenario};
 const JOBS: &str = "/apis/batch/v1/namespaces/NS/jobs";
 const WORK: &str = "/apis/batch/v1/namespaces/NS/jobs/work";
 
-fn job(more: Value) -> Step {
+pub fn job(more: Value) -> Step {
     let mut spec = json!({
         "template": {
             "spec": {"restartPolicy": "Never", "containers": [{"name": "c", "image": "v1"}]},
@@ -27,11 +27,11 @@ fn indexed(completions: u32, more: Value) -> Step {
     job(spec)
 }
 
-fn change(spec: Value) -> Step {
+pub fn change(spec: Value) -> Step {
     Step::Patch(WORK, json!({"spec": spec}))
 }
 
-fn on_codes(action: &str, codes: &[i32]) -> Value {
+pub fn on_codes(action: &str, codes: &[i32]) -> Value {
     json!({"action": action, "onExitCodes": {"operator": "In", "values": codes}})
 }
 

@@ -13,6 +13,8 @@ mod scenario;
 mod services;
 mod stateful;
 
+use std::sync::atomic::{AtomicUsize, Ordering};
+
 use trommel_tests::{Need, needs, root};
 
 use arm::{Arm, Embedded, Real};
@@ -42,14 +44,12 @@ fn the_real_controllers_come_to_the_same_ends() {
     if let Ok(only) = std::env::var("TROMMEL_SCENARIOS") {
         scenarios.retain(|scenario| only.split(',').any(|name| scenario.name.starts_with(name)));
     }
+    let (scenarios, next) = (&scenarios, &AtomicUsize::new(0));
     let different: Vec<String> = std::thread::scope(|scope| {
-        let share = scenarios.len().div_ceil(AT_ONCE);
-        let parts = scenarios.chunks(share).enumerate().map(|(number, part)| {
+        let parts = (0..AT_ONCE).map(|number| {
             let real = Real::new(&cluster.kubeconfig, folder.join(format!("body-{number}.json")));
-            scope.spawn(move || {
-                let told = part.iter().filter_map(|one| told(one, &real));
-                told.collect::<Vec<String>>()
-            })
+            let mine = std::iter::from_fn(|| scenarios.get(next.fetch_add(1, Ordering::Relaxed)));
+            scope.spawn(move || mine.filter_map(|one| told(one, &real)).collect::<Vec<String>>())
         });
         let parts: Vec<_> = parts.collect();
         parts.into_iter().flat_map(|part| part.join().expect("no panic")).collect()

@@ -74,7 +74,7 @@ fn then(first: Vec<Step>, more: Vec<Step>) -> Vec<Step> {
     [first, more].concat()
 }
 
-fn budget(spec: Value) -> Step {
+pub fn budget(spec: Value) -> Step {
     let mut spec = spec;
     if spec.get("selector").is_none() {
         spec["selector"] = json!({"matchLabels": {"app": "web"}});
