@@ -7,8 +7,10 @@ use trace::{ObjectKey, Time};
 use crate::{
     calls::{self, Calls, Next, Response},
     cron_job, daemon_set, deployment, disruption, garbage_collector, job, kubelet, namespace,
+    node_lifecycle,
     object::Object,
     pod_gc, replica_set, root_ca, scheduler, service_account, services, stateful_set,
+    taint_eviction,
     view::View,
     volumes,
 };
@@ -46,6 +48,10 @@ pub enum Controller {
     RootCa,
     /// Deletes pods whose nodes are gone.
     PodGc,
+    /// Taints nodes that are not well.
+    NodeLifecycle,
+    /// Deletes pods from nodes whose taints they don't tolerate.
+    TaintEviction,
     /// Binds claims and volumes.
     VolumeBinder,
     /// Makes volumes for claims.
@@ -109,6 +115,8 @@ impl Controller {
         Controller::ServiceAccount,
         Controller::RootCa,
         Controller::PodGc,
+        Controller::NodeLifecycle,
+        Controller::TaintEviction,
         Controller::VolumeBinder,
         Controller::Provisioner,
         Controller::ClaimProtection,
@@ -135,6 +143,8 @@ impl Controller {
             Controller::ServiceAccount => "serviceaccount-controller",
             Controller::RootCa => "root-ca-certificate-publisher-controller",
             Controller::PodGc => "pod-garbage-collector-controller",
+            Controller::NodeLifecycle => "node-lifecycle-controller",
+            Controller::TaintEviction => "taint-eviction-controller",
             Controller::VolumeBinder => "persistentvolume-binder-controller",
             Controller::Provisioner => "external-provisioner",
             Controller::ClaimProtection => "persistentvolumeclaim-protection-controller",
@@ -188,6 +198,8 @@ impl Controller {
             Controller::ServiceAccount => service_account::reconcile(view, key, calls),
             Controller::RootCa => root_ca::reconcile(view, key, calls),
             Controller::PodGc => pod_gc::reconcile(view, key, now, calls),
+            Controller::NodeLifecycle => node_lifecycle::reconcile(view, key, now, calls),
+            Controller::TaintEviction => taint_eviction::reconcile(view, key, now, calls),
             Controller::VolumeBinder => volumes::binder::reconcile(view, key, calls),
             Controller::Provisioner => volumes::provisioner::reconcile(view, key, calls),
             Controller::ClaimProtection | Controller::VolumeProtection => {
@@ -216,6 +228,8 @@ impl Controller {
             Controller::ServiceAccount => service_account::keys_affected(change),
             Controller::RootCa => root_ca::keys_affected(change),
             Controller::PodGc => pod_gc::keys_affected(view, change),
+            Controller::NodeLifecycle => node_lifecycle::keys_affected(change),
+            Controller::TaintEviction => taint_eviction::keys_affected(view, change),
             Controller::VolumeBinder => volumes::binder::keys_affected(view, change),
             Controller::Provisioner => volumes::provisioner::keys_affected(view, change),
             Controller::ClaimProtection => volumes::protection::keys_affected_claims(view, change),

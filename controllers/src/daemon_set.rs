@@ -93,6 +93,7 @@ impl DaemonSet {
             exists: true,
             value: "".into(),
             effect: effect.into(),
+            seconds: None,
         }));
         let strategy = &spec["updateStrategy"];
         let amount = |field: &str| Amount::read(&strategy["rollingUpdate"][field]);

@@ -37,6 +37,7 @@ mod garbage_collector;
 pub mod job;
 mod kubelet;
 pub mod namespace;
+mod node_lifecycle;
 mod pod_gc;
 pub mod replica_set;
 mod root_ca;
@@ -44,6 +45,7 @@ pub mod scheduler;
 mod service_account;
 pub mod services;
 pub mod stateful_set;
+mod taint_eviction;
 pub mod volumes;
 
 #[cfg(test)]

@@ -91,6 +91,8 @@ pub struct Toleration {
     pub value: Text,
     /// `effect`; empty for all.
     pub effect: Text,
+    /// `tolerationSeconds`; none for ever.
+    pub seconds: Option<i64>,
 }
 
 impl Pod {
@@ -176,6 +178,7 @@ fn toleration(value: &Value) -> Toleration {
         exists: value["operator"] == "Exists",
         value: read::text(value, "value"),
         effect: read::text(value, "effect"),
+        seconds: value.get("tolerationSeconds").and_then(Value::as_i64),
     }
 }
 

@@ -35,6 +35,8 @@ const NAME: &str = "default-scheduler";
 pub struct Node {
     /// Whether the condition `Ready` is True.
     pub ready: bool,
+    /// `status.conditions`: types and statuses.
+    pub conditions: Vec<(Text, Text)>,
     /// `spec.unschedulable`.
     pub unschedulable: bool,
     /// `spec.taints`.
@@ -57,6 +59,8 @@ pub struct Taint {
     pub value: Text,
     /// `effect`.
     pub effect: Text,
+    /// `timeAdded`.
+    pub added: Option<Time>,
 }
 
 impl Node {
@@ -66,10 +70,14 @@ impl Node {
             key: read::text(value, "key"),
             value: read::text(value, "value"),
             effect: read::text(value, "effect"),
+            added: read::time(value, "timeAdded"),
         };
         Node {
             ready: read::list(&object["status"], "conditions")
                 .any(|found| found["type"] == "Ready" && found["status"] == "True"),
+            conditions: read::list(&object["status"], "conditions")
+                .map(|found| (read::text(found, "type"), read::text(found, "status")))
+                .collect(),
             unschedulable: read::flag(spec, "unschedulable"),
             taints: read::list(spec, "taints").map(taint).collect(),
             allocatable: Resources::read(allocatable),
@@ -291,7 +299,12 @@ fn fits(
 }
 
 pub(crate) fn tolerates(pod: &Pod, taint: &Taint) -> bool {
-    pod.tolerations.iter().any(|toleration: &Toleration| {
+    toleration_of(pod, taint).is_some()
+}
+
+/// The toleration by which a pod tolerates a taint.
+pub(crate) fn toleration_of<'p>(pod: &'p Pod, taint: &Taint) -> Option<&'p Toleration> {
+    pod.tolerations.iter().find(|toleration| {
         (toleration.effect.is_empty() || toleration.effect == taint.effect)
             && (toleration.key.is_empty() && toleration.exists || toleration.key == taint.key)
             && (toleration.exists || toleration.value == taint.value)

@@ -61,6 +61,8 @@ impl Embedded {
             Controller::ServiceAccount,
             Controller::RootCa,
             Controller::PodGc,
+            Controller::NodeLifecycle,
+            Controller::TaintEviction,
             Controller::EndpointSlice,
             Controller::Endpoints,
             Controller::Disruption,

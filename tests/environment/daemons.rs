@@ -195,5 +195,57 @@ pub fn all() -> Vec<Scenario> {
             "daemon-deleted",
             with(nodes(&["a"]), vec![log(json!({})), Step::Delete(LOG, Some("Foreground"))]),
         ),
+        scenario(
+            "node-cordoned",
+            vec![
+                node("a"),
+                Step::Patch("/api/v1/nodes/NS-a", json!({"spec": {"unschedulable": true}})),
+                Step::Patch("/api/v1/nodes/NS-a", json!({"spec": {"unschedulable": false}})),
+            ],
+        ),
+        scenario(
+            "node-tainted",
+            vec![
+                node("a"),
+                pod("one", json!([])),
+                pod("two", json!([{"key": "example.com/own", "operator": "Exists"}])),
+                taint("NoExecute"),
+            ],
+        ),
+        scenario(
+            "node-fails",
+            vec![
+                node("a"),
+                pod(
+                    "one",
+                    json!([{
+                        "key": "node.kubernetes.io/not-ready", "operator": "Exists",
+                        "effect": "NoExecute", "tolerationSeconds": 1,
+                    }]),
+                ),
+                pod("two", json!([])),
+                says(true),
+                Step::Ready,
+                says(false),
+            ],
+        ),
     ]
+}
+
+/// A pod on the node.
+fn pod(name: &str, tolerations: Value) -> Step {
+    Step::Create(
+        "/api/v1/namespaces/NS/pods",
+        json!({"metadata": {"name": name}, "spec": {
+            "nodeName": "$NS-a", "tolerations": tolerations, "terminationGracePeriodSeconds": 3600,
+            "containers": [{"name": "c", "image": "v1"}],
+        }}),
+    )
+}
+
+/// The node says whether it is ready.
+fn says(ready: bool) -> Step {
+    let status = if ready { "True" } else { "False" };
+    let condition = json!({"type": "Ready", "status": status, "reason": "Said"});
+    Step::Patch("/api/v1/nodes/NS-a/status", json!({"status": {"conditions": [condition]}}))
 }

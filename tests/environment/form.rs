@@ -29,6 +29,7 @@ const MORE: &[(&str, &str, Part)] = &[
     ("statefulsets", "api/v1/namespaces/NS/persistentvolumeclaims", plain),
     ("statefulsets", "api/v1/persistentvolumes?labelSelector=scenario%3DNS", volume),
     ("serviceaccounts", "api/v1/namespaces/NS/serviceaccounts", metadata),
+    ("nodes", "api/v1/nodes?labelSelector=scenario%3DNS", node),
     ("services", "api/v1/namespaces/NS/endpoints", endpoints),
     ("services", "apis/discovery.k8s.io/v1/namespaces/NS/endpointslices", slice),
     ("disruption", "apis/policy/v1/namespaces/NS/poddisruptionbudgets", workload),
@@ -267,6 +268,15 @@ fn sort(list: &mut Value) {
     if list.as_array().is_some_and(Vec::is_empty) {
         *list = Value::Null;
     }
+}
+
+/// What keeps pods away.
+fn node(object: &Value) -> Value {
+    let taints = object["spec"]["taints"].as_array().into_iter().flatten();
+    let mut taints: Vec<String> =
+        taints.map(|taint| format!("{}:{}", taint["key"], taint["effect"])).collect();
+    taints.sort();
+    json!({"name": object["metadata"]["name"], "taints": taints})
 }
 
 fn revision(object: &Value) -> Value {

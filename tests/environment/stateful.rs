@@ -285,12 +285,13 @@ pub fn all() -> Vec<Scenario> {
         scenario(
             "volume-protection",
             vec![
+                Step::Create("/api/v1/nodes", json!({"metadata": {"name": "$NS-a"}})),
                 volume("one", "1Gi", json!({})),
                 claim("c", json!({})),
                 Step::Create(
                     PODS,
                     json!({"metadata": {"name": "p"}, "spec": {
-                        "nodeName": "nowhere",
+                        "nodeName": "$NS-a",
                         "containers": [{"name": "c", "image": "v1"}],
                         "volumes": [{"name": "v", "persistentVolumeClaim": {"claimName": "c"}}],
                         "terminationGracePeriodSeconds": 0,
