@@ -228,7 +228,7 @@ impl Controller {
             Controller::ServiceAccount => service_account::keys_affected(change),
             Controller::RootCa => root_ca::keys_affected(change),
             Controller::PodGc => pod_gc::keys_affected(view, change),
-            Controller::NodeLifecycle => node_lifecycle::keys_affected(change),
+            Controller::NodeLifecycle => node_lifecycle::keys_affected(view, change),
             Controller::TaintEviction => taint_eviction::keys_affected(view, change),
             Controller::VolumeBinder => volumes::binder::keys_affected(view, change),
             Controller::Provisioner => volumes::provisioner::keys_affected(view, change),

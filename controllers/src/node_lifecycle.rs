@@ -1,8 +1,9 @@
 //! Taints from what a node says of itself (`pkg/controller/nodelifecycle`, Kubernetes 1.36): not ready, unreachable,
 //! short of something, cordoned; and pods of a node that is not ready are not ready.
 //!
-//! Nodes have no heartbeat here: one is dead when its condition `Ready` is set to Unknown, by a plan or a user. Not
-//! there: slower eviction where many nodes of a zone are gone.
+//! Nodes have no heartbeat here: one is dead when its condition `Ready` is set to Unknown, by a plan or a user. Where no
+//! node at all is ready nothing is evicted (upstream's master disruption mode). Not there: slower eviction where many
+//! nodes of a zone are gone.
 
 use serde_json::{Value, json};
 use trace::{ObjectKey, Time};
@@ -41,7 +42,7 @@ fn is_ours(taint: &Taint) -> bool {
 }
 
 /// The taints that the node is to have of this controller: key and effect.
-fn wanted(node: &Node) -> Vec<(&'static str, &'static str)> {
+fn wanted(node: &Node, all_down: bool) -> Vec<(&'static str, &'static str)> {
     let ready = node.conditions.iter().find(|(kind, _)| **kind == *"Ready");
     let mut wanted: Vec<(&str, &str)> = BY_CONDITION
         .into_iter()
@@ -54,6 +55,7 @@ fn wanted(node: &Node) -> Vec<(&'static str, &'static str)> {
         wanted.push((UNSCHEDULABLE, "NoSchedule"));
     }
     match ready.map(|(_, status)| &**status) {
+        _ if all_down => {}
         Some("False") => wanted.push((NOT_READY, "NoExecute")),
         Some("Unknown") => wanted.push((UNREACHABLE, "NoExecute")),
         Some(_) => {}
@@ -77,7 +79,9 @@ pub(crate) fn reconcile(
 ) -> Reconciled {
     let Some(object) = view.get(key) else { return Ok(None) };
     let Body::Node(node) = &object.body else { return Ok(None) };
-    let wanted = wanted(node);
+    let is_ready = |node: &Object| matches!(&node.body, Body::Node(node) if node.ready);
+    let all_down = !view.list(&nodes(), "").any(|(_, node)| is_ready(node));
+    let wanted = wanted(node, all_down);
     let is_wanted = |taint: &Taint| wanted.contains(&(&*taint.key, &*taint.effect));
     let kept: Vec<&Taint> =
         node.taints.iter().filter(|taint| !is_ours(taint) || is_wanted(taint)).collect();
@@ -132,16 +136,29 @@ fn write(taint: &Taint) -> Value {
     value
 }
 
-pub(crate) fn keys_affected(change: &Change<'_>) -> Vec<Affected> {
+pub(crate) fn keys_affected(view: &View, change: &Change<'_>) -> Vec<Affected> {
     let seen = |object: &Object| match &object.body {
         Body::Node(node) => {
             Some((node.unschedulable, node.taints.clone(), node.conditions.clone()))
         }
         _ => None,
     };
+    if change.key.resource != nodes() {
+        return vec![];
+    }
+    let ready = |object: Option<&Object>| {
+        object.is_some_and(|object| matches!(&object.body, Body::Node(node) if node.ready))
+    };
+    // The first that is ready, and the last, make a difference to all.
+    if ready(change.before) != ready(change.after) {
+        return view.list(&nodes(), "").map(|(key, _)| Affected::now(&key)).collect();
+    }
     let (before, after) = (change.before.and_then(seen), change.after.and_then(seen));
-    match change.key.resource == nodes() && after.is_some() && before != after {
+    match after.is_some() && before != after {
         true => vec![Affected::now(change.key)],
         false => vec![],
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -87,3 +87,6 @@ pub(crate) fn keys_affected(view: &View, change: &Change<'_>) -> Vec<Affected> {
     let pods = view.on_node(&change.key.name).filter(|(_, pod)| concerned(pod));
     pods.map(|(key, _)| Affected::now(key)).collect()
 }
+
+#[cfg(test)]
+mod tests;

@@ -3,7 +3,8 @@
 //! has one end to come to, whichever of its controllers is faster.
 //!
 //! Left out, because upstream's end is chance there: DaemonSets with surge (which of two pods of a node counts is
-//! decided by their names), and updates of DaemonSets some of whose nodes are tainted (which node comes first).
+//! decided by their names), and, where one of the nodes is tainted, updates and deletions of pods (which node's pod goes
+//! first).
 
 use serde_json::{Value, json};
 
@@ -136,8 +137,7 @@ impl Dice {
                 let step = match dice.roll(6) {
                     0 => daemons::taint("NoSchedule"),
                     1 => daemons::taint("NoExecute"),
-                    2 => daemons::no_taint(),
-                    3 => Step::DeleteOnePod,
+                    2 | 3 => daemons::no_taint(),
                     _ => Step::Ready,
                 };
                 vec![step, Step::Bind]

@@ -39,7 +39,10 @@ fn the_real_controllers_come_to_the_same_ends() {
     scenarios.extend(jobs::all());
     scenarios.extend(daemons::all());
     scenarios.extend(services::all());
-    scenarios.extend((0..GENERATED).map(generated::scenario));
+    // For a long run: that many.
+    let drawn =
+        std::env::var("TROMMEL_GENERATED").map_or(GENERATED, |n| n.parse().expect("a number"));
+    scenarios.extend((0..drawn).map(generated::scenario));
     // While a scenario is being written: those whose names begin so.
     if let Ok(only) = std::env::var("TROMMEL_SCENARIOS") {
         scenarios.retain(|scenario| only.split(',').any(|name| scenario.name.starts_with(name)));
