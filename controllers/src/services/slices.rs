@@ -420,3 +420,6 @@ fn named(_: &ObjectKey, object: &Object) -> Option<Text> {
 pub(crate) fn keys_affected(view: &View, change: &Change<'_>) -> Vec<Affected> {
     super::affected(view, change, &slices(), named)
 }
+
+#[cfg(test)]
+mod tests;

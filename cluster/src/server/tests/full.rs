@@ -229,3 +229,46 @@ fn every_namespace_has_its_account_and_the_certificate() {
     // No certificate is known here, so none is published.
     assert_eq!(api.get("/api/v1/namespaces/n/configmaps/kube-root-ca.crt").code, 404);
 }
+
+#[test]
+fn claims_wait_for_a_consumer_where_their_class_says_so() {
+    let api = full(1);
+    api.create(
+        "/apis/storage.k8s.io/v1/storageclasses",
+        json!({
+            "metadata": {"name": "late"}, "provisioner": "example.com/any",
+            "volumeBindingMode": "WaitForFirstConsumer", "reclaimPolicy": "Retain",
+        }),
+    );
+    let claim = |name: &str, class: &str| {
+        json!({"metadata": {"name": name}, "spec": {
+            "accessModes": ["ReadWriteOnce"], "storageClassName": class,
+            "resources": {"requests": {"storage": "1Gi"}},
+        }})
+    };
+    api.create(CLAIMS, claim("late", "late"));
+    api.create(CLAIMS, claim("never", "none"));
+    api.calm();
+    assert_eq!(api.phases(CLAIMS), ["late Pending", "never Pending"]);
+    let pod = |name: &str| {
+        json!({"metadata": {"name": name}, "spec": {
+            "containers": [{"name": "c", "image": "i"}],
+            "volumes": [{"name": "v", "persistentVolumeClaim": {"claimName": name}}],
+        }})
+    };
+    for name in ["late", "never", "missing"] {
+        api.create(PODS, pod(name));
+    }
+    api.calm();
+    assert_eq!(api.phases(CLAIMS), ["late Bound", "never Pending"]);
+    assert_eq!(api.phases(PODS), ["late Running", "missing Pending", "never Pending"]);
+    // It stays while the pod uses it; its volume stays afterwards.
+    assert_eq!(api.call("DELETE", &format!("{CLAIMS}/late"), None).code, 200);
+    api.calm();
+    assert_eq!(api.phases(CLAIMS), ["late Bound", "never Pending"]);
+    assert_eq!(api.call("DELETE", &format!("{PODS}/late"), None).code, 200);
+    api.calm();
+    assert_eq!(api.phases(CLAIMS), ["never Pending"]);
+    let volumes = api.phases("/api/v1/persistentvolumes");
+    assert!(volumes[0].ends_with(" Released"), "{volumes:?}");
+}
