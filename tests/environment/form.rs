@@ -10,6 +10,7 @@
 //! | order of conditions | upstream appends what changed last | nobody: they are a map by type |
 //! | Progressing: `NewReplicaSetCreated`, `ReplicaSetUpdated` or `DeploymentResumed` | which of them is left where a rollout then waits for pods depends upstream on when the ReplicaSet's status comes: before the retry of a status update that met a 409, or after a Deployment was resumed | people |
 //! | `last-change-trigger-time` of Endpoints and EndpointSlices, and the order of what is in them | a measure of delays; not written here | who measures delays |
+//! | taint `node.kubernetes.io/unreachable` | nobody runs the real nodes; noticed after a minute | - |
 //! | Events | none are written here | people |
 
 use serde_json::{Map, Value, json};
@@ -270,9 +271,10 @@ fn sort(list: &mut Value) {
     }
 }
 
-/// What keeps pods away.
+/// What keeps pods away. Not that a node is unreachable: nobody runs the real ones, and after a minute that is noticed.
 fn node(object: &Value) -> Value {
     let taints = object["spec"]["taints"].as_array().into_iter().flatten();
+    let taints = taints.filter(|taint| taint["key"] != "node.kubernetes.io/unreachable");
     let mut taints: Vec<String> =
         taints.map(|taint| format!("{}:{}", taint["key"], taint["effect"])).collect();
     taints.sort();
