@@ -25,7 +25,7 @@ mod nodes;
 mod served;
 mod wire;
 
-pub(crate) use nodes::join as join_nodes;
+pub(crate) use nodes::{add_default_class, join as join_nodes};
 pub(crate) use served::{kind_of, kinds};
 
 /// First back-off of a key whose reconcile failed; each further failure doubles it
@@ -42,6 +42,8 @@ pub struct EnvironmentOptions {
     pub controllers: Vec<Controller>,
     /// How many nodes there are from the beginning.
     pub nodes: u32,
+    /// The certificate by which the API server is known, in PEM, for `kube-root-ca.crt`; empty for none.
+    pub root_ca: String,
 }
 
 /// The built-in controllers go on acting though nothing else does.
@@ -105,6 +107,7 @@ impl Environment {
             failures: RedBlackTreeMapSync::new_sync(),
             working: None,
         };
+        environment.view.root_ca = options.root_ca.as_str().into();
         environment.serve(kinds(&world.customs));
         for (key, object) in world.objects() {
             environment.see(key, Some(Object::read(key, object)), world.now);
@@ -130,7 +133,7 @@ impl Environment {
         let before = self.view.set(key, after.clone());
         let change = Change { key, before: before.as_ref(), after: after.as_ref() };
         for controller in self.running.clone().iter() {
-            for affected in controller.keys_affected(&self.view, &change) {
+            for affected in controller.keys_affected(&self.view, &change, now) {
                 self.add_after((*controller, affected.key), now, affected.after);
             }
         }

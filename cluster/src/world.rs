@@ -6,6 +6,7 @@
 
 use std::{ops::Bound, sync::Arc, time::Duration};
 
+use controllers::Controller;
 use rpds::RedBlackTreeMapSync;
 use serde_json::{Value, json};
 use trace::{GroupResource, ObjectKey, Revision, Time};
@@ -217,6 +218,9 @@ impl World {
     /// From now on these built-in controllers run; they have everything that exists still to look at.
     pub fn start_environment(&mut self, options: &EnvironmentOptions) {
         crate::environment::join_nodes(self, options.nodes);
+        if options.controllers.contains(&Controller::Provisioner) {
+            crate::environment::add_default_class(self);
+        }
         self.environment = Environment::start(self, options).map(Arc::new);
     }
 

@@ -6,10 +6,13 @@ use trace::{ObjectKey, Time};
 
 use crate::{
     calls::{self, Calls, Next, Response},
-    deployment, garbage_collector, kubelet, namespace,
+    cron_job, daemon_set, deployment, disruption, garbage_collector, job, kubelet, namespace,
+    node_lifecycle,
     object::Object,
-    replica_set, scheduler,
+    pod_gc, replica_set, root_ca, scheduler, service_account, services, stateful_set,
+    taint_eviction,
     view::View,
+    volumes,
 };
 
 /// A built-in controller.
@@ -23,6 +26,40 @@ pub enum Controller {
     Deployment,
     /// Keeps as many pods as a ReplicaSet asks for.
     ReplicaSet,
+    /// Keeps the pods of StatefulSets, in order, with their claims.
+    StatefulSet,
+    /// Keeps a pod of each DaemonSet on each node that it is for.
+    DaemonSet,
+    /// Runs Jobs to their end.
+    Job,
+    /// Starts Jobs by schedule.
+    CronJob,
+    /// Deletes Jobs some time after their end.
+    TtlAfterFinished,
+    /// Tells of the pods behind Services, in EndpointSlices.
+    EndpointSlice,
+    /// The same, in Endpoints.
+    Endpoints,
+    /// Says how many pods may be evicted.
+    Disruption,
+    /// Gives every namespace its default ServiceAccount.
+    ServiceAccount,
+    /// Gives every namespace the API server's certificate.
+    RootCa,
+    /// Deletes pods whose nodes are gone.
+    PodGc,
+    /// Taints nodes that are not well.
+    NodeLifecycle,
+    /// Deletes pods from nodes whose taints they don't tolerate.
+    TaintEviction,
+    /// Binds claims and volumes.
+    VolumeBinder,
+    /// Makes volumes for claims.
+    Provisioner,
+    /// Keeps claims that are in use.
+    ClaimProtection,
+    /// Keeps volumes that are bound.
+    VolumeProtection,
     /// Binds pods to nodes.
     Scheduler,
     /// Runs the pods of all nodes.
@@ -67,6 +104,23 @@ impl Controller {
         Controller::Namespace,
         Controller::Deployment,
         Controller::ReplicaSet,
+        Controller::StatefulSet,
+        Controller::DaemonSet,
+        Controller::Job,
+        Controller::CronJob,
+        Controller::TtlAfterFinished,
+        Controller::EndpointSlice,
+        Controller::Endpoints,
+        Controller::Disruption,
+        Controller::ServiceAccount,
+        Controller::RootCa,
+        Controller::PodGc,
+        Controller::NodeLifecycle,
+        Controller::TaintEviction,
+        Controller::VolumeBinder,
+        Controller::Provisioner,
+        Controller::ClaimProtection,
+        Controller::VolumeProtection,
         Controller::Scheduler,
         Controller::Kubelet,
     ];
@@ -78,6 +132,23 @@ impl Controller {
             Controller::Namespace => "namespace-controller",
             Controller::Deployment => "deployment-controller",
             Controller::ReplicaSet => "replicaset-controller",
+            Controller::StatefulSet => "statefulset-controller",
+            Controller::DaemonSet => "daemonset-controller",
+            Controller::Job => "job-controller",
+            Controller::CronJob => "cronjob-controller",
+            Controller::TtlAfterFinished => "ttl-after-finished-controller",
+            Controller::EndpointSlice => "endpointslice-controller",
+            Controller::Endpoints => "endpoints-controller",
+            Controller::Disruption => "disruption-controller",
+            Controller::ServiceAccount => "serviceaccount-controller",
+            Controller::RootCa => "root-ca-certificate-publisher-controller",
+            Controller::PodGc => "pod-garbage-collector-controller",
+            Controller::NodeLifecycle => "node-lifecycle-controller",
+            Controller::TaintEviction => "taint-eviction-controller",
+            Controller::VolumeBinder => "persistentvolume-binder-controller",
+            Controller::Provisioner => "external-provisioner",
+            Controller::ClaimProtection => "persistentvolumeclaim-protection-controller",
+            Controller::VolumeProtection => "persistentvolume-protection-controller",
             Controller::Scheduler => "scheduler",
             Controller::Kubelet => "kubelet",
         }
@@ -94,6 +165,7 @@ impl Controller {
         match self {
             Controller::Scheduler => "kube-scheduler",
             Controller::Kubelet => "kubelet",
+            Controller::Provisioner => "csi-provisioner",
             _ => "kube-controller-manager",
         }
     }
@@ -115,18 +187,53 @@ impl Controller {
             Controller::Namespace => namespace::reconcile(view, key, now, calls),
             Controller::Deployment => deployment::reconcile(view, key, now, calls),
             Controller::ReplicaSet => replica_set::reconcile(view, key, now, calls),
+            Controller::StatefulSet => stateful_set::reconcile(view, key, now, calls),
+            Controller::DaemonSet => daemon_set::reconcile(view, key, now, calls),
+            Controller::Job => job::reconcile(view, key, now, calls),
+            Controller::CronJob => cron_job::reconcile(view, key, now, calls),
+            Controller::TtlAfterFinished => job::ttl::reconcile(view, key, now, calls),
+            Controller::EndpointSlice => services::slices::reconcile(view, key, calls),
+            Controller::Endpoints => services::endpoints::reconcile(view, key, calls),
+            Controller::Disruption => disruption::reconcile(view, key, now, calls),
+            Controller::ServiceAccount => service_account::reconcile(view, key, calls),
+            Controller::RootCa => root_ca::reconcile(view, key, calls),
+            Controller::PodGc => pod_gc::reconcile(view, key, now, calls),
+            Controller::NodeLifecycle => node_lifecycle::reconcile(view, key, now, calls),
+            Controller::TaintEviction => taint_eviction::reconcile(view, key, now, calls),
+            Controller::VolumeBinder => volumes::binder::reconcile(view, key, calls),
+            Controller::Provisioner => volumes::provisioner::reconcile(view, key, calls),
+            Controller::ClaimProtection | Controller::VolumeProtection => {
+                volumes::protection::reconcile(view, key, calls)
+            }
             Controller::Scheduler => scheduler::reconcile(view, key, now, calls),
             Controller::Kubelet => kubelet::reconcile(view, key, now, calls),
         })
     }
 
-    /// Which keys a change puts on its queue; `view` is the store after it.
-    pub fn keys_affected(self, view: &View, change: &Change<'_>) -> Vec<Affected> {
+    /// Which keys a change puts on its queue; `view` is the store after it, at `now`.
+    pub fn keys_affected(self, view: &View, change: &Change<'_>, now: Time) -> Vec<Affected> {
         match self {
             Controller::GarbageCollector => garbage_collector::keys_affected(view, change),
             Controller::Namespace => namespace::keys_affected(change),
             Controller::Deployment => deployment::keys_affected(view, change),
             Controller::ReplicaSet => replica_set::keys_affected(view, change),
+            Controller::StatefulSet => stateful_set::keys_affected(view, change),
+            Controller::DaemonSet => daemon_set::keys_affected(view, change),
+            Controller::Job => job::keys_affected(view, change),
+            Controller::CronJob => cron_job::keys_affected(view, change, now),
+            Controller::TtlAfterFinished => job::ttl::keys_affected(change),
+            Controller::EndpointSlice => services::slices::keys_affected(view, change),
+            Controller::Endpoints => services::endpoints::keys_affected(view, change),
+            Controller::Disruption => disruption::keys_affected(view, change),
+            Controller::ServiceAccount => service_account::keys_affected(change),
+            Controller::RootCa => root_ca::keys_affected(change),
+            Controller::PodGc => pod_gc::keys_affected(view, change),
+            Controller::NodeLifecycle => node_lifecycle::keys_affected(view, change),
+            Controller::TaintEviction => taint_eviction::keys_affected(view, change),
+            Controller::VolumeBinder => volumes::binder::keys_affected(view, change),
+            Controller::Provisioner => volumes::provisioner::keys_affected(view, change),
+            Controller::ClaimProtection => volumes::protection::keys_affected_claims(view, change),
+            Controller::VolumeProtection => volumes::protection::keys_affected_volumes(change),
             Controller::Scheduler => scheduler::keys_affected(view, change),
             Controller::Kubelet => kubelet::keys_affected(view, change),
         }

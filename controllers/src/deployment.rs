@@ -80,7 +80,7 @@ pub enum Amount {
 }
 
 impl Amount {
-    fn read(value: &Value) -> Amount {
+    pub(crate) fn read(value: &Value) -> Amount {
         let text = value.as_str().unwrap_or("");
         match text.strip_suffix('%').and_then(|text| text.parse().ok()) {
             Some(percent) => Amount::Percent(percent),
@@ -89,7 +89,7 @@ impl Amount {
     }
 
     /// Of so many, rounded up or down.
-    fn of(self, all: i64, up: bool) -> i64 {
+    pub(crate) fn of(self, all: i64, up: bool) -> i64 {
         match self {
             Amount::Number(number) => number,
             Amount::Percent(percent) if up => (percent * all + 99).div_euclid(100),

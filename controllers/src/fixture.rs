@@ -48,6 +48,8 @@ fn kinds() -> Kinds {
         ("v1", "Namespace", "namespaces", false),
         ("apps/v1", "ReplicaSet", "replicasets.apps", true),
         ("apps/v1", "Deployment", "deployments.apps", true),
+        ("apps/v1", "StatefulSet", "statefulsets.apps", true),
+        ("batch/v1", "Job", "jobs.batch", true),
     ];
     let kind = |(api_version, kind, resource, namespaced): (&str, &str, &str, bool)| {
         let resource: GroupResource = resource.parse().expect("a type");
@@ -105,5 +107,5 @@ pub(crate) fn affected(
     let read = |value: Option<Value>| value.map(|value| Object::read(&key, &value));
     let (before, after) = (read(before), read(after));
     let change = Change { key: &key, before: before.as_ref(), after: after.as_ref() };
-    controller.keys_affected(view, &change)
+    controller.keys_affected(view, &change, NOW)
 }

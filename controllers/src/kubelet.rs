@@ -1,19 +1,38 @@
 //! The kubelets of all nodes, as far as the cluster sees them.
 //!
-//! What a pod does follows kwok's default stages (`pod-fast`): a pod that is bound runs and is ready at once;
-//! one that a Job controls then ends well; one that is being deleted is gone at once, without using up its grace
-//! period. Probes, restarts, images that can't be pulled and stages of the user's own are not there yet.
+//! A pod that is bound, and whose claims are, runs and is ready at once; one that a Job controls then ends well; one
+//! that is being deleted is gone at once, without using up its grace period (kwok's default stages, `pod-fast`).
+//! Annotations of the pod say otherwise (see [`script`]). A container that ends is started again as the pod's
+//! `restartPolicy` says, after 10 s, 20 s and so on, up to 5 min.
+//!
+//! All containers of a pod do the same. Probes are not looked at: a pod is ready when its script says so. Images that
+//! can't be pulled and kwok's `Stage` files are not there yet.
 
-use trace::{ObjectKey, Time};
+use std::time::Duration;
+
+use trace::{GroupResource, ObjectKey, Time};
 
 use crate::{
-    calls::{Calls, Reconciled},
+    calls::{Calls, Reconciled, Stop},
     controller::{Affected, Change},
-    object::{Body, Object},
-    request::Request,
+    object::{Body, Meta, Object},
+    pod::Pod,
+    request::{PodState, Request},
     scheduler::nodes,
     view::View,
+    volumes,
 };
+
+mod script;
+
+use script::Script;
+
+/// Before a container is started for the second time; each further time doubles it.
+const FIRST_RESTART: Duration = Duration::from_secs(10);
+/// `MaxContainerBackOff`.
+const LONGEST_RESTART: Duration = Duration::from_secs(300);
+/// What a container that was asked to end exits with: 128 and SIGTERM.
+const TERMINATED: i64 = 143;
 
 pub(crate) fn reconcile(
     view: &View,
@@ -28,34 +47,156 @@ pub(crate) fn reconcile(
     if pod.node.is_empty() || view.get(&node).is_none() {
         return Ok(None);
     }
-    let uid = object.meta.uid.clone();
+    let script = Script::read(&object.meta);
     if object.meta.is_deleted() {
-        // With finalizers it stays, and this says that nothing of it runs any more.
-        if object.meta.grace_seconds != Some(0) {
-            calls.need(|| Request::Delete {
-                key: key.clone(),
-                uid,
-                revision: None,
-                propagation: None,
-                grace_seconds: Some(0),
-            })?;
-        }
-        return Ok(None);
+        return end(key, object, pod, &script, now, calls);
     }
-    let by_job = object.meta.controller().is_some_and(|owner| *owner.kind == *"Job");
-    let phase = match &*pod.phase {
-        "Pending" => "Running",
-        "Running" if by_job => "Succeeded",
-        _ => return Ok(None),
-    };
-    calls.need(|| Request::PodPhase { key: key.clone(), uid, phase, since: now })?;
+    let mut turn = |state| send(key, &object.meta, state, now, calls);
+    match &*pod.phase {
+        "Pending" if !has_volumes(view, key, pod) => Ok(None),
+        "Pending" => turn(PodState::Running { ready: script.ready_after.is_zero(), restarts: 0 }),
+        "Running" => {
+            let Some(state) = next(view, object, pod, &script, now) else { return Ok(None) };
+            match state {
+                Ok(state) => turn(state),
+                Err(after) => Ok(Some(after)),
+            }
+        }
+        _ => Ok(None),
+    }
+}
+
+fn send(
+    key: &ObjectKey,
+    meta: &Meta,
+    state: PodState,
+    since: Time,
+    calls: &mut Calls<'_>,
+) -> Reconciled {
+    let (key, uid) = (key.clone(), meta.uid.clone());
+    calls.need(|| Request::PodPhase { key, uid, state, since })?;
     Ok(None)
+}
+
+/// Whether all its claims are bound.
+fn has_volumes(view: &View, key: &ObjectKey, pod: &Pod) -> bool {
+    pod.claims.iter().all(|(_, name)| {
+        let claim = ObjectKey::new(volumes::claims(), &key.namespace, name);
+        matches!(
+            view.get(&claim).map(|claim| &claim.body),
+            Some(Body::Claim(claim)) if *claim.phase == *"Bound"
+        )
+    })
+}
+
+/// What a running pod becomes next. Error: not before that time has passed.
+fn next(
+    view: &View,
+    object: &Object,
+    pod: &Pod,
+    script: &Script,
+    now: Time,
+) -> Option<Result<PodState, Duration>> {
+    let first = pod.containers.first();
+    let restarts = first.map_or(0, |container| container.restarts);
+    // It waits to be started again.
+    if let Some((_, ended)) = first.and_then(|container| container.ended.as_ref()) {
+        let doublings = u32::try_from(restarts).unwrap_or(0).min(5);
+        let wait = (FIRST_RESTART * 2u32.pow(doublings)).min(LONGEST_RESTART);
+        let left = wait.saturating_sub(now.since(ended.unwrap_or(now)));
+        let ready = script.ready_after.is_zero();
+        let again = PodState::Running { ready, restarts: restarts + 1 };
+        return Some(if left.is_zero() { Ok(again) } else { Err(left) });
+    }
+    let started = first.and_then(|container| container.started).unwrap_or(object.meta.created);
+    let left = |after: Duration| after.saturating_sub(now.since(started));
+    let by_job = object.meta.controller().is_some_and(|owner| *owner.kind == *"Job");
+    let code = script.code(before(view, object, restarts), by_job);
+    let unready = pod.ready_since.is_none();
+    let waits: [Option<(Duration, PodState)>; 2] = [
+        unready.then(|| (left(script.ready_after), PodState::Running { ready: true, restarts })),
+        code.map(|code| (left(script.runs_for), ended(pod, code, restarts))),
+    ];
+    let (left, state) = waits.into_iter().flatten().min_by_key(|(left, _)| *left)?;
+    Some(if left.is_zero() { Ok(state) } else { Err(left) })
+}
+
+/// How its containers end: for good, or until they are started again.
+fn ended(pod: &Pod, code: i64, restarts: i64) -> PodState {
+    let again = match &*pod.restart_policy {
+        "Never" => false,
+        "OnFailure" => code != 0,
+        _ => true,
+    };
+    PodState::Ended { code, restarts, again }
+}
+
+/// How often its containers, or earlier pods in its place, have ended before.
+fn before(view: &View, object: &Object, restarts: i64) -> usize {
+    let Some(owner) = object.meta.controller() else { return restarts as usize };
+    let index = |meta: &Meta| meta.annotations.get(crate::job::INDEX).cloned();
+    let earlier = view.dependents(&owner.uid).filter(|(_, other)| {
+        let ended = matches!(&other.body, Body::Pod(pod) if pod.has_ended());
+        ended && index(&other.meta) == index(&object.meta)
+    });
+    earlier.count() + restarts as usize
+}
+
+/// A pod that is being deleted.
+fn end(
+    key: &ObjectKey,
+    object: &Object,
+    pod: &Pod,
+    script: &Script,
+    now: Time,
+    calls: &mut Calls<'_>,
+) -> Reconciled {
+    let meta = &object.meta;
+    let (Some(until), Some(grace)) = (meta.deleted, meta.grace_seconds) else { return Ok(None) };
+    if grace != 0 {
+        let given = Duration::from_secs(grace.unsigned_abs());
+        let asked = Time(until.0 - given.as_nanos() as i64);
+        let left = script.ends_after.min(given).saturating_sub(now.since(asked));
+        if !left.is_zero() {
+            return Ok(Some(left));
+        }
+    }
+    // With finalizers it stays: then this says that nothing of it runs any more.
+    if !meta.finalizers.is_empty() && !pod.has_ended() && *pod.phase != *"Pending" {
+        let state = PodState::Ended { code: TERMINATED, restarts: pod.restarts, again: false };
+        send(key, meta, state, now, calls)?;
+    }
+    if grace != 0 {
+        remove(key, meta, calls)?;
+    }
+    Ok(None)
+}
+
+fn remove(key: &ObjectKey, meta: &Meta, calls: &mut Calls<'_>) -> Result<(), Stop> {
+    calls.need(|| Request::Delete {
+        key: key.clone(),
+        uid: meta.uid.clone(),
+        revision: None,
+        propagation: None,
+        grace_seconds: Some(0),
+    })?;
+    Ok(())
 }
 
 pub(crate) fn keys_affected(view: &View, change: &Change<'_>) -> Vec<Affected> {
     let bound = |object: &Object| matches!(&object.body, Body::Pod(pod) if !pod.node.is_empty());
     if change.after.is_some_and(bound) {
         return vec![Affected::now(change.key)];
+    }
+    if change.key.resource == volumes::claims() {
+        let pods = view.list(&GroupResource::new("", "pods"), &change.key.namespace);
+        let waits = pods.filter(|(_, object)| match &object.body {
+            Body::Pod(pod) if *pod.phase == *"Pending" && !pod.node.is_empty() => {
+                pod.claims.iter().any(|(_, claim)| *claim == change.key.name)
+            }
+            _ => false,
+        });
+        return waits.map(|(key, _)| Affected::now(&key)).collect();
     }
     // A node that joins: what was bound to it before.
     match (change.before, change.after) {

@@ -17,7 +17,9 @@
 
 pub mod calls;
 pub mod controller;
+pub mod history;
 pub mod kinds;
+pub mod node_affinity;
 pub mod object;
 pub mod pod;
 mod read;
@@ -25,13 +27,26 @@ pub mod request;
 pub mod selector;
 pub mod template;
 pub mod view;
+pub mod write;
 
+pub mod cron_job;
+pub mod daemon_set;
 pub mod deployment;
+pub mod disruption;
 mod garbage_collector;
+pub mod job;
 mod kubelet;
 pub mod namespace;
+mod node_lifecycle;
+mod pod_gc;
 pub mod replica_set;
+mod root_ca;
 pub mod scheduler;
+mod service_account;
+pub mod services;
+pub mod stateful_set;
+mod taint_eviction;
+pub mod volumes;
 
 #[cfg(test)]
 mod fixture;

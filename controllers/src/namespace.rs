@@ -96,6 +96,10 @@ pub(crate) fn keys_affected(change: &Change<'_>) -> Vec<Affected> {
     }
 }
 
+pub(crate) fn namespaces() -> GroupResource {
+    GroupResource::new("", "namespaces")
+}
+
 pub(crate) fn reconcile(
     view: &View,
     key: &ObjectKey,

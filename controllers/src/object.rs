@@ -8,8 +8,21 @@ use serde_json::Value;
 use trace::{ObjectKey, Revision, Time};
 
 use crate::{
-    deployment::Deployment, namespace::Namespace, pod::Pod, read, replica_set::ReplicaSet,
-    scheduler::Node, selector::Selector,
+    cron_job::CronJob,
+    daemon_set::DaemonSet,
+    deployment::Deployment,
+    disruption::Budget,
+    history::Revision as PastTemplate,
+    job::Job,
+    namespace::Namespace,
+    pod::Pod,
+    read,
+    replica_set::ReplicaSet,
+    scheduler::Node,
+    selector::Selector,
+    services::{Service, Slice, endpoints::Endpoints},
+    stateful_set::StatefulSet,
+    volumes::{Claim, Class, Volume},
 };
 
 /// Text that is shared, not copied.
@@ -88,6 +101,32 @@ pub enum Body {
     ReplicaSet(Arc<ReplicaSet>),
     /// A Deployment.
     Deployment(Arc<Deployment>),
+    /// A StatefulSet.
+    StatefulSet(Arc<StatefulSet>),
+    /// A DaemonSet.
+    DaemonSet(Arc<DaemonSet>),
+    /// A Job.
+    Job(Arc<Job>),
+    /// A CronJob.
+    CronJob(Arc<CronJob>),
+    /// A PodDisruptionBudget.
+    Budget(Arc<Budget>),
+    /// A Service.
+    Service(Arc<Service>),
+    /// An EndpointSlice.
+    Slice(Arc<Slice>),
+    /// Endpoints.
+    Endpoints(Arc<Endpoints>),
+    /// The ConfigMap `kube-root-ca.crt`: its certificate, if it has nothing else.
+    RootCa(Text),
+    /// A ControllerRevision.
+    Revision(Arc<PastTemplate>),
+    /// A PersistentVolumeClaim.
+    Claim(Arc<Claim>),
+    /// A PersistentVolume.
+    Volume(Arc<Volume>),
+    /// A StorageClass.
+    Class(Arc<Class>),
 }
 
 impl Body {
@@ -96,6 +135,9 @@ impl Body {
         match self {
             Body::ReplicaSet(set) => Some(&set.selector),
             Body::Deployment(deployment) => Some(&deployment.selector),
+            Body::StatefulSet(set) => Some(&set.selector),
+            Body::DaemonSet(set) => Some(&set.selector),
+            Body::Job(job) => Some(&job.selector),
             _ => None,
         }
     }

@@ -4,6 +4,7 @@ use serde_json::Value;
 use trace::Time;
 
 use crate::{
+    node_affinity::NodeAffinity,
     object::{Labels, Text},
     read,
 };
@@ -17,6 +18,8 @@ pub struct Pod {
     pub scheduler: Text,
     /// `status.phase`.
     pub phase: Text,
+    /// `spec.restartPolicy`.
+    pub restart_policy: Text,
     /// `spec.terminationGracePeriodSeconds`.
     pub termination_grace_seconds: i64,
     /// Since when the condition `Ready` is True.
@@ -29,8 +32,43 @@ pub struct Pod {
     pub requests: Resources,
     /// `spec.nodeSelector`.
     pub node_selector: Labels,
+    /// `status.podIPs`.
+    pub addresses: Vec<Text>,
+    /// `spec.hostname`.
+    pub hostname: Text,
+    /// `spec.subdomain`.
+    pub subdomain: Text,
+    /// Ports of its containers that have names: name, protocol, number.
+    pub ports: Vec<(Text, Text, i64)>,
+    /// Since when the condition `DisruptionTarget` is True, unless the kubelet says so.
+    pub disrupted_since: Option<Time>,
+    /// The node affinity that it requires.
+    pub affinity: Option<NodeAffinity>,
     /// `spec.tolerations`.
     pub tolerations: Vec<Toleration>,
+    /// Since when the condition `Ready` is False.
+    pub unready_since: Option<Time>,
+    /// `status.conditions`: types and statuses.
+    pub conditions: Vec<(Text, Text)>,
+    /// `status.containerStatuses`.
+    pub containers: Vec<Container>,
+    /// `status.initContainerStatuses`.
+    pub init_containers: Vec<Container>,
+    /// Of `spec.volumes`, names and the claims that they use.
+    pub claims: Vec<(Text, Text)>,
+}
+
+/// A container, as its pod's status tells of it.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct Container {
+    /// `name`.
+    pub name: Text,
+    /// `restartCount`.
+    pub restarts: i64,
+    /// Since when it runs.
+    pub started: Option<Time>,
+    /// Exit code and time, once it has ended.
+    pub ended: Option<(i64, Option<Time>)>,
 }
 
 /// Amounts of what a node has.
@@ -53,6 +91,8 @@ pub struct Toleration {
     pub value: Text,
     /// `effect`; empty for all.
     pub effect: Text,
+    /// `tolerationSeconds`; none for ever.
+    pub seconds: Option<i64>,
 }
 
 impl Pod {
@@ -66,6 +106,7 @@ impl Pod {
         let condition = |name: &str, value: &str| {
             read::list(status, "conditions").find(|c| c["type"] == name && c["status"] == value)
         };
+        let unready = condition("Ready", "False");
         let ready = condition("Ready", "True");
         let ready = ready.map(|found| read::time(found, "lastTransitionTime").unwrap_or_default());
         let restarts = read::list(status, "containerStatuses");
@@ -73,6 +114,7 @@ impl Pod {
             node: read::text(spec, "nodeName"),
             scheduler: read::text(spec, "schedulerName"),
             phase: read::text(status, "phase"),
+            restart_policy: read::text(spec, "restartPolicy"),
             termination_grace_seconds: read::number(spec, "terminationGracePeriodSeconds"),
             ready_since: ready,
             unschedulable: condition("PodScheduled", "False")
@@ -80,9 +122,54 @@ impl Pod {
             restarts: restarts.map(|one| read::number(one, "restartCount")).max().unwrap_or(0),
             requests: requests(spec),
             node_selector: read::labels(spec, "nodeSelector"),
+            addresses: addresses(status),
+            hostname: read::text(spec, "hostname"),
+            subdomain: read::text(spec, "subdomain"),
+            ports: read::list(spec, "containers").flat_map(ports).collect(),
+            disrupted_since: condition("DisruptionTarget", "True")
+                .filter(|found| found["reason"] != "TerminationByKubelet")
+                .and_then(|found| read::time(found, "lastTransitionTime")),
+            affinity: NodeAffinity::read(spec),
             tolerations: read::list(spec, "tolerations").map(toleration).collect(),
+            unready_since: unready.and_then(|found| read::time(found, "lastTransitionTime")),
+            conditions: read::list(status, "conditions")
+                .map(|found| (read::text(found, "type"), read::text(found, "status")))
+                .collect(),
+            containers: read::list(status, "containerStatuses").map(container).collect(),
+            init_containers: read::list(status, "initContainerStatuses").map(container).collect(),
+            claims: read::list(spec, "volumes").filter_map(claim).collect(),
         }
     }
+}
+
+/// All addresses, or the one that older kubelets tell.
+fn addresses(status: &Value) -> Vec<Text> {
+    let all: Vec<Text> = read::list(status, "podIPs").map(|one| read::text(one, "ip")).collect();
+    let one = read::text(status, "podIP");
+    if all.is_empty() && !one.is_empty() { vec![one] } else { all }
+}
+
+fn ports(container: &Value) -> impl Iterator<Item = (Text, Text, i64)> {
+    let named = read::list(container, "ports").filter(|port| port["name"].is_string());
+    named.map(|port| {
+        let number = read::number(port, "containerPort");
+        (read::text(port, "name"), read::text(port, "protocol"), number)
+    })
+}
+
+fn container(status: &Value) -> Container {
+    let ended = status["state"].get("terminated");
+    Container {
+        name: read::text(status, "name"),
+        restarts: read::number(status, "restartCount"),
+        started: status["state"].get("running").and_then(|run| read::time(run, "startedAt")),
+        ended: ended.map(|end| (read::number(end, "exitCode"), read::time(end, "finishedAt"))),
+    }
+}
+
+fn claim(volume: &Value) -> Option<(Text, Text)> {
+    let claim = volume.get("persistentVolumeClaim")?;
+    Some((read::text(volume, "name"), read::text(claim, "claimName")))
 }
 
 fn toleration(value: &Value) -> Toleration {
@@ -91,6 +178,7 @@ fn toleration(value: &Value) -> Toleration {
         exists: value["operator"] == "Exists",
         value: read::text(value, "value"),
         effect: read::text(value, "effect"),
+        seconds: value.get("tolerationSeconds").and_then(Value::as_i64),
     }
 }
 
@@ -122,7 +210,7 @@ impl Resources {
 }
 
 /// A `resource.Quantity` in thousandths, rounded up; none for what is no quantity.
-fn quantity_milli(text: &str) -> Option<i128> {
+pub(crate) fn quantity_milli(text: &str) -> Option<i128> {
     let digits =
         text.find(|c: char| !c.is_ascii_digit() && c != '.' && c != '-').unwrap_or(text.len());
     let (number, unit) = text.split_at(digits);
@@ -137,7 +225,9 @@ fn quantity_milli(text: &str) -> Option<i128> {
         "Ki" => 1000 << 10,
         "Mi" => 1000 << 20,
         "Gi" => 1000 << 30,
+        "P" => 1000 * 1_000_000_000_000_000,
         "Ti" => 1000 << 40,
+        "Pi" => 1000 << 50,
         _ => return None,
     };
     let parts = 10i128.checked_pow(u32::try_from(fraction.len()).ok()?)?;

@@ -6,12 +6,20 @@ use serde_json::Value;
 use trace::{ObjectKey, Revision, Time};
 
 use crate::{
+    cron_job::CronJob,
+    daemon_set::DaemonSet,
     deployment::Deployment,
+    disruption::Budget,
+    history::Revision as PastTemplate,
+    job::Job,
     namespace::{Condition, Namespace},
     object::{Body, Labels, Meta, Owner, Text},
     pod::Pod,
     replica_set::ReplicaSet,
     scheduler::Node,
+    services::{Service, Slice, endpoints::Endpoints},
+    stateful_set::StatefulSet,
+    volumes::{Claim, Class, Volume},
 };
 
 /// A field of an object as text; empty if absent.
@@ -79,6 +87,23 @@ pub(crate) fn body(key: &ObjectKey, object: &Value) -> Body {
         ("", "nodes") => Body::Node(Arc::new(Node::read(object))),
         ("apps", "replicasets") => Body::ReplicaSet(Arc::new(ReplicaSet::read(object))),
         ("apps", "deployments") => Body::Deployment(Arc::new(Deployment::read(object))),
+        ("apps", "statefulsets") => Body::StatefulSet(Arc::new(StatefulSet::read(object))),
+        ("batch", "jobs") => Body::Job(Arc::new(Job::read(object))),
+        ("batch", "cronjobs") => Body::CronJob(Arc::new(CronJob::read(object))),
+        ("apps", "daemonsets") => Body::DaemonSet(Arc::new(DaemonSet::read(object))),
+        ("policy", "poddisruptionbudgets") => Body::Budget(Arc::new(Budget::read(object))),
+        ("", "services") => Body::Service(Arc::new(Service::read(object))),
+        ("", "endpoints") => Body::Endpoints(Arc::new(Endpoints::read(object))),
+        ("discovery.k8s.io", "endpointslices") => Body::Slice(Arc::new(Slice::read(object))),
+        ("", "configmaps") if *key.name == *crate::root_ca::NAME => {
+            let data = &object["data"];
+            let only = data.as_object().is_some_and(|data| data.len() == 1);
+            Body::RootCa(if only { text(data, "ca.crt") } else { "".into() })
+        }
+        ("apps", "controllerrevisions") => Body::Revision(Arc::new(PastTemplate::read(object))),
+        ("", "persistentvolumeclaims") => Body::Claim(Arc::new(Claim::read(object))),
+        ("", "persistentvolumes") => Body::Volume(Arc::new(Volume::read(object))),
+        ("storage.k8s.io", "storageclasses") => Body::Class(Arc::new(Class::read(object))),
         _ => Body::Opaque,
     }
 }

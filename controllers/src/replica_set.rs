@@ -116,6 +116,18 @@ pub(crate) fn claim(
     calls: &mut Calls<'_>,
 ) -> Result<bool, Stop> {
     let matches = !selector.is_empty() && selector.matches(&object.meta.labels);
+    claim_if(matches, (key, object), owner, owner_deleted, None, calls)
+}
+
+/// As [`claim`], where more than a selector decides. What is adopted gets this finalizer.
+pub(crate) fn claim_if(
+    matches: bool,
+    (key, object): (&ObjectKey, &Object),
+    owner: &Owner,
+    owner_deleted: bool,
+    finalizer: Option<&'static str>,
+    calls: &mut Calls<'_>,
+) -> Result<bool, Stop> {
     let uid = || object.meta.uid.clone();
     match object.meta.controller() {
         Some(other) if other.uid != owner.uid => Ok(false),
@@ -132,6 +144,7 @@ pub(crate) fn claim(
                 key: key.clone(),
                 uid: uid(),
                 owner: owner.clone(),
+                finalizer,
             })?;
             Ok(matches!(adopted, Response::Written(_)))
         }
@@ -141,9 +154,9 @@ pub(crate) fn claim(
 /// What may belong to a workload: what it controls, and what nobody in its namespace controls.
 pub(crate) fn candidates<'v>(
     view: &'v View,
-    resource: &'v GroupResource,
-    namespace: &'v str,
-    uid: &'v str,
+    resource: &GroupResource,
+    namespace: &str,
+    uid: &str,
 ) -> Vec<(ObjectKey, &'v Object)> {
     let mut found: BTreeMap<ObjectKey, &Object> = view
         .dependents(uid)

@@ -2,6 +2,7 @@
 //!
 //! Whoever runs a controller turns these into calls; what a request does not name stays as it is stored.
 
+use serde_json::Value;
 use trace::{GroupResource, ObjectKey, Revision, Time};
 
 use crate::{
@@ -43,6 +44,27 @@ pub enum Propagation {
     Background,
     /// Blocking dependents go first.
     Foreground,
+}
+
+/// What the containers of a pod do.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum PodState {
+    /// They run.
+    Running {
+        /// Whether they are ready.
+        ready: bool,
+        /// How often they were started again.
+        restarts: i64,
+    },
+    /// They have ended.
+    Ended {
+        /// What they exited with.
+        code: i64,
+        /// How often they were started again.
+        restarts: i64,
+        /// Whether they will be started again.
+        again: bool,
+    },
 }
 
 /// One request.
@@ -102,6 +124,15 @@ pub enum Request {
         /// All that are to stay.
         finalizers: Vec<Text>,
     },
+    /// PATCH that takes one finalizer off an object.
+    RemoveFinalizer {
+        /// Of which object.
+        key: ObjectKey,
+        /// Precondition: its uid.
+        uid: Text,
+        /// Which.
+        name: &'static str,
+    },
     /// PATCH that adds a controller to an object that has none.
     Adopt {
         /// Which object.
@@ -110,6 +141,26 @@ pub enum Request {
         uid: Text,
         /// The reference.
         owner: Owner,
+        /// A finalizer that it gets with it.
+        finalizer: Option<&'static str>,
+    },
+    /// POST of an object.
+    Create {
+        /// Where, and its name; without one where the server is to make it.
+        key: ObjectKey,
+        /// All of it.
+        object: Box<Value>,
+    },
+    /// PUT of what is stored with some fields set.
+    Update {
+        /// Which.
+        key: ObjectKey,
+        /// Precondition: its revision.
+        revision: Revision,
+        /// Empty for the object itself.
+        subresource: &'static str,
+        /// JSON pointers and what stands there afterwards; null for nothing.
+        fields: Vec<(&'static str, Value)>,
     },
     /// POST of a pod.
     CreatePod {
@@ -140,14 +191,33 @@ pub enum Request {
         /// When that was found.
         since: Time,
     },
-    /// PATCH of a pod's status: its containers run, or have ended well.
+    /// PATCH of a pod's status: a condition.
+    PodCondition {
+        /// Which pod.
+        key: ObjectKey,
+        /// Precondition: its uid.
+        uid: Text,
+        /// `type`; empty where only the phase changes.
+        kind: &'static str,
+        /// `status`.
+        status: &'static str,
+        /// `reason`.
+        reason: &'static str,
+        /// `message`.
+        message: Text,
+        /// `lastTransitionTime`.
+        since: Time,
+        /// `status.phase`, where that changes with it.
+        phase: Option<&'static str>,
+    },
+    /// PATCH of a pod's status: its containers run, or have ended.
     PodPhase {
         /// Which pod.
         key: ObjectKey,
         /// Precondition: its uid.
         uid: Text,
-        /// Running or Succeeded.
-        phase: &'static str,
+        /// What they do.
+        state: PodState,
         /// Since when.
         since: Time,
     },

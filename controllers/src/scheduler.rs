@@ -1,11 +1,14 @@
 //! The scheduler (`pkg/scheduler`, Kubernetes 1.36): feasibility first.
 //!
-//! Filters: NodeUnschedulable, NodeName, TaintToleration, node selector, NodeResourcesFit (CPU, memory, number of
+//! Filters: NodeUnschedulable, NodeName, TaintToleration, node selector and required node affinity, NodeResourcesFit (CPU, memory, number of
 //! pods). Of the feasible nodes the one with the fewest pods of the same controller (what the default topology
 //! spread comes to where nodes are alike), then the largest share of free CPU and memory (LeastAllocated), then the
 //! first by name; upstream weighs the scores and draws among equals at random.
 //!
-//! Not there yet: affinity and anti-affinity, topology spread, volumes, host ports, extended resources, priorities
+//! A pod waits for its claims to exist and to be bound; claims of a class that waits for a consumer get the node that
+//! was chosen.
+//!
+//! Not there yet: pod affinity and anti-affinity, topology spread, where volumes are, host ports, extended resources, priorities
 //! and preemption, scheduling gates. A pod that asks for one of these is placed as if it did not.
 
 use std::collections::BTreeMap;
@@ -14,13 +17,14 @@ use serde_json::Value;
 use trace::{GroupResource, ObjectKey, Time};
 
 use crate::{
-    calls::{Calls, Reconciled, Response},
+    calls::{Calls, Reconciled, Response, Stop},
     controller::{Affected, Change},
     object::{Body, Labels, Object, Text},
     pod::{Pod, Resources, Toleration},
     read,
     request::Request,
     view::View,
+    volumes, write,
 };
 
 /// The scheduler that pods without another one get.
@@ -29,6 +33,10 @@ const NAME: &str = "default-scheduler";
 /// A Node.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Node {
+    /// Whether the condition `Ready` is True.
+    pub ready: bool,
+    /// `status.conditions`: types and statuses.
+    pub conditions: Vec<(Text, Text)>,
     /// `spec.unschedulable`.
     pub unschedulable: bool,
     /// `spec.taints`.
@@ -51,6 +59,8 @@ pub struct Taint {
     pub value: Text,
     /// `effect`.
     pub effect: Text,
+    /// `timeAdded`.
+    pub added: Option<Time>,
 }
 
 impl Node {
@@ -60,8 +70,14 @@ impl Node {
             key: read::text(value, "key"),
             value: read::text(value, "value"),
             effect: read::text(value, "effect"),
+            added: read::time(value, "timeAdded"),
         };
         Node {
+            ready: read::list(&object["status"], "conditions")
+                .any(|found| found["type"] == "Ready" && found["status"] == "True"),
+            conditions: read::list(&object["status"], "conditions")
+                .map(|found| (read::text(found, "type"), read::text(found, "status")))
+                .collect(),
             unschedulable: read::flag(spec, "unschedulable"),
             taints: read::list(spec, "taints").map(taint).collect(),
             allocatable: Resources::read(allocatable),
@@ -96,6 +112,11 @@ pub(crate) fn reconcile(
 ) -> Reconciled {
     let Some(object) = view.get(key) else { return Ok(None) };
     let Some(pod) = wants_node(object) else { return Ok(None) };
+    if let Some(why) = waits_for_volumes(view, key, pod) {
+        let all = view.list(&nodes(), "").count();
+        let message = format!("0/{all} nodes are available: {why}.").into();
+        return wait(key, pod, message, now, calls);
+    }
     let (mut best, mut all): (Option<(Score, Text)>, usize) = (None, 0);
     let mut reasons: BTreeMap<String, usize> = BTreeMap::new();
     let owner = object.meta.controller().map(|owner| &owner.uid);
@@ -111,17 +132,91 @@ pub(crate) fn reconcile(
         }
     }
     let Some((_, node)) = best else {
-        let message = unschedulable(all, &reasons);
-        if pod.unschedulable.as_deref() != Some(&*message) {
-            let since = now;
-            calls.need(|| Request::PodUnschedulable { key: key.clone(), message, since })?;
-        }
-        return Ok(None);
+        return wait(key, pod, unschedulable(all, &reasons), now, calls);
     };
+    if select_node(view, key, pod, &node, calls)? {
+        return Ok(None);
+    }
     let bound =
         calls.need(|| Request::Bind { key: key.clone(), uid: object.meta.uid.clone(), node })?;
     debug_assert!(matches!(bound, Response::Written(_) | Response::Refused { .. }));
     Ok(None)
+}
+
+/// Says why the pod can't be bound now.
+fn wait(
+    key: &ObjectKey,
+    pod: &Pod,
+    message: Text,
+    since: Time,
+    calls: &mut Calls<'_>,
+) -> Reconciled {
+    if pod.unschedulable.as_deref() != Some(&*message) {
+        calls.need(|| Request::PodUnschedulable { key: key.clone(), message, since })?;
+    }
+    Ok(None)
+}
+
+/// A pod's claim, and whether its class waits for the first pod that uses it.
+fn claim_of<'v>(view: &'v View, key: &ObjectKey, name: &str) -> Option<(&'v Object, bool)> {
+    let object = view.get(&ObjectKey::new(volumes::claims(), &key.namespace, name))?;
+    let Body::Claim(claim) = &object.body else { return None };
+    let class = claim
+        .class
+        .as_ref()
+        .and_then(|class| view.get(&ObjectKey::new(volumes::classes(), "", class)));
+    let waits = matches!(class.map(|class| &class.body), Some(Body::Class(class)) if class.waits);
+    Some((object, waits))
+}
+
+fn is_bound(claim: &Object) -> bool {
+    matches!(&claim.body, Body::Claim(claim) if *claim.phase == *"Bound")
+}
+
+/// Why its volumes keep the pod from every node (VolumeBinding, PreFilter).
+fn waits_for_volumes(view: &View, key: &ObjectKey, pod: &Pod) -> Option<String> {
+    for (_, name) in &pod.claims {
+        let Some((claim, waits)) = claim_of(view, key, name) else {
+            return Some(format!("persistentvolumeclaim {name:?} not found"));
+        };
+        if claim.meta.is_deleted() {
+            return Some(format!("persistentvolumeclaim {name:?} is being deleted"));
+        }
+        if !waits && !is_bound(claim) {
+            return Some("pod has unbound immediate PersistentVolumeClaims".to_owned());
+        }
+    }
+    None
+}
+
+/// Says for which node the volumes of its waiting claims are to be (VolumeBinding, PreBind). Whether some are not
+/// bound yet: then the pod's turn comes when they are.
+fn select_node(
+    view: &View,
+    key: &ObjectKey,
+    pod: &Pod,
+    node: &Text,
+    calls: &mut Calls<'_>,
+) -> Result<bool, Stop> {
+    let mut waits = false;
+    for (_, name) in &pod.claims {
+        let Some((claim, _)) = claim_of(view, key, name).filter(|(claim, _)| !is_bound(claim))
+        else {
+            continue;
+        };
+        waits = true;
+        let mut annotations = claim.meta.annotations.clone();
+        if annotations.insert(volumes::SELECTED_NODE.into(), node.clone()).is_none() {
+            let key = ObjectKey::new(volumes::claims(), &key.namespace, name);
+            calls.need(|| Request::Update {
+                key,
+                revision: claim.meta.revision,
+                subresource: "",
+                fields: vec![("/metadata/annotations", write::labels(&annotations))],
+            })?;
+        }
+    }
+    Ok(waits)
 }
 
 /// Upstream's message (`FitError.Error`), without what preemption found.
@@ -158,7 +253,10 @@ fn fits(
             taint.key, taint.value
         )]);
     }
-    if !pod.node_selector.iter().all(|(key, value)| labels.get(key) == Some(value)) {
+    let selected = pod.node_selector.iter().all(|(key, value)| labels.get(key) == Some(value));
+    let allowed =
+        pod.affinity.as_ref().is_none_or(|affinity| affinity.allows(&name.into(), labels));
+    if !selected || !allowed {
         return Err(vec!["node(s) didn't match Pod's node affinity/selector".to_owned()]);
     }
     let (mut used, mut count, mut alike) = (Resources::default(), 0, 0);
@@ -200,8 +298,13 @@ fn fits(
     Ok((-alike, free))
 }
 
-fn tolerates(pod: &Pod, taint: &Taint) -> bool {
-    pod.tolerations.iter().any(|toleration: &Toleration| {
+pub(crate) fn tolerates(pod: &Pod, taint: &Taint) -> bool {
+    toleration_of(pod, taint).is_some()
+}
+
+/// The toleration by which a pod tolerates a taint.
+pub(crate) fn toleration_of<'p>(pod: &'p Pod, taint: &Taint) -> Option<&'p Toleration> {
+    pod.tolerations.iter().find(|toleration| {
         (toleration.effect.is_empty() || toleration.effect == taint.effect)
             && (toleration.key.is_empty() && toleration.exists || toleration.key == taint.key)
             && (toleration.exists || toleration.value == taint.value)
@@ -209,7 +312,7 @@ fn tolerates(pod: &Pod, taint: &Taint) -> bool {
 }
 
 pub(crate) fn keys_affected(view: &View, change: &Change<'_>) -> Vec<Affected> {
-    let of_node = change.key.resource == nodes();
+    let of_node = change.key.resource == nodes() || change.key.resource == volumes::claims();
     if !of_node && *change.key.resource.resource != *"pods" {
         return vec![];
     }
@@ -218,7 +321,7 @@ pub(crate) fn keys_affected(view: &View, change: &Change<'_>) -> Vec<Affected> {
     {
         // Its own condition is nothing new to it.
         let before = change.before.and_then(wants_node);
-        let asks = |pod: &Pod| Pod { unschedulable: None, ..pod.clone() };
+        let asks = |pod: &Pod| Pod { unschedulable: None, conditions: vec![], ..pod.clone() };
         let news = wants_node(object).map(asks) != before.map(asks);
         return if news { vec![Affected::now(change.key)] } else { vec![] };
     }

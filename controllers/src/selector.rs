@@ -62,7 +62,7 @@ impl Expression {
     }
 }
 
-fn expression(value: &Value) -> Expression {
+pub(crate) fn expression(value: &Value) -> Expression {
     Expression {
         key: read::text(value, "key"),
         operator: read::text(value, "operator"),

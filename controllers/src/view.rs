@@ -23,6 +23,8 @@ type Table = Map<(Text, Text), Object>;
 pub struct View {
     /// The types that are served.
     pub kinds: Kinds,
+    /// The certificate by which the API server is known, in PEM; empty where none is.
+    pub root_ca: Text,
     tables: Map<GroupResource, Table>,
     by_uid: Map<Text, ObjectKey>,
     /// Uid of an owner and key of the object that names it. The owner need not exist.
@@ -37,13 +39,17 @@ pub struct View {
 
 /// Whether objects of this type are adopted by workloads.
 fn is_adopted(resource: &GroupResource) -> bool {
-    matches!((&*resource.group, &*resource.resource), ("", "pods") | ("apps", "replicasets"))
+    matches!(
+        (&*resource.group, &*resource.resource),
+        ("", "pods") | ("apps", "replicasets" | "controllerrevisions")
+    )
 }
 
 impl Default for View {
     fn default() -> View {
         View {
             kinds: Kinds::default(),
+            root_ca: "".into(),
             tables: Map::new_sync(),
             by_uid: Map::new_sync(),
             dependents: RedBlackTreeSetSync::new_sync(),
@@ -69,15 +75,16 @@ impl View {
     /// The objects of a type, in `namespace` if one is given, by namespace and name.
     pub fn list<'a>(
         &'a self,
-        resource: &'a GroupResource,
-        namespace: &'a str,
-    ) -> impl Iterator<Item = (ObjectKey, &'a Object)> {
-        let from = Bound::Included((Text::from(namespace), Text::from("")));
-        let table = self.tables.get(resource).into_iter();
+        resource: &GroupResource,
+        namespace: &str,
+    ) -> impl Iterator<Item = (ObjectKey, &'a Object)> + use<'a> {
+        let namespace = Text::from(namespace);
+        let from = Bound::Included((namespace.clone(), Text::from("")));
+        let (table, resource) = (self.tables.get(resource).into_iter(), resource.clone());
         table
             .flat_map(move |table| table.range((from.clone(), Bound::Unbounded)))
-            .take_while(move |((at, _), _)| namespace.is_empty() || **at == *namespace)
-            .map(|((namespace, name), object)| {
+            .take_while(move |((at, _), _)| namespace.is_empty() || *at == namespace)
+            .map(move |((namespace, name), object)| {
                 (ObjectKey::new(resource.clone(), namespace, name), object)
             })
     }
@@ -90,11 +97,12 @@ impl View {
     /// The objects that name this uid as owner, by key.
     pub fn dependents<'a>(
         &'a self,
-        uid: &'a str,
-    ) -> impl Iterator<Item = (&'a ObjectKey, &'a Object)> {
+        uid: &str,
+    ) -> impl Iterator<Item = (&'a ObjectKey, &'a Object)> + use<'a> {
+        let uid = Text::from(uid);
         self.dependents
-            .range((Bound::Included((Text::from(uid), None)), Bound::Unbounded))
-            .take_while(move |(owner, _)| **owner == *uid)
+            .range((Bound::Included((uid.clone(), None)), Bound::Unbounded))
+            .take_while(move |(owner, _)| *owner == uid)
             .filter_map(|(_, key)| {
                 let key = key.as_ref()?;
                 self.get(key).map(|object| (key, object))
@@ -109,13 +117,13 @@ impl View {
     /// The objects of a type that workloads adopt, in a namespace, that nobody controls.
     pub fn uncontrolled<'a>(
         &'a self,
-        resource: &'a GroupResource,
-        namespace: &'a str,
-    ) -> impl Iterator<Item = (&'a ObjectKey, &'a Object)> {
+        resource: &GroupResource,
+        namespace: &str,
+    ) -> impl Iterator<Item = (&'a ObjectKey, &'a Object)> + use<'a> {
         let from = ObjectKey::new(resource.clone(), namespace, "");
         self.uncontrolled
-            .range((Bound::Included(from), Bound::Unbounded))
-            .take_while(move |key| key.resource == *resource && *key.namespace == *namespace)
+            .range((Bound::Included(from.clone()), Bound::Unbounded))
+            .take_while(move |key| key.resource == from.resource && key.namespace == from.namespace)
             .filter_map(|key| self.get(key).map(|object| (key, object)))
     }
 

@@ -247,7 +247,7 @@ impl EmbeddedSpec {
             Environment::Minimal => (cluster::Controller::MINIMAL.to_vec(), 0),
             Environment::Full => (cluster::Controller::FULL.to_vec(), self.nodes.unwrap_or(1)),
         };
-        cluster::EnvironmentOptions { controllers, nodes }
+        cluster::EnvironmentOptions { controllers, nodes, ..Default::default() }
     }
 }
 

@@ -3,7 +3,7 @@
 use std::{
     path::{Path, PathBuf},
     process::Command,
-    time::{Duration, Instant},
+    time::{Duration, Instant, SystemTime},
 };
 
 use bytes::Bytes;
@@ -13,8 +13,6 @@ use http_body_util::{BodyExt, Full};
 use serde_json::Value;
 use tower::ServiceExt;
 use trace::Time;
-
-use crate::form;
 
 /// How long the real controllers get to come to a state.
 const PATIENCE: Duration = Duration::from_secs(60);
@@ -44,7 +42,10 @@ pub struct Embedded(Server);
 
 impl Embedded {
     pub fn new() -> Embedded {
-        let start = Time::parse_rfc3339("2026-01-01T00:00:00Z").expect("a time");
+        // The same day as the real ones: CronJobs go by the calendar.
+        let now =
+            SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).expect("it is past 1970");
+        let start = Time::default().plus(now);
         let mut world =
             World::new(WorldOptions { start, seed: 1, suffixes: SuffixOrder::Ascending });
         let controllers = vec![
@@ -52,8 +53,28 @@ impl Embedded {
             Controller::Namespace,
             Controller::Deployment,
             Controller::ReplicaSet,
+            Controller::StatefulSet,
+            Controller::DaemonSet,
+            Controller::Job,
+            Controller::CronJob,
+            Controller::TtlAfterFinished,
+            Controller::ServiceAccount,
+            Controller::RootCa,
+            Controller::PodGc,
+            Controller::NodeLifecycle,
+            Controller::TaintEviction,
+            Controller::EndpointSlice,
+            Controller::Endpoints,
+            Controller::Disruption,
+            Controller::VolumeBinder,
+            Controller::ClaimProtection,
+            Controller::VolumeProtection,
         ];
-        world.start_environment(&EnvironmentOptions { controllers, nodes: 0 });
+        world.start_environment(&EnvironmentOptions {
+            controllers,
+            nodes: 0,
+            root_ca: "a certificate".to_owned(),
+        });
         Embedded(Server::new(world, None))
     }
 
@@ -106,10 +127,10 @@ impl Real {
     }
 
     /// Waits until the state is as expected. Errors: what it is when patience is over.
-    pub fn comes_to(&self, expect: &Value, namespace: &str) -> Result<(), Value> {
+    pub fn comes_to(&self, expect: &Value, state: &dyn Fn(&dyn Arm) -> Value) -> Result<(), Value> {
         let began = Instant::now();
         loop {
-            let found = form::of(self, namespace);
+            let found = state(self);
             if found == *expect {
                 return Ok(());
             }

@@ -5,30 +5,70 @@
 //!
 //! | what | why | who could notice |
 //! |---|---|---|
-//! | `kube-root-ca.crt`, ServiceAccount `default` | their publishers are not built yet | pods that mount them |
 //! | spec of pods | admission plug-ins add to it, here the templates count | - |
 //! | generations of ReplicaSets | the real controllers run side by side and take other steps; observed = current is compared | nobody |
 //! | order of conditions | upstream appends what changed last | nobody: they are a map by type |
 //! | Progressing: `NewReplicaSetCreated`, `ReplicaSetUpdated` or `DeploymentResumed` | which of them is left where a rollout then waits for pods depends upstream on when the ReplicaSet's status comes: before the retry of a status update that met a 409, or after a Deployment was resumed | people |
+//! | `last-change-trigger-time` of Endpoints and EndpointSlices, and the order of what is in them | a measure of delays; not written here | who measures delays |
+//! | taint `node.kubernetes.io/unreachable` | nobody runs the real nodes; noticed after a minute | - |
 //! | Events | none are written here | people |
 
 use serde_json::{Map, Value, json};
 
-use crate::arm::Arm;
+use crate::{
+    arm::Arm,
+    scenario::{Scenario, Step},
+};
+
+/// What of an object is compared.
+type Part = fn(&Value) -> Value;
+
+/// Types that are compared where a scenario has to do with them: the word in its paths, the type's path, what of it.
+const MORE: &[(&str, &str, Part)] = &[
+    ("statefulsets", "apis/apps/v1/namespaces/NS/statefulsets", workload),
+    ("statefulsets", "apis/apps/v1/namespaces/NS/controllerrevisions", revision),
+    ("statefulsets", "api/v1/namespaces/NS/persistentvolumeclaims", plain),
+    ("statefulsets", "api/v1/persistentvolumes?labelSelector=scenario%3DNS", volume),
+    ("serviceaccounts", "api/v1/namespaces/NS/serviceaccounts", metadata),
+    ("nodes", "api/v1/nodes?labelSelector=scenario%3DNS", node),
+    ("services", "api/v1/namespaces/NS/endpoints", endpoints),
+    ("services", "apis/discovery.k8s.io/v1/namespaces/NS/endpointslices", slice),
+    ("disruption", "apis/policy/v1/namespaces/NS/poddisruptionbudgets", workload),
+    ("disruption", "apis/batch/v1/namespaces/NS/jobs", job),
+    ("daemonsets", "apis/apps/v1/namespaces/NS/daemonsets", workload),
+    ("daemonsets", "apis/apps/v1/namespaces/NS/controllerrevisions", revision),
+    ("/jobs", "apis/batch/v1/namespaces/NS/jobs", job),
+    ("/cronjobs", "apis/batch/v1/namespaces/NS/jobs", job),
+    ("/cronjobs", "apis/batch/v1/namespaces/NS/cronjobs", cron_job),
+    ("persistentvolume", "api/v1/namespaces/NS/persistentvolumeclaims", plain),
+    ("persistentvolume", "api/v1/persistentvolumes?labelSelector=scenario%3DNS", volume),
+];
+
+/// The types of [`MORE`] that a scenario has to do with.
+pub fn more(scenario: &Scenario) -> Vec<(&'static str, Part)> {
+    let paths: Vec<&str> = scenario.steps.iter().filter_map(Step::path).collect();
+    let named = |word: &str| paths.iter().any(|path| path.contains(word));
+    let mut found: Vec<(&'static str, Part)> =
+        MORE.iter().filter(|(word, _, _)| named(word)).map(|(_, path, of)| (*path, *of)).collect();
+    found.sort_by_key(|(path, _)| *path);
+    found.dedup_by_key(|(path, _)| *path);
+    found
+}
 
 /// The state of a namespace.
-pub fn of(arm: &dyn Arm, namespace: &str) -> Value {
+pub fn of(arm: &dyn Arm, namespace: &str, more: &[(&'static str, Part)]) -> Value {
     let core = format!("/api/v1/namespaces/{namespace}");
     let apps = format!("/apis/apps/v1/namespaces/{namespace}");
-    let paths = [
+    let mut paths = vec![
         core.clone(),
         format!("{core}/configmaps"),
         format!("{core}/pods"),
         format!("{apps}/replicasets"),
         format!("{apps}/deployments"),
     ];
+    paths.extend(more.iter().map(|(path, _)| format!("/{}", path.replace("NS", namespace))));
     let bodies = arm.get_all(&paths);
-    let [space, maps, pods, sets, deployments] = &bodies[..] else {
+    let [space, maps, pods, sets, deployments, others @ ..] = &bodies[..] else {
         panic!("an answer each: {bodies:?}")
     };
     let items = |list: &Value| list["items"].as_array().cloned().unwrap_or_default();
@@ -39,18 +79,39 @@ pub fn of(arm: &dyn Arm, namespace: &str) -> Value {
         tokens.add(hash, format!("HASH{}", revision.as_str().unwrap_or("-")));
         tokens.add(&set["metadata"]["uid"], "UID".to_owned());
     }
-    for object in items(maps).iter().chain(&items(pods)).chain(&items(deployments)) {
+    for pod in items(pods).iter().filter(|pod| !is_numbered(pod)) {
+        if pod["metadata"]["generateName"].is_string() {
+            tokens.add(&pod["metadata"]["name"], "POD".to_owned());
+        }
+        // Of a Job that is gone.
+        tokens.add(&pod["metadata"]["labels"]["controller-uid"], "UID".to_owned());
+    }
+    for object in [maps, pods, deployments].into_iter().chain(others).flat_map(items) {
         tokens.add(&object["metadata"]["uid"], "UID".to_owned());
+        if object["addressType"].is_string() {
+            // Its Service's, which is not among the objects.
+            let owners = object["metadata"]["ownerReferences"].as_array();
+            owners
+                .into_iter()
+                .flatten()
+                .for_each(|owner| tokens.add(&owner["uid"], "UID".to_owned()));
+        }
+        tokens.add(&object["spec"]["claimRef"]["uid"], "UID".to_owned());
+        if object["revision"].is_number() {
+            for label in ["controller.kubernetes.io/hash", "controller-revision-hash"] {
+                let hash = &object["metadata"]["labels"][label];
+                tokens.add(hash, format!("HASH{}", object["revision"]));
+            }
+        }
     }
     let all = |list: &Value, of: &dyn Fn(&Value) -> Value| -> Value {
         let mut told: Vec<String> =
             items(list).iter().map(|item| tokens.replace(&of(item).to_string())).collect();
-        told.retain(|text| !text.contains("kube-root-ca.crt"));
         told.sort();
         told.iter().map(|text| serde_json::from_str::<Value>(text).expect("JSON")).collect()
     };
     let gone = space["kind"] == "Status";
-    json!({
+    let mut state = json!({
         "namespace": if gone { json!("gone") } else { json!({
             "phase": space["status"]["phase"], "conditions": conditions(&space["status"]),
         }) },
@@ -58,7 +119,11 @@ pub fn of(arm: &dyn Arm, namespace: &str) -> Value {
         "pods": all(pods, &pod),
         "replicasets": all(sets, &workload),
         "deployments": all(deployments, &workload),
-    })
+    });
+    for ((path, of), list) in more.iter().zip(others) {
+        state[*path] = all(list, of);
+    }
+    state
 }
 
 /// Chance texts and what stands for them.
@@ -89,13 +154,25 @@ fn metadata(object: &Value) -> Value {
     Value::Object(kept)
 }
 
+/// Whether its name is no chance: a StatefulSet's.
+fn is_numbered(pod: &Value) -> bool {
+    pod["spec"]["hostname"] == pod["metadata"]["name"]
+}
+
 fn pod(pod: &Value) -> Value {
     let mut metadata = metadata(pod);
-    metadata["name"] = pod["metadata"]["generateName"].clone();
+    if let Some(generated) = pod["metadata"].get("generateName").filter(|_| !is_numbered(pod)) {
+        metadata["name"] = generated.clone();
+    }
+    let volumes = pod["spec"]["volumes"].as_array().into_iter().flatten();
+    let claims: Vec<&Value> =
+        volumes.map(|volume| &volume["persistentVolumeClaim"]["claimName"]).collect();
     json!({
         "metadata": metadata,
         "phase": pod["status"]["phase"],
         "containers": pod["spec"]["containers"][0]["image"],
+        "claims": claims,
+        "host": [pod["spec"]["hostname"], pod["spec"]["subdomain"]],
     })
 }
 
@@ -119,10 +196,102 @@ fn workload(object: &Value) -> Value {
     status["observedGeneration"] = observed.into();
     status["conditions"] = conditions(&object["status"]);
     let mut metadata = metadata(object);
-    if object["metadata"]["generation"].is_number() && object["spec"].get("strategy").is_some() {
+    let by_user =
+        ["strategy", "updateStrategy"].iter().any(|field| !object["spec"][field].is_null());
+    if object["metadata"]["generation"].is_number() && by_user {
         metadata["generation"] = object["metadata"]["generation"].clone();
     }
     json!({"metadata": metadata, "spec": object["spec"], "status": status})
+}
+
+fn plain(object: &Value) -> Value {
+    let mut status = object["status"].clone();
+    if status["conditions"].is_array() {
+        status["conditions"] = conditions(&object["status"]);
+    }
+    json!({"metadata": metadata(object), "spec": object["spec"], "status": status})
+}
+
+fn job(object: &Value) -> Value {
+    let mut job = plain(object);
+    for time in ["startTime", "completionTime"] {
+        job["status"][time] = (!job["status"][time].is_null()).into();
+    }
+    job
+}
+
+fn cron_job(object: &Value) -> Value {
+    let mut cron_job = plain(object);
+    for time in ["lastScheduleTime", "lastSuccessfulTime"] {
+        cron_job["status"][time] = (!cron_job["status"][time].is_null()).into();
+    }
+    for job in cron_job["status"]["active"].as_array_mut().into_iter().flatten() {
+        job["resourceVersion"] = Value::Null;
+    }
+    cron_job
+}
+
+/// Lists in no order, without the time of the last change.
+fn endpoints(object: &Value) -> Value {
+    let mut subsets = object["subsets"].clone();
+    for subset in subsets.as_array_mut().into_iter().flatten() {
+        sort(&mut subset["ports"]);
+    }
+    sort(&mut subsets);
+    json!({"metadata": without_change(object), "subsets": subsets})
+}
+
+fn slice(object: &Value) -> Value {
+    let (mut endpoints, mut ports) = (object["endpoints"].clone(), object["ports"].clone());
+    sort(&mut endpoints);
+    sort(&mut ports);
+    let mut metadata = without_change(object);
+    metadata["name"] = object["metadata"]["generateName"].clone();
+    let family = &object["addressType"];
+    json!({"metadata": metadata, "family": family, "endpoints": endpoints, "ports": ports})
+}
+
+fn without_change(object: &Value) -> Value {
+    let mut metadata = metadata(object);
+    if let Some(annotations) = metadata["annotations"].as_object_mut() {
+        annotations.remove("endpoints.kubernetes.io/last-change-trigger-time");
+        if annotations.is_empty() {
+            metadata["annotations"] = Value::Null;
+        }
+    }
+    metadata
+}
+
+fn sort(list: &mut Value) {
+    if let Some(list) = list.as_array_mut() {
+        list.sort_by_key(Value::to_string);
+    }
+    if list.as_array().is_some_and(Vec::is_empty) {
+        *list = Value::Null;
+    }
+}
+
+/// What keeps pods away. Not that a node is unreachable: nobody runs the real ones, and after a minute that is noticed.
+fn node(object: &Value) -> Value {
+    let taints = object["spec"]["taints"].as_array().into_iter().flatten();
+    let taints = taints.filter(|taint| taint["key"] != "node.kubernetes.io/unreachable");
+    let mut taints: Vec<String> =
+        taints.map(|taint| format!("{}:{}", taint["key"], taint["effect"])).collect();
+    taints.sort();
+    json!({"name": object["metadata"]["name"], "taints": taints})
+}
+
+fn revision(object: &Value) -> Value {
+    json!({"metadata": metadata(object), "revision": object["revision"], "data": object["data"]})
+}
+
+fn volume(object: &Value) -> Value {
+    let mut volume = plain(object);
+    if volume["spec"]["claimRef"].is_object() {
+        volume["spec"]["claimRef"]["resourceVersion"] = Value::Null;
+    }
+    volume["status"]["lastPhaseTransitionTime"] = Value::Null;
+    volume
 }
 
 /// The leaves at which two states differ.

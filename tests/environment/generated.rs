@@ -1,10 +1,18 @@
-//! Scenarios drawn from a seed: a Deployment of any strategy, then scaled, changed, paused, its pods becoming ready
-//! or going away one at a time. One event between two rests, so that upstream has one end to come to, whichever of
-//! its controllers is faster.
+//! Scenarios drawn from a seed: a Deployment, a StatefulSet, a Job or a DaemonSet of any kind, then scaled, changed,
+//! paused, its pods becoming ready, ending or going away one at a time. One event between two rests, so that upstream
+//! has one end to come to, whichever of its controllers is faster.
+//!
+//! Left out, because upstream's end is chance there: DaemonSets with surge (which of two pods of a node counts is
+//! decided by their names), and, where one of the nodes is tainted, updates and deletions of pods (which node's pod goes
+//! first).
 
 use serde_json::{Value, json};
 
-use crate::scenario::{Scenario, Step, change, image, web};
+use crate::{
+    daemons, jobs,
+    scenario::{Scenario, Step, change, image, web},
+    services, stateful,
+};
 
 /// Steps after the creation.
 const STEPS: usize = 10;
@@ -52,11 +60,116 @@ impl Dice {
     }
 }
 
+/// A scenario's first steps, and one that is drawn again and again.
+type Plot = (Vec<Step>, fn(&mut Dice) -> Vec<Step>);
+
+impl Dice {
+    fn image(&mut self) -> &'static str {
+        ["v1", "v2", "v3"][self.roll(3) as usize]
+    }
+
+    /// A Deployment, half of the time with a budget over its pods.
+    fn deployment(&mut self) -> Plot {
+        let replicas = 1 + self.roll(4) as u32;
+        let mut first = vec![web(replicas, self.strategy())];
+        if self.roll(2) == 0 {
+            let field = ["minAvailable", "maxUnavailable"][self.roll(2) as usize];
+            first.push(services::budget(json!({field: self.amount()})));
+        }
+        (first, |dice| vec![dice.step()])
+    }
+
+    fn stateful_set(&mut self) -> Plot {
+        let policy = ["OrderedReady", "Parallel"][self.roll(2) as usize];
+        let mut spec = json!({
+            "podManagementPolicy": policy, "revisionHistoryLimit": self.roll(3),
+            "ordinals": {"start": self.roll(3)},
+        });
+        spec["updateStrategy"] = match self.roll(4) {
+            0 => json!({"type": "OnDelete"}),
+            _ => json!({"rollingUpdate": {"partition": self.roll(3)}}),
+        };
+        let first = vec![stateful::db(1 + self.roll(3) as u32, spec)];
+        (first, |dice| {
+            vec![match dice.roll(10) {
+                0 | 1 => stateful::change(json!({"replicas": dice.roll(4)})),
+                2 | 3 => stateful::image(dice.image()),
+                4 => Step::DeleteOnePod,
+                5 => Step::End(1, dice.roll(2) as i32),
+                _ => Step::ReadyOne,
+            }]
+        })
+    }
+
+    fn job(&mut self) -> Plot {
+        let mut spec = json!({"parallelism": 1 + self.roll(3), "backoffLimit": self.roll(4)});
+        if self.roll(3) > 0 {
+            spec["completions"] = json!(1 + self.roll(4));
+        }
+        if self.roll(2) == 0 {
+            spec["completionMode"] = json!("Indexed");
+            spec["completions"] = json!(1 + self.roll(4));
+            if self.roll(2) == 0 {
+                spec["backoffLimitPerIndex"] = json!(self.roll(2));
+                spec["backoffLimit"] = json!(i32::MAX);
+            }
+        }
+        if self.roll(3) == 0 {
+            let action = ["FailJob", "Ignore", "Count"][self.roll(3) as usize];
+            spec["podFailurePolicy"] = json!({"rules": [jobs::on_codes(action, &[2])]});
+        }
+        (vec![jobs::job(spec)], |dice| {
+            vec![match dice.roll(8) {
+                0 => jobs::change(json!({"suspend": dice.roll(2) == 0})),
+                1 => jobs::change(json!({"parallelism": dice.roll(4)})),
+                2 => Step::Ready,
+                _ => Step::End(1, dice.roll(3) as i32),
+            }]
+        })
+    }
+
+    /// One that is updated, or one whose nodes are tainted.
+    fn daemon_set(&mut self) -> Plot {
+        let mut first = daemons::nodes(&["a", "b", "c"][..1 + self.roll(3) as usize]);
+        if self.roll(2) == 0 {
+            first.extend([daemons::log(json!({})), Step::Bind]);
+            return (first, |dice| {
+                let step = match dice.roll(6) {
+                    0 => daemons::taint("NoSchedule"),
+                    1 => daemons::taint("NoExecute"),
+                    2 | 3 => daemons::no_taint(),
+                    _ => Step::Ready,
+                };
+                vec![step, Step::Bind]
+            });
+        }
+        let unavailable = [json!(1), json!(2), json!("50%")][self.roll(3) as usize].clone();
+        let mut spec = daemons::rolling(json!(0), unavailable);
+        spec["revisionHistoryLimit"] = json!(self.roll(3));
+        first.extend([daemons::log(spec), Step::Bind]);
+        (first, |dice| {
+            let step = match dice.roll(8) {
+                0..=2 => daemons::image(dice.image()),
+                3 => Step::DeleteOnePod,
+                4 => Step::End(1, 1),
+                _ => Step::ReadyOne,
+            };
+            vec![step, Step::Bind]
+        })
+    }
+}
+
 /// The scenario of a seed.
 pub fn scenario(seed: u64) -> Scenario {
     let mut dice = Dice(seed);
-    let replicas = 1 + dice.roll(4) as u32;
-    let mut steps = vec![web(replicas, dice.strategy())];
-    steps.extend((0..STEPS).map(|_| dice.step()));
-    Scenario { name: format!("generated-{seed}"), steps }
+    let (kind, (mut steps, step)) = match seed % 5 {
+        0 | 1 => ("deployment", dice.deployment()),
+        2 => ("stateful", dice.stateful_set()),
+        3 => ("job", dice.job()),
+        _ => ("daemon", dice.daemon_set()),
+    };
+    for _ in 0..STEPS {
+        steps.extend(step(&mut dice));
+    }
+    Scenario { name: format!("generated-{kind}-{seed}"), steps }
 }

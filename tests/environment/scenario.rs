@@ -13,12 +13,34 @@ pub enum Step {
     Patch(&'static str, Value),
     /// DELETE, with a propagation policy.
     Delete(&'static str, Option<&'static str>),
+    /// POST that is answered with this status.
+    Post(&'static str, Value, u16),
+    /// It exists: the scenario is what it is meant to be.
+    Expect(&'static str),
+    /// Every pod that is meant for one node is bound to it, as by a scheduler.
+    Bind,
     /// Every pod that is not ready becomes so, as if a kubelet had started it.
     Ready,
     /// One pod that is not ready becomes so: of the oldest image by name.
     ReadyOne,
+    /// So many pods end with this exit code, those of the lowest completion indexes first.
+    End(usize, i32),
     /// One pod is deleted, if there is any: of the oldest image by name, one that is not ready before one that is.
     DeleteOnePod,
+}
+
+impl Step {
+    /// What it is sent to.
+    pub fn path(&self) -> Option<&'static str> {
+        match self {
+            Step::Create(path, _)
+            | Step::Patch(path, _)
+            | Step::Delete(path, _)
+            | Step::Post(path, _, _)
+            | Step::Expect(path) => Some(path),
+            Step::Bind | Step::Ready | Step::ReadyOne | Step::DeleteOnePod | Step::End(..) => None,
+        }
+    }
 }
 
 /// One behaviour.
@@ -77,7 +99,7 @@ pub fn image(image: &str) -> Step {
     change(json!({"template": template(image)}))
 }
 
-fn scenario(name: &'static str, steps: Vec<Step>) -> Scenario {
+pub fn scenario(name: &'static str, steps: Vec<Step>) -> Scenario {
     Scenario { name: name.to_owned(), steps }
 }
 
@@ -294,6 +316,18 @@ pub fn make_ready(arm: &dyn Arm, namespace: &str) {
     }
 }
 
+/// See [`Step::Bind`].
+pub fn bind(arm: &dyn Arm, namespace: &str) {
+    let target = "/spec/affinity/nodeAffinity/requiredDuringSchedulingIgnoredDuringExecution/nodeSelectorTerms/0/matchFields/0/values/0";
+    for pod in pods(arm, namespace).iter().filter(|pod| pod["spec"]["nodeName"].is_null()) {
+        let binding = json!({
+            "apiVersion": "v1", "kind": "Binding", "metadata": {"name": pod["metadata"]["name"]},
+            "target": {"kind": "Node", "name": pod.pointer(target)},
+        });
+        arm.must("POST", &format!("{}/binding", path(namespace, pod)), Some(binding));
+    }
+}
+
 /// See [`Step::ReadyOne`].
 pub fn make_one_ready(arm: &dyn Arm, namespace: &str) {
     if let Some(pod) = pods(arm, namespace).iter().find(|pod| is_pending(pod)) {
@@ -311,6 +345,30 @@ fn mark_ready(arm: &dyn Arm, namespace: &str, pod: &Value) {
     }]}});
     // It may be gone by now: a rollout goes on while its pods become ready.
     arm.send("PATCH", &format!("{}/status", path(namespace, pod)), Some(status));
+}
+
+/// See [`Step::End`]. They ended long ago, so that nothing waits for a back-off.
+pub fn end(arm: &dyn Arm, namespace: &str, count: usize, code: i32) {
+    let mut pods = pods(arm, namespace);
+    pods.retain(|pod| !matches!(pod["status"]["phase"].as_str(), Some("Succeeded" | "Failed")));
+    let index = |pod: &Value| {
+        let text =
+            pod["metadata"]["annotations"]["batch.kubernetes.io/job-completion-index"].as_str();
+        text.and_then(|text| text.parse::<i64>().ok())
+    };
+    pods.sort_by_key(index);
+    let past = "2025-01-01T00:00:00Z";
+    for pod in pods.iter().take(count) {
+        let ended = json!({"exitCode": code, "startedAt": past, "finishedAt": past});
+        let status = json!({"status": {
+            "phase": if code == 0 { "Succeeded" } else { "Failed" },
+            "containerStatuses": [{
+                "name": "c", "image": "v1", "imageID": "", "ready": false, "restartCount": 0,
+                "state": {"terminated": ended},
+            }],
+        }});
+        arm.must("PATCH", &format!("{}/status", path(namespace, pod)), Some(status));
+    }
 }
 
 /// See [`Step::DeleteOnePod`].

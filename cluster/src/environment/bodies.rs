@@ -5,7 +5,7 @@ use controllers::{
     deployment::{DeploymentCondition, DeploymentStatus},
     object::Labels,
     replica_set::ReplicaSetStatus,
-    request::NewReplicaSet,
+    request::{NewReplicaSet, PodState},
     selector::{Expression, Selector},
     template::Template,
 };
@@ -52,61 +52,93 @@ pub(super) fn unschedulable(message: &str, since: Time) -> Value {
     }]}})
 }
 
-/// What a kubelet says of a pod whose containers all run, or have all ended well.
-pub(super) fn running(
+/// What a kubelet says of a pod whose containers all do the same.
+pub(super) fn pod_state(
     pod: &Value,
     uid: &str,
-    phase: &str,
+    state: PodState,
     (host, address): (&str, &str),
     since: Time,
 ) -> Value {
-    let (now, ended) = (since.rfc3339(), phase == "Succeeded");
-    let over = || {
-        json!({"terminated": {
-            "exitCode": 0, "reason": "Completed", "startedAt": now, "finishedAt": now,
-        }})
+    let now = since.rfc3339();
+    let (phase, ready) = match state {
+        PodState::Running { ready, .. } => ("Running", ready),
+        PodState::Ended { again: true, .. } => ("Running", false),
+        PodState::Ended { code: 0, .. } => ("Succeeded", false),
+        PodState::Ended { .. } => ("Failed", false),
     };
-    let containers = |field: &str, over_now: bool| -> Vec<Value> {
-        let list = pod["spec"][field].as_array();
-        let told = |container: &Value| {
-            let state = if over_now { over() } else { json!({"running": {"startedAt": now}}) };
-            json!({
-                "name": container["name"], "image": container["image"],
-                "imageID": container["image"], "restartCount": 0,
-                "ready": !ended, "started": !over_now, "state": state,
-            })
-        };
-        list.into_iter().flatten().map(told).collect()
-    };
-    let ready = if ended { "False" } else { "True" };
-    let conditions: Vec<Value> = [
-        ("PodReadyToStartContainers", ready),
-        ("Initialized", "True"),
-        ("Ready", ready),
-        ("ContainersReady", ready),
-    ]
-    .iter()
-    .map(|(kind, status)| {
+    let ended = phase != "Running";
+    let told = |container: &Value| container_state(pod, container, state, &now);
+    let list = |field: &str| pod["spec"][field].as_array().into_iter().flatten();
+    let containers: Vec<Value> = list("containers").map(told).collect();
+    let before = pod["status"]["conditions"].as_array();
+    let condition = |(kind, holds): (&str, bool)| {
+        let status = if holds { "True" } else { "False" };
+        let same =
+            before.into_iter().flatten().find(|c| c["type"] == kind && c["status"] == status);
+        let at = same.map_or_else(|| json!(now), |found| found["lastTransitionTime"].clone());
         let mut condition = json!({
-            "type": kind, "status": status, "lastProbeTime": null, "lastTransitionTime": now,
+            "type": kind, "status": status, "lastProbeTime": null, "lastTransitionTime": at,
         });
-        if ended {
-            condition["reason"] = json!("PodCompleted");
+        match (ended, holds) {
+            (true, _) if phase == "Succeeded" => condition["reason"] = json!("PodCompleted"),
+            (true, false) => condition["reason"] = json!("PodFailed"),
+            (false, false) => condition["reason"] = json!("ContainersNotReady"),
+            _ => {}
         }
         condition
-    })
-    .collect();
+    };
+    let conditions = [
+        ("PodReadyToStartContainers", !ended),
+        ("Initialized", true),
+        ("Ready", ready),
+        ("ContainersReady", ready),
+    ];
     let mut status = json!({
-        "phase": phase, "conditions": conditions, "hostIP": host, "hostIPs": [{"ip": host}], "podIP": address,
-        "podIPs": [{"ip": address}], "containerStatuses": containers("containers", ended),
+        "phase": phase, "conditions": conditions.map(condition), "hostIP": host,
+        "hostIPs": [{"ip": host}], "podIP": address, "podIPs": [{"ip": address}],
+        "containerStatuses": containers,
     });
-    if pod["spec"]["initContainers"].is_array() {
-        status["initContainerStatuses"] = json!(containers("initContainers", true));
+    if pod["spec"]["initContainers"].is_array() && pod["status"]["initContainerStatuses"].is_null()
+    {
+        let over = PodState::Ended { code: 0, restarts: 0, again: false };
+        let told = |container: &Value| {
+            let mut told = container_state(pod, container, over, &now);
+            told["ready"] = json!(true);
+            told
+        };
+        status["initContainerStatuses"] = list("initContainers").map(told).collect();
     }
     if pod["status"]["startTime"].is_null() {
         status["startTime"] = json!(now);
     }
     json!({"metadata": {"uid": uid}, "status": status})
+}
+
+/// A container of it. Since when it runs stays as it was told.
+fn container_state(pod: &Value, container: &Value, state: PodState, now: &str) -> Value {
+    let known = pod["status"]["containerStatuses"].as_array();
+    let known = known.into_iter().flatten().find(|known| known["name"] == container["name"]);
+    let started = known.and_then(|known| known.pointer("/state/running/startedAt"));
+    let (ready, running, restarts, what) = match state {
+        PodState::Running { ready, restarts } => {
+            let same = known.is_some_and(|known| known["restartCount"] == restarts);
+            let at = started.filter(|_| same).cloned().unwrap_or_else(|| json!(now));
+            (ready, true, restarts, json!({"running": {"startedAt": at}}))
+        }
+        PodState::Ended { code, restarts, .. } => {
+            let reason = if code == 0 { "Completed" } else { "Error" };
+            let at = started.cloned().unwrap_or_else(|| json!(now));
+            let over = json!({
+                "exitCode": code, "reason": reason, "startedAt": at, "finishedAt": now,
+            });
+            (false, false, restarts, json!({"terminated": over}))
+        }
+    };
+    json!({
+        "name": container["name"], "image": container["image"], "imageID": container["image"],
+        "restartCount": restarts, "ready": ready, "started": running, "state": what,
+    })
 }
 
 fn selector(selector: &Selector) -> Value {

@@ -1,4 +1,4 @@
-//! Nodes that are there from the beginning: registered, ready, roomy.
+//! What is there from the beginning: nodes, registered, ready, roomy; and a StorageClass for claims that name none.
 
 use serde_json::json;
 use trace::{GroupResource, ObjectKey};
@@ -54,6 +54,26 @@ pub(crate) fn join(world: &mut World, count: u32) {
         });
         world.put(ObjectKey::new(GroupResource::new("", "nodes"), "", &name), node);
     }
+}
+
+/// The class of claims that name none, as kind and minikube have it.
+pub(crate) fn add_default_class(world: &mut World) {
+    let (uid, now) = (world.names.uid(), world.now.rfc3339());
+    let class = json!({
+        "apiVersion": "storage.k8s.io/v1",
+        "kind": "StorageClass",
+        "metadata": {
+            "name": "standard",
+            "uid": uid,
+            "creationTimestamp": now,
+            "annotations": {"storageclass.kubernetes.io/is-default-class": "true"},
+        },
+        "provisioner": "trommel.dev/volumes",
+        "reclaimPolicy": "Delete",
+        "volumeBindingMode": "Immediate",
+    });
+    let resource = GroupResource::new("storage.k8s.io", "storageclasses");
+    world.put(ObjectKey::new(resource, "", "standard"), class);
 }
 
 fn address(number: u32) -> String {

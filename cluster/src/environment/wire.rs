@@ -68,7 +68,11 @@ fn key_of(request: &Request) -> ObjectKey {
         | Request::Adopt { key, .. }
         | Request::Bind { key, .. }
         | Request::PodUnschedulable { key, .. }
+        | Request::PodCondition { key, .. }
         | Request::PodPhase { key, .. }
+        | Request::RemoveFinalizer { key, .. }
+        | Request::Create { key, .. }
+        | Request::Update { key, .. }
         | Request::UpdateReplicaSet { key, .. }
         | Request::ReplicaSetStatus { key, .. }
         | Request::DeploymentStatus { key, .. }
@@ -83,7 +87,11 @@ fn key_of(request: &Request) -> ObjectKey {
     }
 }
 
-fn call<'a>(live: &mut Live, key: &'a ObjectKey, request: &Request) -> Result<Call<'a>, Refusal> {
+fn call<'a>(
+    live: &mut Live,
+    key: &'a ObjectKey,
+    request: &'a Request,
+) -> Result<Call<'a>, Refusal> {
     let verb =
         |verb, subresource, content_type, body| Call { verb, key, subresource, content_type, body };
     let strategic = match live.world.customs.contains_key(&key.resource) {
@@ -143,6 +151,12 @@ fn call<'a>(live: &mut Live, key: &'a ObjectKey, request: &Request) -> Result<Ca
             }});
             verb(Verb::Patch, "", MERGE_PATCH, patch)
         }
+        Request::RemoveFinalizer { uid, name, .. } => {
+            let patch = json!({"metadata": {
+                "uid": uid, "$deleteFromPrimitiveList/finalizers": [name],
+            }});
+            verb(Verb::Patch, "", STRATEGIC_PATCH, patch)
+        }
         Request::NamespaceStatus { revision, phase, conditions, .. } => {
             let mut object = seen(live, key, *revision)?;
             object["status"] = json!({"phase": phase});
@@ -156,9 +170,20 @@ fn call<'a>(live: &mut Live, key: &'a ObjectKey, request: &Request) -> Result<Ca
             object["spec"]["finalizers"] = json!(finalizers);
             verb(Verb::Update, "finalize", JSON, object)
         }
-        Request::Adopt { uid, owner, .. } => {
-            let patch =
+        Request::Create { object, .. } => verb(Verb::Create, "", JSON, (**object).clone()),
+        Request::Update { revision, subresource, fields, .. } => {
+            let mut object = seen(live, key, *revision)?;
+            for (pointer, value) in fields {
+                set(&mut object, pointer, value);
+            }
+            verb(Verb::Update, subresource, JSON, object)
+        }
+        Request::Adopt { uid, owner, finalizer, .. } => {
+            let mut patch =
                 json!({"metadata": {"uid": uid, "ownerReferences": [bodies::owner(owner)]}});
+            if let Some(finalizer) = finalizer {
+                patch["metadata"]["finalizers"] = json!([finalizer]);
+            }
             verb(Verb::Patch, "", STRATEGIC_PATCH, patch)
         }
         Request::CreatePod { generate_name, owner, template, .. } => {
@@ -170,14 +195,28 @@ fn call<'a>(live: &mut Live, key: &'a ObjectKey, request: &Request) -> Result<Ca
         Request::PodUnschedulable { message, since, .. } => {
             verb(Verb::Patch, "status", STRATEGIC_PATCH, bodies::unschedulable(message, *since))
         }
-        Request::PodPhase { uid, phase, since, .. } => {
+        Request::PodCondition { uid, kind, status, reason, message, since, phase, .. } => {
+            let condition = json!({
+                "type": kind, "status": status, "reason": reason, "message": message,
+                "lastTransitionTime": since.rfc3339(),
+            });
+            let mut patch = json!({"metadata": {"uid": uid}, "status": {}});
+            if !kind.is_empty() {
+                patch["status"]["conditions"] = json!([condition]);
+            }
+            if let Some(phase) = phase {
+                patch["status"]["phase"] = json!(phase);
+            }
+            verb(Verb::Patch, "status", STRATEGIC_PATCH, patch)
+        }
+        Request::PodPhase { uid, state, since, .. } => {
             let pod = stored(live, key)?;
             let address = match pod.pointer("/status/podIP").and_then(Value::as_str) {
                 Some(known) => known.to_owned(),
                 None => live.world.names.pod_ip().to_string(),
             };
             let host = host_address(live, &pod);
-            let patch = bodies::running(&pod, uid, phase, (&host, &address), *since);
+            let patch = bodies::pod_state(&pod, uid, *state, (&host, &address), *since);
             verb(Verb::Patch, "status", STRATEGIC_PATCH, patch)
         }
         Request::CreateReplicaSet(new) => verb(Verb::Create, "", JSON, bodies::replica_set(new)),
@@ -203,6 +242,21 @@ fn call<'a>(live: &mut Live, key: &'a ObjectKey, request: &Request) -> Result<Ca
         }
         Request::List { .. } => return Err(Refusal::internal("a list is answered by the view")),
     })
+}
+
+/// Sets what stands at a JSON pointer without escapes; null removes it.
+fn set(object: &mut Value, pointer: &str, value: &Value) {
+    let Some((parents, field)) = pointer.rsplit_once('/') else { return };
+    let mut at = object;
+    for step in parents.split('/').filter(|step| !step.is_empty()) {
+        at = &mut at[step];
+    }
+    match at.as_object_mut() {
+        Some(fields) if value.is_null() => {
+            fields.remove(field);
+        }
+        _ => at[field] = value.clone(),
+    }
 }
 
 fn policy(propagation: Propagation) -> &'static str {

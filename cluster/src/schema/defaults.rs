@@ -280,6 +280,7 @@ fn batch(name: &str, fields: &mut Fields) {
             job(inner(fields, "spec"));
             labels_of_template(fields);
         }
+        "PodFailurePolicyOnPodConditionsPattern" => set(fields, "status", "True"),
         "CronJobSpec" => set_all(
             fields,
             json!({"concurrencyPolicy": "Allow", "suspend": false, "successfulJobsHistoryLimit": 3,

@@ -16,6 +16,7 @@ mod builtin;
 mod crds;
 mod discovery;
 mod environment;
+mod full;
 mod golden;
 mod lists;
 mod subresources;

@@ -264,7 +264,13 @@ pub(super) fn update(check: &mut Check<'_>, row: &Resource, old: &Value, new: &V
             }
         }
         "jobs" => {
-            for field in ["completions", "selector", "completionMode", "podFailurePolicy"] {
+            // An indexed Job that runs all at once may grow and shrink (KEP-3715).
+            let elastic = after["completionMode"] == "Indexed"
+                && [before, after].iter().all(|spec| {
+                    spec["completions"].is_number() && spec["completions"] == spec["parallelism"]
+                });
+            let fields = ["completions", "selector", "completionMode", "podFailurePolicy"];
+            for field in fields.into_iter().filter(|field| !(elastic && *field == "completions")) {
                 check.unchanged(&format!("spec.{field}"), &before[field], &after[field]);
             }
             if before["template"]["spec"] != after["template"]["spec"] {

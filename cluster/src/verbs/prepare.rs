@@ -31,10 +31,39 @@ impl Work<'_> {
             ("", "persistentvolumes") if old.is_none() => {
                 new["status"]["lastPhaseTransitionTime"] = json!(self.now_text());
             }
+            ("apps", "daemonsets") => count_templates(old, new),
+            ("apps", "statefulsets") => name_claims(new),
             ("batch", "jobs") if old.is_none() => job::generate_selector(new),
             _ => {}
         }
         Ok(())
+    }
+}
+
+/// How often the template of a DaemonSet was changed (`pkg/registry/apps/daemonset/strategy.go`, and the annotation of
+/// `Convert_apps_DaemonSet_To_v1_DaemonSet`).
+fn count_templates(old: Option<&Value>, new: &mut Value) {
+    const GENERATION: &str = "deprecated.daemonset.template.generation";
+    let count = |set: &Value| {
+        let text = set["metadata"]["annotations"][GENERATION].as_str();
+        text.and_then(|text| text.parse::<i64>().ok()).unwrap_or(0)
+    };
+    let count = match old {
+        None => count(new).max(1),
+        Some(old) => {
+            let changed = old.pointer("/spec/template") != new.pointer("/spec/template");
+            count(old) + i64::from(changed)
+        }
+    };
+    new["metadata"]["annotations"][GENERATION] = json!(count.to_string());
+}
+
+/// Claim templates say what they are (`Convert_apps_StatefulSetSpec_To_v1_StatefulSetSpec`).
+fn name_claims(set: &mut Value) {
+    let templates = set.pointer_mut("/spec/volumeClaimTemplates").and_then(Value::as_array_mut);
+    for template in templates.into_iter().flatten() {
+        template["apiVersion"] = json!("v1");
+        template["kind"] = json!("PersistentVolumeClaim");
     }
 }
 

@@ -17,7 +17,7 @@ fn minimal() -> (Api, Recorder) {
         World::new(WorldOptions { start: START, seed: 1, suffixes: SuffixOrder::Ascending });
     world.start_environment(&EnvironmentOptions {
         controllers: Controller::MINIMAL.to_vec(),
-        nodes: 0,
+        ..EnvironmentOptions::default()
     });
     let recorder = Recorder::new(Arc::new(|| (START, 0)), None);
     let server = Server::new(world, Some(recorder.clone()));

@@ -15,11 +15,15 @@ const SETS: &str = "/apis/apps/v1/namespaces/default/replicasets";
 const PODS: &str = "/api/v1/namespaces/default/pods";
 
 /// A server on which everything that exists runs, with so many nodes.
-fn full(nodes: u32) -> Api {
+pub(super) fn full(nodes: u32) -> Api {
     let mut world =
         World::new(WorldOptions { start: START, seed: 1, suffixes: SuffixOrder::Ascending });
     let controllers = Controller::FULL.to_vec();
-    world.start_environment(&EnvironmentOptions { controllers, nodes });
+    world.start_environment(&EnvironmentOptions {
+        controllers,
+        nodes,
+        ..EnvironmentOptions::default()
+    });
     let api = Api { server: Server::new(world, None) };
     api.server.run_environment().unwrap();
     api
@@ -46,22 +50,22 @@ fn deployment(replicas: u32, more: Value) -> Value {
 }
 
 impl Api {
-    fn calm(&self) {
+    pub(super) fn calm(&self) {
         self.server.run_environment().unwrap();
     }
 
-    fn later(&self, seconds: u64) {
+    pub(super) fn later(&self, seconds: u64) {
         let until = self.server.now().plus(Duration::from_secs(seconds));
         self.server.live_until(until).unwrap();
         self.calm();
     }
 
-    fn patch(&self, path: &str, patch: Value) {
+    pub(super) fn patch(&self, path: &str, patch: Value) {
         let got = self.call("PATCH", path, Some(patch));
         assert_eq!(got.code, 200, "{path}: {}", got.message());
     }
 
-    fn items(&self, path: &str) -> Vec<Value> {
+    pub(super) fn items(&self, path: &str) -> Vec<Value> {
         self.get(path).body["items"].as_array().expect("items").clone()
     }
 

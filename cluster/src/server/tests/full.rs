@@ -1,0 +1,274 @@
+//! The other workloads at work in `environment: full`, with nodes and kubelets: what becomes of them, and that a fork
+//! anywhere on the way comes to the same end. Beside the real controllers they are in `tests/environment`.
+
+use serde_json::{Value, json};
+use trace::Revision;
+
+use super::{Api, workloads::full};
+use crate::Server;
+
+const SETS: &str = "/apis/apps/v1/namespaces/default/statefulsets";
+const CLAIMS: &str = "/api/v1/namespaces/default/persistentvolumeclaims";
+const PODS: &str = "/api/v1/namespaces/default/pods";
+const JOBS: &str = "/apis/batch/v1/namespaces/default/jobs";
+
+fn template(image: &str, script: Value) -> Value {
+    json!({
+        "metadata": {"labels": {"app": "a"}, "annotations": script},
+        "spec": {"containers": [{"name": "c", "image": image, "ports": [{"name": "p", "containerPort": 80}]}]},
+    })
+}
+
+fn stateful(replicas: u32, script: Value) -> Value {
+    json!({"metadata": {"name": "db"}, "spec": {
+        "replicas": replicas,
+        "serviceName": "db",
+        "selector": {"matchLabels": {"app": "a"}},
+        "template": template("v1", script),
+        "volumeClaimTemplates": [{"metadata": {"name": "data"}, "spec": {
+            "accessModes": ["ReadWriteOnce"], "resources": {"requests": {"storage": "1Gi"}},
+        }}],
+        "persistentVolumeClaimRetentionPolicy": {"whenDeleted": "Delete", "whenScaled": "Delete"},
+    }})
+}
+
+fn job(more: Value, script: Value) -> Value {
+    let mut template = template("v1", script);
+    template["spec"]["restartPolicy"] = json!("Never");
+    let mut spec = json!({"template": template});
+    for (key, value) in more.as_object().into_iter().flatten() {
+        spec[key] = value.clone();
+    }
+    json!({"metadata": {"name": "work"}, "spec": spec})
+}
+
+impl Api {
+    /// `name phase` of the objects of a type.
+    fn phases(&self, path: &str) -> Vec<String> {
+        let text = |value: &Value| value.as_str().unwrap_or("").to_owned();
+        let told = |item: &Value| {
+            format!("{} {}", text(&item["metadata"]["name"]), text(&item["status"]["phase"]))
+        };
+        self.items(path).iter().map(told).collect()
+    }
+
+    /// `type reason` of a Job's conditions that hold, and how many pods succeeded and failed.
+    fn job(&self) -> (Vec<String>, i64, i64) {
+        let status = self.get(&format!("{JOBS}/work")).body["status"].clone();
+        let conditions = status["conditions"].as_array().into_iter().flatten();
+        let holds = conditions.into_iter().filter(|condition| condition["status"] == "True");
+        let text = |value: &Value| value.as_str().unwrap_or("").to_owned();
+        let told = holds.map(|c| format!("{} {}", text(&c["type"]), text(&c["reason"])));
+        let count = |field: &str| status[field].as_i64().unwrap_or(0);
+        (told.collect(), count("succeeded"), count("failed"))
+    }
+}
+
+#[test]
+fn a_stateful_set_comes_up_in_order_with_its_volumes_and_goes_with_them() {
+    let api = full(2);
+    api.create(SETS, stateful(2, json!({"trommel.dev/ready-after": "5s"})));
+    api.calm();
+    assert_eq!(api.phases(PODS), ["db-0 Running"]);
+    assert_eq!(api.phases(CLAIMS), ["data-db-0 Bound"]);
+    api.later(5);
+    assert_eq!(api.phases(PODS), ["db-0 Running", "db-1 Running"]);
+    api.later(5);
+    let status = api.get(&format!("{SETS}/db")).body["status"].clone();
+    assert_eq!((&status["readyReplicas"], &status["availableReplicas"]), (&json!(2), &json!(2)));
+    assert_eq!(api.phases("/api/v1/persistentvolumes").len(), 2);
+
+    api.patch(&format!("{SETS}/db"), json!({"spec": {"replicas": 1}}));
+    api.later(60);
+    assert_eq!(api.phases(PODS), ["db-0 Running"]);
+    assert_eq!(api.phases(CLAIMS), ["data-db-0 Bound"]);
+    assert_eq!(api.phases("/api/v1/persistentvolumes").len(), 1);
+    assert_eq!(api.call("DELETE", &format!("{SETS}/db"), None).code, 200);
+    api.later(60);
+    for path in [PODS, CLAIMS, "/api/v1/persistentvolumes"] {
+        assert_eq!(api.phases(path), [] as [&str; 0], "{path}");
+    }
+}
+
+#[test]
+fn jobs_end_as_their_script_says() {
+    let check = |more: Value, script: Value, expect: (&[&str], i64, i64)| {
+        let api = full(1);
+        api.create(JOBS, job(more, script));
+        api.calm();
+        api.later(600);
+        let (conditions, succeeded, failed) = api.job();
+        assert_eq!(
+            (conditions, succeeded, failed),
+            (expect.0.iter().map(ToString::to_string).collect(), expect.1, expect.2)
+        );
+    };
+    let well: &[&str] = &["SuccessCriteriaMet CompletionsReached", "Complete CompletionsReached"];
+    check(json!({}), json!({}), (well, 1, 0));
+    check(json!({"completions": 3}), json!({"trommel.dev/runs-for": "30s"}), (well, 3, 0));
+    check(json!({}), json!({"trommel.dev/exit-codes": "1,1,0"}), (well, 1, 2));
+    let badly: &[&str] = &["FailureTarget BackoffLimitExceeded", "Failed BackoffLimitExceeded"];
+    check(json!({"backoffLimit": 2}), json!({"trommel.dev/exit-codes": "1"}), (badly, 0, 3));
+    let late: &[&str] = &["FailureTarget DeadlineExceeded", "Failed DeadlineExceeded"];
+    let hour = json!({"trommel.dev/runs-for": "1h"});
+    check(json!({"activeDeadlineSeconds": 60}), hour, (late, 0, 1));
+    let indexed = json!({"completionMode": "Indexed", "completions": 3, "parallelism": 3});
+    check(indexed, json!({"trommel.dev/exit-codes": "1,0"}), (well, 3, 3));
+}
+
+#[test]
+fn a_cron_job_starts_a_job_each_hour_and_keeps_three() {
+    let api = full(1);
+    let crons = "/apis/batch/v1/namespaces/default/cronjobs";
+    let template = json!({"spec": job(json!({}), json!({}))["spec"]});
+    api.create(
+        crons,
+        json!({"metadata": {"name": "hourly"}, "spec": {
+            "schedule": "@hourly", "jobTemplate": template,
+        }}),
+    );
+    api.calm();
+    api.later(5 * 3600 + 60);
+    assert_eq!(api.items(JOBS).len(), 3);
+    let status = api.get(&format!("{crons}/hourly")).body["status"].clone();
+    assert_eq!(status["lastScheduleTime"], "2026-01-01T05:00:00Z");
+    assert_eq!(status["active"], Value::Null);
+}
+
+#[test]
+fn a_daemon_set_runs_on_every_node() {
+    let api = full(3);
+    let sets = "/apis/apps/v1/namespaces/default/daemonsets";
+    api.create(
+        sets,
+        json!({"metadata": {"name": "log"}, "spec": {
+            "selector": {"matchLabels": {"app": "a"}}, "template": template("v1", json!({})),
+        }}),
+    );
+    api.calm();
+    let nodes = |api: &Api| -> Vec<String> {
+        let node = |pod: &Value| pod["spec"]["nodeName"].as_str().unwrap_or("").to_owned();
+        let mut nodes: Vec<String> = api.items(PODS).iter().map(node).collect();
+        nodes.sort();
+        nodes
+    };
+    assert_eq!(nodes(&api), ["node-0", "node-1", "node-2"]);
+    assert_eq!(api.call("DELETE", "/api/v1/nodes/node-1", None).code, 200);
+    api.later(60);
+    assert_eq!(nodes(&api), ["node-0", "node-2"]);
+}
+
+#[test]
+fn services_know_their_pods_and_budgets_keep_them() {
+    let api = full(2);
+    let services = "/api/v1/namespaces/default/services";
+    api.create(
+        services,
+        json!({"metadata": {"name": "db"}, "spec": {
+            "selector": {"app": "a"}, "ports": [{"port": 80, "targetPort": "p"}],
+        }}),
+    );
+    let budgets = "/apis/policy/v1/namespaces/default/poddisruptionbudgets";
+    api.create(
+        budgets,
+        json!({"metadata": {"name": "db"}, "spec": {
+            "maxUnavailable": 1, "selector": {"matchLabels": {"app": "a"}},
+        }}),
+    );
+    api.create(SETS, stateful(3, json!({})));
+    api.calm();
+    let slices = "/apis/discovery.k8s.io/v1/namespaces/default/endpointslices";
+    let endpoints = |api: &Api| api.items(slices)[0]["endpoints"].as_array().map_or(0, Vec::len);
+    assert_eq!(endpoints(&api), 3);
+    let subsets = api.get("/api/v1/namespaces/default/endpoints/db").body["subsets"].clone();
+    assert_eq!(subsets[0]["addresses"].as_array().map(Vec::len), Some(3));
+    let evict = |name: &str| {
+        let eviction = json!({"metadata": {"name": name, "namespace": "default"}});
+        api.call("POST", &format!("{PODS}/{name}/eviction"), Some(eviction)).code
+    };
+    assert_eq!([evict("db-0"), evict("db-1")], [201, 429]);
+    api.calm();
+    assert_eq!(evict("db-1"), 201);
+}
+
+#[test]
+fn a_fork_anywhere_comes_to_the_same_end() {
+    let api = full(2);
+    api.create(
+        "/api/v1/namespaces/default/services",
+        json!({"metadata": {"name": "db"}, "spec": {
+            "clusterIP": "None", "selector": {"app": "a"}, "ports": [{"port": 80}],
+        }}),
+    );
+    let from = api.server.revision();
+    api.create(SETS, stateful(2, json!({})));
+    api.create(JOBS, job(json!({"completions": 2}), json!({"trommel.dev/exit-codes": "1,0"})));
+    api.calm();
+    let hour = api.server.now().plus(std::time::Duration::from_secs(3600));
+    api.server.live_until(hour).unwrap();
+    let everything = |server: &Server| -> Vec<String> {
+        let world = server.world();
+        world.objects().map(|(key, object)| format!("{key} {object}")).collect()
+    };
+    let (to, whole) = (api.server.revision(), everything(&api.server));
+    assert!(to.0 - from.0 > 60, "{from:?} {to:?}");
+    for revision in from.0 + 2..=to.0 {
+        let fork = Server::new(api.server.world_at(Revision(revision)).expect("a world"), None);
+        fork.run_environment().unwrap();
+        fork.live_until(hour).unwrap();
+        assert_eq!(everything(&fork), whole, "from revision {revision}");
+    }
+}
+
+#[test]
+fn every_namespace_has_its_account_and_the_certificate() {
+    let api = full(0);
+    api.create("/api/v1/namespaces", json!({"metadata": {"name": "n"}}));
+    api.calm();
+    assert_eq!(api.get("/api/v1/namespaces/n/serviceaccounts/default").code, 200);
+    // No certificate is known here, so none is published.
+    assert_eq!(api.get("/api/v1/namespaces/n/configmaps/kube-root-ca.crt").code, 404);
+}
+
+#[test]
+fn claims_wait_for_a_consumer_where_their_class_says_so() {
+    let api = full(1);
+    api.create(
+        "/apis/storage.k8s.io/v1/storageclasses",
+        json!({
+            "metadata": {"name": "late"}, "provisioner": "example.com/any",
+            "volumeBindingMode": "WaitForFirstConsumer", "reclaimPolicy": "Retain",
+        }),
+    );
+    let claim = |name: &str, class: &str| {
+        json!({"metadata": {"name": name}, "spec": {
+            "accessModes": ["ReadWriteOnce"], "storageClassName": class,
+            "resources": {"requests": {"storage": "1Gi"}},
+        }})
+    };
+    api.create(CLAIMS, claim("late", "late"));
+    api.create(CLAIMS, claim("never", "none"));
+    api.calm();
+    assert_eq!(api.phases(CLAIMS), ["late Pending", "never Pending"]);
+    let pod = |name: &str| {
+        json!({"metadata": {"name": name}, "spec": {
+            "containers": [{"name": "c", "image": "i"}],
+            "volumes": [{"name": "v", "persistentVolumeClaim": {"claimName": name}}],
+        }})
+    };
+    for name in ["late", "never", "missing"] {
+        api.create(PODS, pod(name));
+    }
+    api.calm();
+    assert_eq!(api.phases(CLAIMS), ["late Bound", "never Pending"]);
+    assert_eq!(api.phases(PODS), ["late Running", "missing Pending", "never Pending"]);
+    // It stays while the pod uses it; its volume stays afterwards.
+    assert_eq!(api.call("DELETE", &format!("{CLAIMS}/late"), None).code, 200);
+    api.calm();
+    assert_eq!(api.phases(CLAIMS), ["late Bound", "never Pending"]);
+    assert_eq!(api.call("DELETE", &format!("{PODS}/late"), None).code, 200);
+    api.calm();
+    assert_eq!(api.phases(CLAIMS), ["never Pending"]);
+    let volumes = api.phases("/api/v1/persistentvolumes");
+    assert!(volumes[0].ends_with(" Released"), "{volumes:?}");
+}

@@ -1,0 +1,164 @@
+//! Taints from what a node says of itself (`pkg/controller/nodelifecycle`, Kubernetes 1.36): not ready, unreachable,
+//! short of something, cordoned; and pods of a node that is not ready are not ready.
+//!
+//! Nodes have no heartbeat here: one is dead when its condition `Ready` is set to Unknown, by a plan or a user. Where no
+//! node at all is ready nothing is evicted (upstream's master disruption mode). Not there: slower eviction where many
+//! nodes of a zone are gone.
+
+use serde_json::{Value, json};
+use trace::{ObjectKey, Time};
+
+use crate::{
+    calls::{Calls, Reconciled},
+    controller::{Affected, Change},
+    object::{Body, Object},
+    request::Request,
+    scheduler::{Node, Taint, nodes},
+    view::View,
+};
+
+const NOT_READY: &str = "node.kubernetes.io/not-ready";
+const UNREACHABLE: &str = "node.kubernetes.io/unreachable";
+const UNSCHEDULABLE: &str = "node.kubernetes.io/unschedulable";
+
+/// Conditions, the status that taints, and the taint.
+const BY_CONDITION: [(&str, &str, &str); 6] = [
+    ("Ready", "False", NOT_READY),
+    ("Ready", "Unknown", UNREACHABLE),
+    ("MemoryPressure", "True", "node.kubernetes.io/memory-pressure"),
+    ("DiskPressure", "True", "node.kubernetes.io/disk-pressure"),
+    ("NetworkUnavailable", "True", "node.kubernetes.io/network-unavailable"),
+    ("PIDPressure", "True", "node.kubernetes.io/pid-pressure"),
+];
+
+/// Whether this controller puts the taint on nodes, and takes it off.
+fn is_ours(taint: &Taint) -> bool {
+    let key = |of: &&str| *taint.key == **of;
+    match &*taint.effect {
+        "NoSchedule" => BY_CONDITION.iter().any(|(_, _, of)| key(of)) || key(&UNSCHEDULABLE),
+        "NoExecute" => key(&NOT_READY) || key(&UNREACHABLE),
+        _ => false,
+    }
+}
+
+/// The taints that the node is to have of this controller: key and effect.
+fn wanted(node: &Node, all_down: bool) -> Vec<(&'static str, &'static str)> {
+    let ready = node.conditions.iter().find(|(kind, _)| **kind == *"Ready");
+    let mut wanted: Vec<(&str, &str)> = BY_CONDITION
+        .into_iter()
+        .filter(|(kind, status, _)| {
+            node.conditions.iter().any(|(of, is)| **of == **kind && **is == **status)
+        })
+        .map(|(_, _, taint)| (taint, "NoSchedule"))
+        .collect();
+    if node.unschedulable {
+        wanted.push((UNSCHEDULABLE, "NoSchedule"));
+    }
+    match ready.map(|(_, status)| &**status) {
+        _ if all_down => {}
+        Some("False") => wanted.push((NOT_READY, "NoExecute")),
+        Some("Unknown") => wanted.push((UNREACHABLE, "NoExecute")),
+        Some(_) => {}
+        // Of a node that has never said anything only what keeps pods away is taken off.
+        None => {
+            let has = |key: &str| {
+                node.taints.iter().any(|taint| *taint.key == *key && *taint.effect == *"NoExecute")
+            };
+            let both = [NOT_READY, UNREACHABLE].into_iter().filter(|key| has(key));
+            wanted.extend(both.map(|key| (key, "NoExecute")));
+        }
+    }
+    wanted
+}
+
+pub(crate) fn reconcile(
+    view: &View,
+    key: &ObjectKey,
+    now: Time,
+    calls: &mut Calls<'_>,
+) -> Reconciled {
+    let Some(object) = view.get(key) else { return Ok(None) };
+    let Body::Node(node) = &object.body else { return Ok(None) };
+    let is_ready = |node: &Object| matches!(&node.body, Body::Node(node) if node.ready);
+    let all_down = !view.list(&nodes(), "").any(|(_, node)| is_ready(node));
+    let wanted = wanted(node, all_down);
+    let is_wanted = |taint: &Taint| wanted.contains(&(&*taint.key, &*taint.effect));
+    let kept: Vec<&Taint> =
+        node.taints.iter().filter(|taint| !is_ours(taint) || is_wanted(taint)).collect();
+    let has = |(key, effect): &&(&str, &str)| {
+        node.taints.iter().any(|taint| *taint.key == **key && *taint.effect == **effect)
+    };
+    let new: Vec<_> = wanted.iter().filter(|taint| !has(taint)).collect();
+    if !new.is_empty() || kept.len() != node.taints.len() {
+        calls.must(|| {
+            let added = |(key, effect): &&(&str, &str)| {
+                json!({"key": key, "effect": effect, "timeAdded": now.rfc3339()})
+            };
+            let all: Vec<Value> =
+                kept.iter().map(|taint| write(taint)).chain(new.iter().map(added)).collect();
+            let all = if all.is_empty() { Value::Null } else { json!(all) };
+            Request::Update {
+                key: key.clone(),
+                revision: object.meta.revision,
+                subresource: "",
+                fields: vec![("/spec/taints", all)],
+            }
+        })?;
+    }
+    let down =
+        node.conditions.iter().any(|(kind, status)| **kind == *"Ready" && **status != *"True");
+    if down {
+        for (pod_key, pod) in view.on_node(&key.name) {
+            let Body::Pod(state) = &pod.body else { continue };
+            if state.ready_since.is_some() {
+                calls.need(|| Request::PodCondition {
+                    key: pod_key.clone(),
+                    uid: pod.meta.uid.clone(),
+                    kind: "Ready",
+                    status: "False",
+                    reason: "",
+                    message: "".into(),
+                    since: now,
+                    phase: None,
+                })?;
+            }
+        }
+    }
+    Ok(None)
+}
+
+fn write(taint: &Taint) -> Value {
+    let mut value = json!({"key": taint.key, "effect": taint.effect});
+    crate::write::texts(&mut value, &[("value", &taint.value)]);
+    if let Some(added) = taint.added {
+        value["timeAdded"] = json!(added.rfc3339());
+    }
+    value
+}
+
+pub(crate) fn keys_affected(view: &View, change: &Change<'_>) -> Vec<Affected> {
+    let seen = |object: &Object| match &object.body {
+        Body::Node(node) => {
+            Some((node.unschedulable, node.taints.clone(), node.conditions.clone()))
+        }
+        _ => None,
+    };
+    if change.key.resource != nodes() {
+        return vec![];
+    }
+    let ready = |object: Option<&Object>| {
+        object.is_some_and(|object| matches!(&object.body, Body::Node(node) if node.ready))
+    };
+    // The first that is ready, and the last, make a difference to all.
+    if ready(change.before) != ready(change.after) {
+        return view.list(&nodes(), "").map(|(key, _)| Affected::now(&key)).collect();
+    }
+    let (before, after) = (change.before.and_then(seen), change.after.and_then(seen));
+    match after.is_some() && before != after {
+        true => vec![Affected::now(change.key)],
+        false => vec![],
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,81 @@
+//! Every namespace has the certificate by which the API server is known, in the ConfigMap `kube-root-ca.crt`
+//! (`pkg/controller/certificates/rootcacertpublisher`, Kubernetes 1.36). Where no certificate is known
+//! ([`View::root_ca`] is empty) none is published, as where `--root-ca-file` is not given.
+
+use serde_json::json;
+use trace::{GroupResource, ObjectKey};
+
+use crate::{
+    calls::{Calls, Reconciled, Response, Stop},
+    controller::{Affected, Change},
+    namespace::namespaces,
+    object::{Body, Text},
+    request::Request,
+    view::View,
+    write,
+};
+
+/// The ConfigMap's name.
+pub(crate) const NAME: &str = "kube-root-ca.crt";
+const DESCRIPTION: &str = "kubernetes.io/description";
+const TEXT: &str = "Contains a CA bundle that can be used to verify the kube-apiserver when using internal \
+                    endpoints such as the internal service IP or kubernetes.default.svc. No other usage is \
+                    guaranteed across distributions of Kubernetes clusters.";
+
+fn maps() -> GroupResource {
+    GroupResource::new("", "configmaps")
+}
+
+/// `key` is the namespace's.
+pub(crate) fn reconcile(view: &View, key: &ObjectKey, calls: &mut Calls<'_>) -> Reconciled {
+    if view.root_ca.is_empty() || view.get(key).is_none() {
+        return Ok(None);
+    }
+    let map = ObjectKey::new(maps(), &key.name, NAME);
+    let data = json!({"ca.crt": view.root_ca});
+    let Some(found) = view.get(&map) else {
+        let sent = calls.send(|| {
+            let object = json!({
+                "apiVersion": "v1", "kind": "ConfigMap", "data": data,
+                "metadata": {
+                    "name": NAME, "namespace": key.name, "annotations": {DESCRIPTION: TEXT},
+                },
+            });
+            Request::Create { key: map.clone(), object: Box::new(object) }
+        })?;
+        return match sent {
+            Response::Refused { code, reason, message }
+                if *code != 404 && **reason != *"NamespaceTerminating" =>
+            {
+                Err(Stop::Failed(format!("{code}: {message}")))
+            }
+            _ => Ok(None),
+        };
+    };
+    let mut annotations = found.meta.annotations.clone();
+    let described = annotations.get(DESCRIPTION).is_some_and(|text| !text.is_empty());
+    if described && matches!(&found.body, Body::RootCa(known) if *known == view.root_ca) {
+        return Ok(None);
+    }
+    annotations.insert(DESCRIPTION.into(), Text::from(TEXT));
+    calls.must(|| Request::Update {
+        key: map.clone(),
+        revision: found.meta.revision,
+        subresource: "",
+        fields: vec![("/metadata/annotations", write::labels(&annotations)), ("/data", data)],
+    })?;
+    Ok(None)
+}
+
+pub(crate) fn keys_affected(change: &Change<'_>) -> Vec<Affected> {
+    if change.key.resource == maps() && *change.key.name == *NAME && change.before.is_some() {
+        return vec![Affected::now(&ObjectKey::new(namespaces(), "", &change.key.namespace))];
+    }
+    let lives = |body: &Body| matches!(body, Body::Namespace(one) if *one.phase == *"Active");
+    match change.after {
+        Some(after) if change.key.resource == namespaces() && lives(&after.body) => {
+            vec![Affected::now(change.key)]
+        }
+        _ => vec![],
+    }
+}

@@ -1,0 +1,286 @@
+//! Endpoints and EndpointSlices; disruption budgets and evictions; ServiceAccounts; pods that nobody looks after.
+
+use serde_json::{Value, json};
+
+use crate::{
+    scenario::{Scenario, Step, change, scenario, web},
+    stateful,
+};
+
+const SERVICES: &str = "/api/v1/namespaces/NS/services";
+const SHOP: &str = "/api/v1/namespaces/NS/services/shop";
+const PODS: &str = "/api/v1/namespaces/NS/pods";
+const ONE: &str = "/api/v1/namespaces/NS/pods/one";
+const ONE_STATUS: &str = "/api/v1/namespaces/NS/pods/one/status";
+const TWO_STATUS: &str = "/api/v1/namespaces/NS/pods/two/status";
+const BUDGETS: &str = "/apis/policy/v1/namespaces/NS/poddisruptionbudgets";
+
+fn node() -> Step {
+    let metadata = json!({"name": "$NS-a"});
+    Step::Create("/api/v1/nodes", json!({"metadata": metadata}))
+}
+
+fn pod(name: &str) -> Step {
+    Step::Create(
+        PODS,
+        json!({
+            "metadata": {"name": name, "labels": {"app": "shop"}},
+            "spec": {
+                "nodeName": "$NS-a", "hostname": name, "subdomain": "shop",
+                "terminationGracePeriodSeconds": 3600,
+                "containers": [{
+                    "name": "c", "image": "v1",
+                    "ports": [{"name": "web", "containerPort": 8080}, {"name": "admin", "containerPort": 9090}],
+                }],
+            },
+        }),
+    )
+}
+
+fn state(path: &'static str, ip: &str, ready: bool) -> Step {
+    let ready = if ready { "True" } else { "False" };
+    Step::Patch(
+        path,
+        json!({"status": {
+            "phase": "Running", "podIP": ip, "podIPs": [{"ip": ip}],
+            "conditions": [{"type": "Ready", "status": ready, "lastTransitionTime": "2026-01-01T00:00:00Z"}],
+        }}),
+    )
+}
+
+fn shop(more: Value) -> Step {
+    let mut spec = json!({"selector": {"app": "shop"}, "clusterIP": "None", "ports": [
+        {"name": "http", "port": 80, "targetPort": "web"},
+    ]});
+    for (key, value) in more.as_object().into_iter().flatten() {
+        spec[key] = value.clone();
+    }
+    let metadata =
+        json!({"name": "shop", "labels": {"of": "shop"}, "annotations": {"note": "own"}});
+    Step::Create(SERVICES, json!({"metadata": metadata, "spec": spec}))
+}
+
+fn two_pods() -> Vec<Step> {
+    vec![
+        node(),
+        pod("one"),
+        pod("two"),
+        state(ONE_STATUS, "10.1.0.1", true),
+        state(TWO_STATUS, "10.1.0.2", false),
+    ]
+}
+
+fn then(first: Vec<Step>, more: Vec<Step>) -> Vec<Step> {
+    [first, more].concat()
+}
+
+pub fn budget(spec: Value) -> Step {
+    let mut spec = spec;
+    if spec.get("selector").is_none() {
+        spec["selector"] = json!({"matchLabels": {"app": "web"}});
+    }
+    Step::Create(BUDGETS, json!({"metadata": {"name": "b"}, "spec": spec}))
+}
+
+fn evict(name: &'static str, path: &'static str, code: u16) -> Step {
+    let object = json!({
+        "apiVersion": "policy/v1", "kind": "Eviction", "metadata": {"name": name, "namespace": "$NS"},
+    });
+    Step::Post(path, object, code)
+}
+
+/// All of them.
+pub fn all() -> Vec<Scenario> {
+    let db_budget =
+        || budget(json!({"maxUnavailable": 1, "selector": {"matchLabels": {"app": "db"}}}));
+    let db = |more: Vec<Step>| {
+        then(vec![db_budget(), stateful::db(2, json!({})), Step::Ready, Step::Ready], more)
+    };
+    vec![
+        scenario("service-empty", vec![shop(json!({}))]),
+        scenario(
+            "service-pods",
+            then(
+                vec![shop(json!({}))],
+                then(
+                    two_pods(),
+                    vec![
+                        state(TWO_STATUS, "10.1.0.2", true),
+                        state(ONE_STATUS, "10.1.0.1", false),
+                        Step::Patch(ONE, json!({"metadata": {"labels": {"app": "other"}}})),
+                        Step::Patch(SHOP, json!({"metadata": {"labels": {"new": "label"}}})),
+                    ],
+                ),
+            ),
+        ),
+        scenario(
+            "service-terminating",
+            then(
+                two_pods(),
+                vec![
+                    shop(json!({})),
+                    Step::Delete(ONE, None),
+                    state(TWO_STATUS, "10.1.0.2", true),
+                    Step::Patch(
+                        TWO_STATUS,
+                        json!({"status": {"phase": "Succeeded", "conditions": [
+                            {"type": "Ready", "status": "False"},
+                        ]}}),
+                    ),
+                ],
+            ),
+        ),
+        scenario(
+            "service-publishes-all",
+            then(two_pods(), vec![shop(json!({"publishNotReadyAddresses": true}))]),
+        ),
+        scenario(
+            "service-ports",
+            then(
+                two_pods(),
+                vec![
+                    shop(json!({"ports": [
+                        {"name": "http", "port": 80, "targetPort": "web"},
+                        {"name": "admin", "port": 81, "targetPort": 9090, "appProtocol": "http"},
+                        {"name": "none", "port": 82, "targetPort": "missing"},
+                    ]})),
+                    Step::Patch(
+                        SHOP,
+                        json!({"spec": {"ports": [
+                            {"port": 80, "$patch": "delete"},
+                        ]}}),
+                    ),
+                ],
+            ),
+        ),
+        scenario("service-without-ports", then(two_pods(), vec![shop(json!({"ports": null}))])),
+        scenario(
+            "service-without-selector",
+            then(two_pods(), vec![shop(json!({"selector": null}))]),
+        ),
+        scenario(
+            "service-external",
+            vec![shop(
+                json!({"type": "ExternalName", "externalName": "e.invalid", "clusterIP": null}),
+            )],
+        ),
+        scenario(
+            "service-deleted",
+            then(two_pods(), vec![shop(json!({})), Step::Delete(SHOP, None)]),
+        ),
+        scenario(
+            "budget-least",
+            vec![
+                budget(json!({"minAvailable": 1})),
+                web(3, json!({})),
+                Step::ReadyOne,
+                Step::Ready,
+            ],
+        ),
+        scenario(
+            "budget-share",
+            vec![
+                web(4, json!({})),
+                Step::Ready,
+                budget(json!({"minAvailable": "50%"})),
+                change(json!({"replicas": 1})),
+            ],
+        ),
+        scenario(
+            "budget-most",
+            vec![
+                web(3, json!({})),
+                budget(json!({"maxUnavailable": "30%"})),
+                Step::Ready,
+                Step::DeleteOnePod,
+            ],
+        ),
+        scenario("budget-nothing", vec![budget(json!({"maxUnavailable": 1}))]),
+        scenario(
+            "budget-changed",
+            vec![
+                web(2, json!({})),
+                Step::Ready,
+                budget(json!({"minAvailable": 2})),
+                Step::Patch(
+                    "/apis/policy/v1/namespaces/NS/poddisruptionbudgets/b",
+                    json!({"spec": {"minAvailable": 0}}),
+                ),
+            ],
+        ),
+        scenario(
+            "budget-eviction",
+            db(vec![
+                evict("db-0", "/api/v1/namespaces/NS/pods/db-0/eviction", 201),
+                evict("db-1", "/api/v1/namespaces/NS/pods/db-1/eviction", 429),
+                Step::Ready,
+                evict("db-1", "/api/v1/namespaces/NS/pods/db-1/eviction", 201),
+            ]),
+        ),
+        scenario(
+            "budget-of-jobs",
+            vec![
+                budget(
+                    json!({"maxUnavailable": 1, "selector": {"matchLabels": {"job-name": "work"}}}),
+                ),
+                Step::Create(
+                    "/apis/batch/v1/namespaces/NS/jobs",
+                    json!({
+                        "metadata": {"name": "work"},
+                        "spec": {"template": {"spec": {
+                            "restartPolicy": "Never", "containers": [{"name": "c", "image": "v1"}],
+                        }}},
+                    }),
+                ),
+            ],
+        ),
+        scenario(
+            "account",
+            vec![
+                Step::Create(
+                    "/api/v1/namespaces/NS/configmaps",
+                    json!({"metadata": {"name": "own"}}),
+                ),
+                Step::Delete("/api/v1/namespaces/NS/serviceaccounts/default", None),
+                Step::Delete("/api/v1/namespaces/NS/configmaps/kube-root-ca.crt", None),
+                Step::Patch(
+                    "/api/v1/namespaces/NS/configmaps/kube-root-ca.crt",
+                    json!({"metadata": {"annotations": {"kubernetes.io/description": ""}}}),
+                ),
+            ],
+        ),
+        scenario(
+            "pod-never-bound",
+            vec![
+                Step::Create(
+                    PODS,
+                    json!({
+                        "metadata": {"name": "one", "finalizers": ["example.com/hold"]},
+                        "spec": {"containers": [{"name": "c", "image": "v1"}]},
+                    }),
+                ),
+                Step::Delete(ONE, None),
+                Step::Patch(
+                    ONE,
+                    json!({
+                        "metadata": {"$deleteFromPrimitiveList/finalizers": ["example.com/hold"]},
+                    }),
+                ),
+            ],
+        ),
+        scenario(
+            "pod-out-of-service",
+            vec![
+                node(),
+                pod("one"),
+                Step::Delete(ONE, None),
+                Step::Patch(
+                    "/api/v1/nodes/NS-a",
+                    json!({"spec": {"taints": [{
+                        "key": "node.kubernetes.io/out-of-service", "effect": "NoExecute",
+                    }]}}),
+                ),
+            ],
+        ),
+    ]
+}
