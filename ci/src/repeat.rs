@@ -34,6 +34,8 @@ pub fn rounds(runner: &mut Runner, tests: &[impl AsRef<str>], times: u32, load: 
                     "trommel-tests",
                     "--test",
                     test.as_ref(),
+                    "--",
+                    "--show-output",
                 ];
                 runner.run(
                     &format!("{}, round {round}", test.as_ref()),

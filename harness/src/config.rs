@@ -163,12 +163,12 @@ pub enum Transport {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum ClockSpec {
-    /// Virtual on the embedded cluster where this machine allows it, else real.
+    /// Virtual on the embedded cluster where this machine allows it, else untouched.
     #[default]
     Auto,
     /// Virtual, and nothing runs where that is not possible.
     Virtual,
-    /// At the machine's pace. Only the date is the world's, where this machine allows it.
+    /// At the machine's pace. Only the date is the world's, where this machine allows it; where not, as `untouched`.
     Real,
     /// Never touched. No world can be forked then: its objects would have the wrong age.
     Untouched,
@@ -203,17 +203,21 @@ impl Default for ClusterSpec {
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct EmbeddedSpec {
     /// Which built-in controllers run.
-    #[serde(default)]
+    #[serde(default, skip_serializing_if = "is_default")]
     pub environment: Environment,
     /// How many nodes there are from the beginning; with `environment: full` only, default 1.
-    #[serde(default)]
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub nodes: Option<u32>,
     /// Whether permissions count.
-    #[serde(default)]
+    #[serde(default, skip_serializing_if = "Located::is_default")]
     pub authorization: Located<AuthorizationSpec>,
     /// Whether new pods get their ServiceAccount and a volume with its token, and are refused without the account.
-    #[serde(default)]
+    #[serde(default, skip_serializing_if = "is_default")]
     pub mount_service_accounts: bool,
+}
+
+fn is_default<T: Default + PartialEq>(value: &T) -> bool {
+    *value == T::default()
 }
 
 impl EmbeddedSpec {

@@ -23,7 +23,12 @@ pub async fn serve(
     tls: Option<Arc<rustls::ServerConfig>>,
     actor: Actor,
 ) {
-    while let Ok((stream, _)) = listener.accept().await {
+    loop {
+        let stream = match listener.accept().await {
+            Ok((stream, _)) => stream,
+            Err(error) if error.kind() == io::ErrorKind::ConnectionAborted => continue,
+            Err(error) => return tracing::warn!(%error, "no more connections can be accepted"),
+        };
         drop(stream.set_nodelay(true));
         let (service, tls, actor) = (service.clone(), tls.clone(), actor.clone());
         tokio::spawn(async move {

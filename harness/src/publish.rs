@@ -17,7 +17,7 @@ use crate::{
     exit::Exit,
     explore::Explored,
     history_file, judge,
-    lab::Lab,
+    lab::{ClockMode, Ground, Lab},
     permissions,
     reference::References,
     report::{self, Report, difference, model, steps, text, timeline},
@@ -194,8 +194,8 @@ fn not_explored(lab: &Lab, references: &References, explored: &Explored) -> Vec<
                  controller run here"
             }
             Environment::Full => {
-                "StatefulSets, DaemonSets, Jobs, Endpoints, volumes or disruption budgets: nobody looks \
-                 after those in the embedded cluster yet"
+                "an autoscaler, a quota or certificate controller, ReplicationControllers, pod affinity, preemption \
+                 or probes: nobody looks after those in the embedded cluster yet"
             }
         };
         sentences.push(format!("what needs {missing}"));
@@ -217,6 +217,12 @@ fn notes(
     }
     if !lab.virtual_time() {
         notes.push("time was real: timers beyond the horizon were not waited for".to_owned());
+    }
+    if lab.clock == ClockMode::Untouched && matches!(lab.ground, Ground::Embedded(_)) {
+        notes.push(
+            "clocks were untouched: no world was forked, and objects may look older than they are"
+                .to_owned(),
+        );
     }
     notes.extend(later_timers(lab, references));
     if lab.isolation == subject::Isolation::None {

@@ -98,7 +98,8 @@ async fn serve(options: &Options, server: &Server) -> anyhow::Result<()> {
     let tls = proxy::tls::server_config(&authority.server(real_now(), &[])?)?;
     let written = Kubeconfig::write(&options.kubeconfig, port, &authority.pair().certificate)?;
     let listener = tokio::net::TcpListener::from_std(listener)?;
-    let answering = tokio::spawn(listener::serve(listener, live(server), Some(tls), Actor::User));
+    let mut answering =
+        tokio::spawn(listener::serve(listener, live(server), Some(tls), Actor::User));
     eprintln!(
         "trommel: Kubernetes v1.36.3 API on https://127.0.0.1:{port} until SIGINT or SIGTERM; nothing is kept"
     );
@@ -106,6 +107,9 @@ async fn serve(options: &Options, server: &Server) -> anyhow::Result<()> {
     tokio::select! {
         _ = interrupt.recv() => {}
         _ = terminate.recv() => {}
+        _ = &mut answering => {
+            return Err(Expected::error(Exit::Environment, "the listener failed".to_owned()));
+        }
         restless = live_on(server) => {
             return Err(Expected::error(Exit::Environment, restless.to_string()));
         }
@@ -142,9 +146,10 @@ async fn live_on(server: &Server) -> cluster::Restless {
     }
 }
 
-/// A kubeconfig that goes when the server goes.
+/// A kubeconfig that goes when the server goes. One that is not ours is never touched.
 struct Kubeconfig {
     path: PathBuf,
+    text: String,
 }
 
 impl Kubeconfig {
@@ -155,15 +160,25 @@ impl Kubeconfig {
             Expected::error(Exit::Environment, message)
         };
         let path = std::path::absolute(path)?;
+        if path.exists() {
+            let message = format!(
+                "{} exists; --kubeconfig names another, or remove it if no server uses it any more",
+                path.display()
+            );
+            return Err(Expected::error(Exit::Usage, message));
+        }
         let token = cluster::ADMIN_TOKEN;
         kubeconfig::write_for(&path, port, Some(authority), token).map_err(cannot)?;
-        Ok(Kubeconfig { path })
+        let text = std::fs::read_to_string(&path).map_err(cannot)?;
+        Ok(Kubeconfig { path, text })
     }
 }
 
 impl Drop for Kubeconfig {
     fn drop(&mut self) {
-        // Somebody may have removed it already.
-        drop(std::fs::remove_file(&self.path));
+        // Somebody may have removed it already, or put another one in its place.
+        if std::fs::read_to_string(&self.path).is_ok_and(|text| text == self.text) {
+            drop(std::fs::remove_file(&self.path));
+        }
     }
 }

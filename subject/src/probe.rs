@@ -109,14 +109,14 @@ pub fn probe() -> Capabilities {
         clock: Capability {
             name: "virtual clock",
             result: clock,
-            without: "the subject lives in real time: timers are waited for",
+            without: "the subject lives in real time: timers are waited for, and every trial runs from the beginning",
             fix: "use Linux 5.19 or newer on x86-64; allow ptrace (--cap-add SYS_PTRACE, kernel.yama.ptrace_scope=1 or lower) and \
                   writing to /proc/PID/mem (kernel parameter proc_mem.force_override=ptrace)",
         },
         jump: Capability {
             name: "time jump",
             result: jump,
-            without: "the subject lives in real time: timers are waited for",
+            without: "the subject lives in real time: timers are waited for, and every trial runs from the beginning",
             fix: "the same as for the virtual clock",
         },
     }
@@ -196,6 +196,9 @@ fn jump(started: &mut Started) -> Result<String, String> {
             return Ok(format!("a sleep of {SLEEP_SECONDS} s ended at once"));
         }
         let due = matches!(started.process.look(&Flight::default()), Look::Busy(Why::Due(_)));
+        if due {
+            started.process.end_due_waits().map_err(|error| error.to_string())?;
+        }
         overslept = if due { overslept + 1 } else { 0 };
         if overslept > OVERSLEPT {
             break;

@@ -240,7 +240,15 @@ impl Process {
 
     /// Ends the waits that are over by its clocks, though the kernel does not know it.
     pub(crate) fn end_due_waits(&mut self) -> io::Result<()> {
-        if self.clock.is_ours() { self.wake_due() } else { Ok(()) }
+        if !self.clock.is_ours() {
+            return Ok(());
+        }
+        for (armed, left) in self.observer.armed(self.clock.offsets()) {
+            if left <= 0 {
+                self.observer.rearm(armed, left)?;
+            }
+        }
+        self.wake_due()
     }
 
     /// Moves its clocks forward, and makes the calls return whose time has come thereby. To be

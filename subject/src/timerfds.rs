@@ -102,7 +102,7 @@ impl TimerFds {
         let (here, at) = (now.steady + armed.left, (armed.process, armed.descriptor));
         match self.due.get(&at) {
             Some((known, due)) if (known - here).abs() < SAME_MOMENT => due - shown.steady,
-            _ if shown == now => armed.left, // its clock is the machine's
+            _ if shown.steady == now.steady => armed.left, // its clock runs as the machine's
             _ => {
                 let left = armed.left + now.steady - self.quiet_at;
                 self.due.insert(at, (here, shown.steady + left));

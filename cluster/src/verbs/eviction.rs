@@ -72,6 +72,12 @@ impl Work<'_> {
             }
         };
         let number = |field: &str| budget["status"][field].as_i64().unwrap_or(0);
+        // A pod that is not ready costs nothing: always, or (by default) as long as the others suffice (KEP-3017).
+        let (healthy, desired) = (number("currentHealthy"), number("desiredHealthy"));
+        let always = budget["spec"]["unhealthyPodEvictionPolicy"] == "AlwaysAllow";
+        if !is_ready(pod) && (always || healthy >= desired && desired > 0) {
+            return Ok(());
+        }
         let (name, allowed) = (&key.name, number("disruptionsAllowed"));
         if number("observedGeneration") < object::generation(&budget) {
             let why =
@@ -134,4 +140,10 @@ fn refusal(why: &str, wait_seconds: Option<u32>) -> Refusal {
     let cause = json!([{"reason": "DisruptionBudget", "message": why}]);
     refusal.details.insert("causes".to_owned(), cause);
     refusal
+}
+
+fn is_ready(pod: &Value) -> bool {
+    let conditions = pod.pointer("/status/conditions").and_then(Value::as_array);
+    let ready = |one: &Value| one["type"] == "Ready" && one["status"] == "True";
+    conditions.is_some_and(|all| all.iter().any(ready))
 }

@@ -75,6 +75,14 @@ impl<T> Located<T> {
         Located { value, place: None }
     }
 
+    /// Whether it is what is taken when nothing is said.
+    pub fn is_default(&self) -> bool
+    where
+        T: Default + PartialEq,
+    {
+        self.value == T::default()
+    }
+
     /// An error about it.
     pub fn error(&self, file: &Path, message: &str) -> anyhow::Error {
         let place = self.place.map_or(String::new(), |(line, column)| format!(":{line}:{column}"));

@@ -49,6 +49,7 @@ impl Trial<'_> {
             ClockMode::Real => subject::Pace::Real { ahead },
             ClockMode::Untouched => subject::Pace::Untouched,
         };
+        let namespaces = self.lab.isolation == subject::Isolation::Namespaces;
         let mut launch = subject::Launch {
             command: vec![],
             dir: self.lab.campaign.folder.clone(),
@@ -56,7 +57,7 @@ impl Trial<'_> {
             isolation: self.lab.isolation,
             clock,
             port: PORT,
-            service_account: Some(account),
+            service_account: namespaces.then_some(account),
             determinism: determinism(self.lab),
         };
         let outside = match launch.isolation {
@@ -71,6 +72,11 @@ impl Trial<'_> {
         launch.command = substitute(&self.lab.command, &kubeconfig_path, port);
         launch.env = environment(self.lab, &home, &kubeconfig_path, port);
         let started = subject::start_at(&launch, outside)?;
+        if self.lab.clock != ClockMode::Untouched
+            && let subject::ClockAbility::Real(why) = started.process.clock()
+        {
+            anyhow::bail!("the controller's clock could not be set: {why}");
+        }
         let (actor, recorder) = (Actor::Subject(REPLICA), self.recorder.clone());
         let what = ProcessHappening::Started {
             command: launch.command,
@@ -145,8 +151,8 @@ pub(crate) fn substitute(command: &[String], kubeconfig: &Path, port: u16) -> Ve
 fn determinism(lab: &crate::lab::Lab) -> subject::Determinism {
     let spec = lab.campaign.file.spec.subject.determinism;
     subject::Determinism {
-        // One is the trial's own, which the subject inherits.
-        processors: (spec.processors > 1).then_some(spec.processors),
+        // One is the trial's own: the only one that the starting thread may use.
+        processors: Some(spec.processors),
         fixed_addresses: spec.addresses == Dice::Fixed,
     }
 }

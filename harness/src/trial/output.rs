@@ -51,15 +51,16 @@ struct Lines<Tell> {
 }
 
 impl<Tell: Fn(String)> Lines<Tell> {
-    /// Takes what is there. Whether more may come.
+    /// Takes a piece of what is there. Whether more may come.
     fn take(&mut self, pipe: &Receiver) -> bool {
         let mut bytes = [0; 8192];
-        loop {
-            match pipe.try_read(&mut bytes) {
-                Ok(0) => return false,
-                Ok(count) => self.bytes(&bytes[..count]),
-                Err(error) => return error.kind() == io::ErrorKind::WouldBlock,
+        match pipe.try_read(&mut bytes) {
+            Ok(0) => false,
+            Ok(count) => {
+                self.bytes(&bytes[..count]);
+                true
             }
+            Err(error) => error.kind() == io::ErrorKind::WouldBlock,
         }
     }
 

@@ -7,7 +7,7 @@ use trace::{Event, Settled, Time};
 
 use oracles::judge::livelock::{COMMITS_WITHOUT_SETTLING, Cycle, NEVER_SETTLES_AFTER};
 
-use super::{Going, RunEnd, Stop, Trial};
+use super::{Going, RunEnd, Stop, Trial, output::Output};
 use crate::providers::LiveCluster;
 
 /// A subject that sent this many requests without a quiet moment is in a hot loop.
@@ -79,12 +79,7 @@ impl Trial<'_> {
             };
             let limits = Limits::new(&self.recorder);
             let (proxy, cluster, output) = (&self.proxy, &self.cluster, &incarnation.output);
-            let flight = || {
-                let mut flight = proxy.flight();
-                flight.undelivered += cluster.undelivered();
-                flight.unread_output = output.unread();
-                flight
-            };
+            let flight = || flight(proxy, cluster, output);
             let mut processes = [&mut incarnation.process];
             let waited = tokio::select! {
                 biased;
@@ -179,8 +174,9 @@ impl Trial<'_> {
     }
 
     fn why_busy(&mut self) -> String {
-        let flight = self.proxy.flight();
-        match self.subject.as_mut().map(|incarnation| incarnation.process.look(&flight)) {
+        let Some(incarnation) = &mut self.subject else { return String::new() };
+        let flight = flight(&self.proxy, &self.cluster, &incarnation.output);
+        match Some(incarnation.process.look(&flight)) {
             Some(subject::Look::Busy(why) | subject::Look::Unknown(why)) => why.explained(),
             _ => "it was quiet when asked again".to_owned(),
         }
@@ -295,6 +291,14 @@ impl Trial<'_> {
         self.recorder
             .with(|history| history.commits().filter(|commit| !commit.is_bookkeeping()).count())
     }
+}
+
+/// All that is under way between the subject and us.
+fn flight(proxy: &proxy::Proxy, cluster: &LiveCluster, output: &Output) -> trace::Flight {
+    let mut flight = proxy.flight();
+    flight.undelivered += cluster.undelivered();
+    flight.unread_output = output.unread();
+    flight
 }
 
 enum Waited {

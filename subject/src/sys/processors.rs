@@ -2,7 +2,10 @@
 
 use std::{
     collections::BTreeMap,
-    sync::{Mutex, PoisonError},
+    sync::{
+        Mutex, PoisonError,
+        atomic::{AtomicUsize, Ordering},
+    },
 };
 
 /// A set of processors.
@@ -54,10 +57,14 @@ impl Drop for Pinned {
 }
 
 impl Processors {
-    /// So many of those that we may use, at least one, at most all.
+    /// So many of those that we may use, at least one, at most all; each call goes on where the one before ended, so
+    /// that subjects side by side don't share some while others idle.
     pub fn some(count: u32) -> Processors {
+        static TURN: AtomicUsize = AtomicUsize::new(0);
         let allowed = Processors::allowed().numbers();
-        Processors::of(allowed.into_iter().take(count.max(1) as usize))
+        let count = (count.max(1) as usize).min(allowed.len());
+        let turn = TURN.fetch_add(count, Ordering::Relaxed) % allowed.len().max(1);
+        Processors::of(allowed.into_iter().cycle().skip(turn).take(count))
     }
 
     /// Those that the calling thread may use.

@@ -47,7 +47,7 @@ fn compiled(compiler: &str, options: &[&str]) -> Option<PathBuf> {
     let mut build = Command::new(compiler);
     match build.args(options).arg("-o").arg(&program).arg(&source).status() {
         Err(error) => {
-            eprintln!("skipped: there is no {compiler} on this machine ({error})");
+            println!("skipped: there is no {compiler} on this machine ({error})");
             None
         }
         Ok(status) => {
@@ -109,7 +109,7 @@ if ring >= 0: libc.syscall(426, ring, 0, 1, 1, None, 0)
         let Started { mut process, listener, output } = subject::start(&launch).unwrap();
         let server = Server::serve(listener);
         if Lines::new(output).next().await == "none" {
-            return eprintln!("skipped: this machine has no io_uring");
+            return println!("skipped: this machine has no io_uring");
         }
         let asked = subject::quiet(&mut [&mut process], &|| server.flight()).await;
         let told = asked.unwrap_err().to_string();
@@ -152,7 +152,7 @@ fn moving_the_time_of_the_dead_is_no_failure() {
 fn no_root_is_needed() {
     const NOBODY: u32 = 65_534;
     if Command::new("true").uid(NOBODY).gid(NOBODY).status().is_err() {
-        return eprintln!("all other tests run without root already");
+        return println!("skipped: all other tests run without root already");
     }
     // Somewhere that everybody may read.
     let place = std::env::temp_dir().join(format!("trommel-no-root-{}", std::process::id()));
@@ -173,7 +173,7 @@ fn no_root_is_needed() {
     for (test, (passed, text)) in tests.iter().zip(ended) {
         let unavailable = text.contains("allow user namespaces");
         match unavailable && !passed {
-            true => eprintln!("skipped: users without rights may make no namespaces here"),
+            true => println!("skipped: users without rights may make no namespaces here"),
             false => assert!(passed && text.contains("1 passed"), "{test} without root:\n{text}"),
         }
     }

@@ -142,7 +142,7 @@ pub fn go(name: &str, source: &str) -> Option<PathBuf> {
         .env("CGO_ENABLED", "0");
     match build.stdout(Stdio::null()).stderr(Stdio::piped()).spawn() {
         Err(error) => {
-            eprintln!("skipped: there is no Go on this machine ({error})");
+            println!("skipped: there is no Go on this machine ({error})");
             None
         }
         Ok(mut child) => {

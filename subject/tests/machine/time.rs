@@ -193,7 +193,7 @@ fn a_jump_ends_waits_of_java() {
 fn found(program: &str) -> bool {
     let found = std::process::Command::new(program).arg("--version").output().is_ok();
     if !found {
-        eprintln!("skipped: there is no {program} on this machine");
+        println!("skipped: there is no {program} on this machine");
     }
     found
 }
@@ -359,4 +359,40 @@ time.sleep(1000)
         assert_eq!(lines.next().await, "end");
         assert!(process.advance(Duration::from_secs(1)).is_err());
     });
+}
+
+/// A timer file whose moment has passed on the subject's clock, which is far ahead of the kernel's, or passes there in
+/// real time: it is made to expire.
+#[test]
+fn timer_files_that_are_due_expire() {
+    let Some(python) = python() else { return };
+    let code = |clock: u8, ahead: i64| {
+        format!(
+            "\
+import ctypes, os, struct, time
+c = ctypes.CDLL(None)
+fd = c.timerfd_create({clock}, 0)
+at = time.clock_gettime_ns({clock}) + {ahead}
+assert c.timerfd_settime(fd, 1, struct.pack('4q', 0, 0, at // 10**9, at % 10**9), None) == 0
+os.read(fd, 8)
+print('end', flush=True)
+time.sleep(1000)
+"
+        )
+    };
+    let natural = subject::Pace::Real { ahead: 400 * DAY };
+    let standing = subject::Pace::Virtual { ahead: 0 };
+    for (pace, clock, ahead) in [(standing, 1, -1), (standing, 0, -1), (natural, 0, 10_000_000)] {
+        on_one_thread(async {
+            let mut launch = launch(&[python.to_str().unwrap(), "-c", &code(clock, ahead)]);
+            launch.clock = pace;
+            let Started { mut process, listener, output } = subject::start(&launch).unwrap();
+            let (server, mut lines) = (Server::serve(listener), Lines::new(output));
+            while lines.rest().is_empty() {
+                quiet(&mut process, &server).await;
+                lines.take();
+            }
+            assert_eq!(lines.next().await, "end", "{pace:?} {clock}");
+        });
+    }
 }
