@@ -30,8 +30,8 @@ pub fn rounds(runner: &mut Runner, tests: &[impl AsRef<str>], times: u32, load: 
                     "cargo",
                     "test",
                     "--release",
-                    "--package",
-                    "trommel-tests",
+                    // As a whole, or cargo builds half of all anew, with fewer features.
+                    "--workspace",
                     "--test",
                     test.as_ref(),
                     "--",

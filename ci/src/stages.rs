@@ -22,26 +22,13 @@ const TESTS: Command = (
     CountedAs::Tests,
 );
 
-const TIDY: Command = (
-    "tidy",
-    &["cargo", "test", "--release", "--package", "trommel-tests", "--test", "tidy"],
-    CountedAs::Tests,
-);
+const TIDY: Command =
+    ("tidy", &["cargo", "test", "--release", "--workspace", "--test", "tidy"], CountedAs::Tests);
 
 /// More moments than `cargo ci test` takes.
 const KILLS: Command = (
     "kills",
-    &[
-        "env",
-        "TROMMEL_KILLS=20",
-        "cargo",
-        "test",
-        "--release",
-        "--package",
-        "trommel-tests",
-        "--test",
-        "kill",
-    ],
+    &["env", "TROMMEL_KILLS=20", "cargo", "test", "--release", "--workspace", "--test", "kill"],
     CountedAs::Tests,
 );
 
