@@ -8,7 +8,6 @@ use crate::run::{CountedAs, Runner, works};
 const PACKAGES: &[(&[&str], &str)] = &[
     (&["git", "--version"], "git"),
     (&["cc", "--version"], "build-essential"),
-    (&["musl-gcc", "--version"], "musl-tools"),
     (&["python3", "-c", "import venv, ensurepip"], "python3-venv"),
     // Any Go since 1.21 fetches the release that go.mod asks for.
     (&["go", "version"], "golang-go"),
