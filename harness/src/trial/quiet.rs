@@ -176,9 +176,9 @@ impl Trial<'_> {
     fn why_busy(&mut self) -> String {
         let Some(incarnation) = &mut self.subject else { return String::new() };
         let flight = flight(&self.proxy, &self.cluster, &incarnation.output);
-        match Some(incarnation.process.look(&flight)) {
-            Some(subject::Look::Busy(why) | subject::Look::Unknown(why)) => why.explained(),
-            _ => "it was quiet when asked again".to_owned(),
+        match incarnation.process.look(&flight) {
+            subject::Look::Busy(why) | subject::Look::Unknown(why) => why.explained(),
+            subject::Look::Quiet { .. } => "it was quiet when asked again".to_owned(),
         }
     }
 
