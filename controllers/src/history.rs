@@ -198,13 +198,7 @@ pub(crate) fn truncate(
     let Ok(limit) = usize::try_from(limit) else { return Ok(()) };
     let old: Vec<&Item> = items.iter().filter(|(key, _)| !live.contains(&key.name)).collect();
     for (key, object) in old.iter().take(old.len().saturating_sub(limit)) {
-        calls.need(|| Request::Delete {
-            key: key.clone(),
-            uid: object.meta.uid.clone(),
-            revision: None,
-            propagation: None,
-            grace_seconds: None,
-        })?;
+        calls.need(|| Request::delete(key.clone(), object.meta.uid.clone()))?;
     }
     Ok(())
 }

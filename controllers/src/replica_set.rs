@@ -264,13 +264,7 @@ fn manage(
             let surplus = (active.len() - wanted).min(BURST);
             let mut failed = None;
             for (key, pod, _) in ranking::to_delete(view, object, active, surplus, now) {
-                let sent = calls.send(|| Request::Delete {
-                    key: key.clone(),
-                    uid: pod.meta.uid.clone(),
-                    revision: None,
-                    propagation: None,
-                    grace_seconds: None,
-                })?;
+                let sent = calls.send(|| Request::delete(key.clone(), pod.meta.uid.clone()))?;
                 if let Response::Refused { code, message, .. } = sent
                     && *code != 404
                 {

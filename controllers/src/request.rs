@@ -277,3 +277,10 @@ pub enum Request {
         finalizers: Vec<Text>,
     },
 }
+
+impl Request {
+    /// DELETE of the object with this uid, as its type and the object itself say.
+    pub(crate) fn delete(key: ObjectKey, uid: Text) -> Request {
+        Request::Delete { key, uid, revision: None, propagation: None, grace_seconds: None }
+    }
+}

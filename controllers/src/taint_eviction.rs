@@ -60,13 +60,7 @@ pub(crate) fn reconcile(
             phase: None,
         })?;
     }
-    calls.need(|| Request::Delete {
-        key: key.clone(),
-        uid: object.meta.uid.clone(),
-        revision: None,
-        propagation: None,
-        grace_seconds: None,
-    })?;
+    calls.need(|| Request::delete(key.clone(), object.meta.uid.clone()))?;
     Ok(None)
 }
 

@@ -142,13 +142,9 @@ impl<'v> Work<'v, '_, '_> {
             (next, batch) = (end, batch * 2);
         }
         for pod in surplus {
-            let sent = self.calls.send(|| Request::Delete {
-                key: pod.key.clone(),
-                uid: pod.object.meta.uid.clone(),
-                revision: None,
-                propagation: None,
-                grace_seconds: None,
-            })?;
+            let sent = self
+                .calls
+                .send(|| Request::delete(pod.key.clone(), pod.object.meta.uid.clone()))?;
             if let Response::Refused { code, message, .. } = sent
                 && *code != 404
             {

@@ -39,13 +39,7 @@ impl Work<'_, '_, '_> {
         };
         self.hash = hash_of(&newest);
         for (key, double) in &current {
-            self.calls.need(|| Request::Delete {
-                key: key.clone(),
-                uid: double.meta.uid.clone(),
-                revision: None,
-                propagation: None,
-                grace_seconds: None,
-            })?;
+            self.calls.need(|| Request::delete(key.clone(), double.meta.uid.clone()))?;
         }
         if history::of(&newest).is_some_and(|revision| revision.number < number) {
             history::renumber(&newest, number, self.calls)?;
@@ -85,13 +79,7 @@ impl Work<'_, '_, '_> {
             .collect();
         let dead = old.iter().filter(|item| !live.contains(&hash_of(item)));
         for (key, object) in dead.take(old.len().saturating_sub(limit)) {
-            self.calls.need(|| Request::Delete {
-                key: key.clone(),
-                uid: object.meta.uid.clone(),
-                revision: None,
-                propagation: None,
-                grace_seconds: None,
-            })?;
+            self.calls.need(|| Request::delete(key.clone(), object.meta.uid.clone()))?;
         }
         Ok(())
     }

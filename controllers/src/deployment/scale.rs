@@ -149,13 +149,7 @@ impl Work<'_, '_> {
             if busy || set.meta().generation > status.observed_generation {
                 continue;
             }
-            self.calls.need(|| Request::Delete {
-                key: set.key.clone(),
-                uid: set.meta().uid.clone(),
-                revision: None,
-                propagation: None,
-                grace_seconds: None,
-            })?;
+            self.calls.need(|| Request::delete(set.key.clone(), set.meta().uid.clone()))?;
         }
         Ok(())
     }

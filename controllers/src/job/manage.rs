@@ -84,13 +84,7 @@ impl Sync<'_, '_, '_> {
 
     fn delete_one(&mut self, at: usize, failed: &mut Option<String>) -> Result<(), Stop> {
         let pod = &self.pods[at];
-        let sent = self.calls.send(|| Request::Delete {
-            key: pod.key.clone(),
-            uid: pod.uid().clone(),
-            revision: None,
-            propagation: None,
-            grace_seconds: None,
-        })?;
+        let sent = self.calls.send(|| Request::delete(pod.key.clone(), pod.uid().clone()))?;
         if let Response::Refused { code, message, .. } = sent
             && *code != 404
         {

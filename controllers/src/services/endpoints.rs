@@ -50,13 +50,7 @@ pub(crate) fn reconcile(view: &View, key: &ObjectKey, calls: &mut Calls<'_>) -> 
     let current = view.get(&of);
     let Some(object) = view.get(key) else {
         if let Some(current) = current {
-            calls.need(|| Request::Delete {
-                key: of.clone(),
-                uid: current.meta.uid.clone(),
-                revision: None,
-                propagation: None,
-                grace_seconds: None,
-            })?;
+            calls.need(|| Request::delete(of.clone(), current.meta.uid.clone()))?;
         }
         return Ok(None);
     };

@@ -388,13 +388,7 @@ impl<'v> Work<'v, '_, '_> {
     }
 
     fn delete(&mut self, (key, object, _): &Item<'_>) -> Result<(), Stop> {
-        self.calls.need(|| Request::Delete {
-            key: key.clone(),
-            uid: object.meta.uid.clone(),
-            revision: None,
-            propagation: None,
-            grace_seconds: None,
-        })?;
+        self.calls.need(|| Request::delete(key.clone(), object.meta.uid.clone()))?;
         Ok(())
     }
 }

@@ -258,13 +258,7 @@ impl<'v> Work<'v, '_, '_> {
     }
 
     pub(super) fn delete(&mut self, (key, object, _): &Member<'v>) -> Result<Turn, Stop> {
-        Ok(outcome(self.calls.send(|| Request::Delete {
-            key: key.clone(),
-            uid: object.meta.uid.clone(),
-            revision: None,
-            propagation: None,
-            grace_seconds: None,
-        })?))
+        Ok(outcome(self.calls.send(|| Request::delete(key.clone(), object.meta.uid.clone()))?))
     }
 }
 

@@ -88,13 +88,7 @@ fn delete(key: &ObjectKey, meta: &Meta, volume: &Volume, calls: &mut Calls<'_>) 
         && *volume.reclaim == *"Delete"
         && !meta.is_deleted();
     if due {
-        calls.need(|| Request::Delete {
-            key: key.clone(),
-            uid: meta.uid.clone(),
-            revision: None,
-            propagation: None,
-            grace_seconds: None,
-        })?;
+        calls.need(|| Request::delete(key.clone(), meta.uid.clone()))?;
     }
     Ok(None)
 }
