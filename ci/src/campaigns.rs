@@ -17,7 +17,10 @@ use std::{
 use anyhow::{Context, ensure};
 use serde_json::Value;
 
-use crate::run::{Runner, works};
+use crate::{
+    run::{Runner, works},
+    watched,
+};
 use expect::{Expected, Given, Need};
 use outcome::Outcome;
 
@@ -138,11 +141,10 @@ fn campaign_file(root: &Path, expect: &Path, name: &str) -> Option<PathBuf> {
 
 fn run(runner: &Runner, name: &str, path: &Path, repeat: u32) -> anyhow::Result<Given> {
     let folder = out_folder(runner, &format!("{name}-{repeat}"))?;
-    let status = Command::new(runner.binaries.join("trommel"))
-        .current_dir(&runner.root)
-        .args(["run".as_ref(), path.as_os_str(), "--out".as_ref(), folder.as_os_str()])
-        .status()
-        .context("cannot start trommel")?;
+    let mut command = Command::new(runner.binaries.join("trommel"));
+    command.current_dir(&runner.root);
+    command.args(["run".as_ref(), path.as_os_str(), "--out".as_ref(), folder.as_os_str()]);
+    let status = watched::run(command, runner.deadline(), |line| println!("{line}"))?.status()?;
     let exit = status.code().with_context(|| format!("trommel: {status}"))?;
     let file = folder.join("summary.json");
     let text = fs::read_to_string(&file);

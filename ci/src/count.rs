@@ -40,11 +40,14 @@ pub struct Counter {
     /// What failed tests said, each program's between its lines `failures:` and `test result:`.
     pub failures: Vec<String>,
     in_failures: bool,
+    /// Tests that the harness called slow and that have not ended since.
+    under_way: Vec<String>,
 }
 
 impl Counter {
     /// Looks at one line.
     pub fn line(&mut self, line: &str) {
+        self.progress(line);
         self.in_failures |= line == "failures:";
         if self.in_failures {
             self.failures.push(line.to_owned());
@@ -64,6 +67,21 @@ impl Counter {
         } else if let Some(reason) = line.strip_prefix("skipped: ") {
             self.skips.push(reason.to_owned());
         }
+    }
+
+    /// `test NAME has been running for over 60 seconds`, and later `test NAME ... ok`.
+    fn progress(&mut self, line: &str) {
+        let Some(rest) = line.strip_prefix("test ") else { return };
+        if let Some((name, _)) = rest.split_once(" has been running for over ") {
+            self.under_way.push(name.to_owned());
+        } else if let Some((name, _)) = rest.split_once(" ... ") {
+            self.under_way.retain(|slow| slow != name);
+        }
+    }
+
+    /// Tests that are known to have begun and not to have ended.
+    pub fn under_way(&self) -> &[String] {
+        &self.under_way
     }
 
     /// All of it.
@@ -91,6 +109,16 @@ mod tests {
         check(&[ok, bad], "17 passed, 5 failed, 2 skipped");
         check(&["skipped: go is not on this machine", ok], "15 passed, 0 failed, 3 skipped");
         check(&["not skipped: x"], "0 passed, 0 failed, 0 skipped");
+    }
+
+    #[test]
+    fn tests_under_way() {
+        let mut counter = Counter::default();
+        let slow =
+            ["a", "b"].map(|name| format!("test {name} has been running for over 60 seconds"));
+        slow.iter().for_each(|line| counter.line(line));
+        counter.line("test a ... ok");
+        assert_eq!(counter.under_way(), ["b"]);
     }
 
     #[test]

@@ -3,7 +3,7 @@
 //! Workflow files only call it. Commands are data ([`stages`]), their output is streamed, and each run ends
 //! with the names of what failed and one line of counts.
 //!
-//! Reading order: [`stages`] says what is run, [`run`] runs it, [`count`] reads what tests say, [`campaigns`]
+//! Reading order: [`stages`] says what is run, [`run`] and [`watched`] run it, [`count`] reads what tests say, [`campaigns`]
 //! holds campaigns to their `expect.yaml`, [`repeat`] runs tests again, [`bench`] measures.
 #![allow(clippy::print_stdout, clippy::print_stderr)] // the rim: this crate talks to people
 
@@ -15,6 +15,7 @@ mod repeat;
 mod run;
 mod stages;
 mod table;
+mod watched;
 
 use std::process::ExitCode;
 

@@ -1,15 +1,21 @@
 //! Runs commands, streams what they say, and remembers what failed.
 
 use std::{
-    io::{BufRead, BufReader, Read},
     path::{Path, PathBuf},
-    process::{Command, Stdio},
-    time::Instant,
+    process::{Command, ExitStatus},
+    time::{Duration, Instant},
 };
 
 use anyhow::Context;
 
-use crate::count::{Counter, Counts};
+use crate::{
+    count::{Counter, Counts},
+    watched,
+};
+
+/// How long a run may take where `CI=true`. What is under way then is killed, what was to come is not begun, and all of
+/// it counts as failed: a machine that is taken away in mid-run would say nothing at all.
+const LIMIT: Duration = Duration::from_secs(80 * 60);
 
 /// Carries counts and failures from stage to stage.
 #[derive(Debug)]
@@ -76,7 +82,8 @@ impl Runner {
         let problem = match ended {
             Ok(status) if status.success() => None,
             Ok(status) => Some(status.to_string()),
-            Err(error) => Some(format!("{error:#}")),
+            Err(error) if counter.under_way().is_empty() => Some(format!("{error:#}")),
+            Err(error) => Some(format!("{error:#}; under way: {}", counter.under_way().join(", "))),
         };
         self.count(name, problem, counted, counter)
     }
@@ -108,11 +115,7 @@ impl Runner {
         problem.is_none()
     }
 
-    fn stream(
-        &self,
-        command: &[&str],
-        mut line: impl FnMut(&str),
-    ) -> anyhow::Result<std::process::ExitStatus> {
+    fn stream(&self, command: &[&str], line: impl FnMut(&str)) -> anyhow::Result<ExitStatus> {
         let (program, arguments) = command.split_first().context("an empty command")?;
         let mut command = Command::new(self.program(program));
         // What `cargo ci` was told of its own package would make a cargo below build half of all anew: build scripts
@@ -122,20 +125,13 @@ impl Runner {
         for (name, _) in std::env::vars().filter(|(name, _)| told(name)) {
             command.env_remove(name);
         }
-        let mut child = command
-            .args(arguments)
-            .current_dir(&self.root)
-            .stdout(Stdio::piped())
-            .spawn()
-            .with_context(|| format!("cannot start {program}"))?;
-        let output: Box<dyn Read> = match child.stdout.take() {
-            Some(output) => Box::new(output),
-            None => Box::new(std::io::empty()),
-        };
-        for bytes in BufReader::new(output).split(b'\n') {
-            line(&String::from_utf8_lossy(&bytes?));
-        }
-        Ok(child.wait()?)
+        command.args(arguments).current_dir(&self.root);
+        watched::run(command, self.deadline(), line)?.status()
+    }
+
+    /// When whatever is under way gets killed.
+    pub fn deadline(&self) -> Option<Instant> {
+        self.in_ci.then(|| self.start + LIMIT)
     }
 
     /// The cargo that runs us, for `cargo`; anything else from PATH or the root.

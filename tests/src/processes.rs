@@ -39,13 +39,25 @@ fn ends(pid: Pid) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use std::process::{Child, Command};
+    use std::{
+        io::{BufRead, BufReader, Write},
+        process::{Child, Command, Stdio},
+    };
 
     use super::*;
 
+    /// A process that ends with this one: it reads a pipe of ours.
+    ///
+    /// It has answered, so it is the new program. `spawn` itself returns when the old one is gone, which is a moment
+    /// before Linux shows the new one's environment.
     fn start(mark: &str) -> (Child, Pid) {
-        let mut command = Command::new("sleep");
-        let child = command.arg("infinity").env("MARK", mark).spawn().expect("sleep starts");
+        let mut command = Command::new("cat");
+        command.env("MARK", mark).stdin(Stdio::piped()).stdout(Stdio::piped());
+        let mut child = command.spawn().expect("cat starts");
+        child.stdin.as_mut().expect("piped").write_all(b"hello\n").expect("cat reads");
+        let mut answer = String::new();
+        let output = child.stdout.as_mut().expect("piped");
+        BufReader::new(output).read_line(&mut answer).expect("cat writes");
         let pid = Pid::from_child(&child);
         (child, pid)
     }
