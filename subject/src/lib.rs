@@ -33,7 +33,7 @@ pub use launch::{Determinism, Isolation, Launch, Pace, StartError, Started};
 pub use look::Look;
 pub use probe::{Capabilities, Capability, probe};
 pub use process::{Exit, Process, start, start_at};
-pub use quiet::{NotQuiet, Quiet, quiet};
+pub use quiet::{NotQuiet, Patience, Quiet, quiet, quiet_within};
 pub use runtime::Runtime;
 pub use sys::{descriptor::unread, processors::Pinned};
 pub use why::{Timer, Why};

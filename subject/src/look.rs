@@ -85,7 +85,11 @@ impl Observer {
 
     /// Looks; the process is known not to have ended just before.
     pub fn look(&mut self, flight: &Flight, offsets: Offsets, frozen: bool) -> Look {
-        self.try_look(flight, offsets, frozen).unwrap_or_else(|look| look)
+        match self.try_look(flight, offsets, frozen) {
+            // What can't be seen through while somebody runs may be gone when they rest: a socket about to be closed.
+            Err(unknown @ Look::Unknown(_)) => self.asleep(frozen).err().unwrap_or(unknown),
+            Ok(look) | Err(look) => look,
+        }
     }
 
     fn try_look(&mut self, flight: &Flight, offsets: Offsets, frozen: bool) -> Found<Look> {

@@ -37,6 +37,12 @@ pub enum NotQuiet {
     /// Something is there that can't be seen through.
     #[error("{0}")]
     Unknown(Why),
+    /// They work on and on.
+    #[error("no quiet moment in {} s of processor time; {}", .0.as_secs(), .1.explained())]
+    Working(Duration, Why),
+    /// They are not asleep, but neither run nor get or send anything: they wait for what nobody here can give.
+    #[error("no quiet moment, though it does nothing; {}", .0.explained())]
+    Standstill(Why),
     /// No timer for the pace could be had.
     #[error("can't wait: {0}")]
     Pace(#[from] io::Error),
@@ -51,13 +57,30 @@ const FIRST_PAUSE: Duration = Duration::from_micros(30);
 /// So many short pauses before they grow.
 const SHORT_PAUSES: u32 = 30;
 /// Longest pause between two looks.
-const LONGEST_PAUSE: Duration = Duration::from_millis(2);
+const LONGEST_PAUSE: Duration = Duration::from_millis(3);
 /// An unknown that stays for so many looks is no passing one (a socket that was just being closed).
 const UNKNOWN_LOOKS: u32 = 20;
 
 /// Processor time, in nanoseconds, that subjects may use without a quiet moment before their clocks go on with it:
 /// one that spins until some time has passed must come to its end. More than any runtime takes to start.
 const WORK_IN_NO_TIME: u64 = 3_000_000_000;
+
+/// How long to wait for quiet. None of it is real time: on a busy machine a JVM takes minutes to start.
+#[derive(Debug, Clone, Copy)]
+pub struct Patience {
+    /// Processor time that subjects may use without a quiet moment before they count as a loop.
+    pub work: Duration,
+    /// So many looks in a row at subjects that are not quiet and yet neither run nor get or send anything. On a busy
+    /// machine looks come more seldom, just as the subject's turns do.
+    pub idle_looks: u32,
+}
+
+impl Default for Patience {
+    /// A minute of each, if the machine is not busy.
+    fn default() -> Patience {
+        Patience { work: Duration::from_secs(60), idle_looks: 20_000 }
+    }
+}
 
 /// Waits until all the processes are quiet at one moment: all of them twice in a row, with nobody
 /// having run and nothing having passed through the proxy in between, and with all ready tasks of
@@ -67,34 +90,45 @@ pub async fn quiet(
     processes: &mut [&mut Process],
     flight: &dyn Fn() -> Flight,
 ) -> Result<Quiet, NotQuiet> {
+    quiet_within(processes, flight, Patience::default()).await
+}
+
+/// The same with a patience of the caller's.
+pub async fn quiet_within(
+    processes: &mut [&mut Process],
+    flight: &dyn Fn() -> Flight,
+    patience: Patience,
+) -> Result<Quiet, NotQuiet> {
     let pace = Pace::new()?;
     let (mut pause, mut pauses) = (FIRST_PAUSE, 0);
     let (mut unknown, mut activity) = (0, flight().activity);
-    let mut work = Work { booked: runtime(processes), used: 0, passed: 0 };
+    let mut work = Work::since(processes, patience);
     loop {
         let now = flight();
-        match look_at_all(processes, &now)? {
-            Ok(mut found) => {
+        let seen = look_at_all(processes, &now)?;
+        unknown = if matches!(seen, Seen::Unknown(_)) { unknown + 1 } else { 0 };
+        let (why, again) = match seen {
+            Seen::Quiet(mut found) => {
                 tokio::task::yield_now().await;
                 if flight() == now && processes.iter_mut().all(|process| process.still()) {
                     found.passed = Duration::from_nanos(work.passed);
                     return Ok(found);
                 }
-                unknown = 0;
-                continue;
+                (Why::Changed, true)
             }
-            Err(Look::Unknown(why)) if unknown >= UNKNOWN_LOOKS => {
-                return Err(NotQuiet::Unknown(why));
-            }
-            Err(Look::Unknown(_)) => unknown += 1,
-            Err(Look::Busy(Why::Due(_))) => {
-                let mut all = processes.iter_mut();
-                all.try_for_each(|process| process.end_due_waits()).map_err(NotQuiet::Stuck)?;
-                unknown = 0;
-            }
-            Err(_) => unknown = 0,
+            Seen::Unknown(why) if unknown > UNKNOWN_LOOKS => return Err(NotQuiet::Unknown(why)),
+            Seen::Unknown(why) => (why, false),
+            Seen::Busy(why) => (why, false),
+        };
+        if matches!(why, Why::Due(_)) {
+            let mut all = processes.iter_mut();
+            all.try_for_each(|process| process.end_due_waits()).map_err(NotQuiet::Stuck)?;
         }
         work.go_on(processes, &now)?;
+        work.bounded(now.activity, why)?;
+        if again {
+            continue;
+        }
         if now.activity != activity {
             (activity, pause, pauses) = (now.activity, FIRST_PAUSE, 0);
         }
@@ -109,13 +143,35 @@ pub async fn quiet(
 
 /// What subjects did since the last quiet moment, in nanoseconds.
 struct Work {
+    patience: Patience,
     /// What their threads were charged at the latest look.
     booked: u64,
     used: u64,
     passed: u64,
+    /// What had been done when it was last seen that nothing had, and in how many looks in a row.
+    idle: (u64, u64, u32),
 }
 
 impl Work {
+    fn since(processes: &[&mut Process], patience: Patience) -> Work {
+        Work { patience, booked: runtime(processes), used: 0, passed: 0, idle: (0, 0, 0) }
+    }
+
+    /// Whether they may still become quiet. Errors: they loop, or wait for what nobody here can give.
+    fn bounded(&mut self, activity: u64, why: Why) -> Result<(), NotQuiet> {
+        let (used, seen, looks) = self.idle;
+        let stands = (used, seen) == (self.booked, activity);
+        self.idle = (self.booked, activity, if stands { looks + 1 } else { 0 });
+        let used = Duration::from_nanos(self.used);
+        if used > self.patience.work {
+            return Err(NotQuiet::Working(used, why));
+        }
+        if looks > self.patience.idle_looks {
+            return Err(NotQuiet::Standstill(why));
+        }
+        Ok(())
+    }
+
     /// Lets the time of further work pass if there was too much; never while a request is under way.
     fn go_on(&mut self, processes: &mut [&mut Process], flight: &Flight) -> Result<(), NotQuiet> {
         let booked = runtime(processes);
@@ -135,11 +191,15 @@ fn runtime(processes: &[&mut Process]) -> u64 {
     processes.iter().map(|process| process.runtime()).sum()
 }
 
+/// What a look at all of them found.
+enum Seen {
+    Quiet(Quiet),
+    Busy(Why),
+    Unknown(Why),
+}
+
 /// One look at each; the first that is not quiet stops the round.
-fn look_at_all(
-    processes: &mut [&mut Process],
-    flight: &Flight,
-) -> Result<Result<Quiet, Look>, NotQuiet> {
+fn look_at_all(processes: &mut [&mut Process], flight: &Flight) -> Result<Seen, NotQuiet> {
     let mut all = Vec::new();
     for (number, process) in processes.iter_mut().enumerate() {
         match process.look(flight) {
@@ -147,10 +207,11 @@ fn look_at_all(
             Look::Unknown(Why::Ended(exit)) => {
                 return Err(NotQuiet::Ended { process: number, exit });
             }
-            other => return Ok(Err(other)),
+            Look::Busy(why) => return Ok(Seen::Busy(why)),
+            Look::Unknown(why) => return Ok(Seen::Unknown(why)),
         }
     }
     all.sort_by_key(|timer| timer.remaining);
     let deadline = all.first().map(|timer| timer.remaining);
-    Ok(Ok(Quiet { deadline, timers: all, passed: Duration::ZERO }))
+    Ok(Seen::Quiet(Quiet { deadline, timers: all, passed: Duration::ZERO }))
 }

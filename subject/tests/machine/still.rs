@@ -1,6 +1,6 @@
 //! Quiet is reported when, and only when, nothing can happen any more without input.
 
-use subject::{Isolation, Look, NotQuiet, Started, Why};
+use subject::{Isolation, Look, NotQuiet, Patience, Started, Why};
 
 use crate::{
     programs::{Lines, go, launch, python, quiet},
@@ -192,6 +192,39 @@ fn the_end_of_a_subject_ends_the_wait() {
             Err(NotQuiet::Ended { process: 0, exit }) => {
                 assert_eq!(exit.to_string(), "exit code 3")
             }
+            other => panic!("{other:?}"),
+        }
+    });
+}
+
+/// Waits for quiet where none comes.
+async fn in_vain(code: &str, patience: Patience) -> NotQuiet {
+    let mut started = subject::start(&launch(&["sh", "-c", code])).unwrap();
+    let server = Server::serve(started.listener);
+    assert_eq!(Lines::new(started.output).next().await, "on");
+    let processes = &mut [&mut started.process];
+    subject::quiet_within(processes, &|| server.flight(), patience).await.unwrap_err()
+}
+
+#[test]
+fn who_works_without_end_is_a_loop() {
+    let work = std::time::Duration::from_millis(50);
+    let patience = Patience { work, ..Patience::default() };
+    on_one_thread(async {
+        match in_vain("echo on; while :; do :; done", patience).await {
+            NotQuiet::Working(used, _) => assert!(used > work),
+            other => panic!("{other:?}"),
+        }
+    });
+}
+
+#[test]
+fn who_is_not_asleep_and_does_nothing_stands_still() {
+    let patience = Patience { idle_looks: 20, ..Patience::default() };
+    on_one_thread(async {
+        // As first process of its namespace a shell can't stop itself, so it stops a child.
+        match in_vain("sh -c 'echo on; kill -STOP $$'; sleep 1000", patience).await {
+            NotQuiet::Standstill(Why::Runs { state: 'T', .. }) => {}
             other => panic!("{other:?}"),
         }
     });
