@@ -426,6 +426,15 @@ fn check(spec: &Spec, path: &Path) -> anyhow::Result<()> {
     if spec.subject.determinism.processors == 0 {
         return wrong("spec.subject.determinism.processors: it needs at least 1");
     }
+    let here = std::thread::available_parallelism().map_or(u32::MAX, |count| count.get() as u32);
+    if spec.subject.determinism.processors > here {
+        return wrong(&format!("spec.subject.determinism.processors: this machine has {here}"));
+    }
+    if spec.settle.horizon == Horizon::For(Duration::ZERO) {
+        return wrong(
+            "spec.settle.horizon: nothing is settled after no time; say auto or a duration",
+        );
+    }
     if spec.families.is_empty() {
         return wrong("spec.families is empty: leave it out for all families");
     }

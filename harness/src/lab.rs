@@ -68,13 +68,20 @@ pub struct Learnt {
     pub horizon: Option<Duration>,
     /// Jumps of the clock after which a world counts as settled though the horizon has not passed.
     pub jumps: usize,
+    /// For how long the rehearsal waited, if it ended before it should, because the subject has so many timers.
+    pub cut_short: Option<Duration>,
     /// See [`oracles::Baseline::random_payloads`].
     pub random_payloads: BTreeSet<String>,
 }
 
 impl Default for Learnt {
     fn default() -> Learnt {
-        Learnt { horizon: None, jumps: usize::MAX, random_payloads: BTreeSet::new() }
+        Learnt {
+            horizon: None,
+            jumps: usize::MAX,
+            cut_short: None,
+            random_payloads: BTreeSet::new(),
+        }
     }
 }
 

@@ -9,6 +9,7 @@ use std::{
 
 use plans::{Moment, Perturbation};
 use serde_json::{Value, json};
+use trace::Event;
 
 use crate::{
     cli::RunArgs,
@@ -225,6 +226,14 @@ fn notes(
         );
     }
     notes.extend(later_timers(lab, references));
+    notes.extend(lab.learnt.cut_short.map(|waited| {
+        let minutes = waited.as_secs() / 60;
+        format!(
+            "the rehearsal ended after {minutes} min instead of ten: the controller has thousands of timers a minute; if it \
+             does work that comes later than that, settle.horizon must say how late"
+        )
+    }));
+    notes.extend(told(references));
     if lab.isolation == subject::Isolation::None {
         notes.push("processes ran without namespaces, one trial at a time".to_owned());
     }
@@ -240,6 +249,17 @@ fn notes(
         ));
     }
     notes
+}
+
+/// What the undisturbed runs had to tell, each once: what of the controller can't be seen, what fell back to something
+/// weaker.
+fn told(references: &References) -> BTreeSet<String> {
+    let records = references.runs.iter().flat_map(|run| &run.history.records);
+    let texts = records.filter_map(|record| match &record.event {
+        Event::Note { text } => Some(text.clone()),
+        _ => None,
+    });
+    texts.collect()
 }
 
 /// What the controller still waited for when it counted as settled.
@@ -339,10 +359,10 @@ fn by_hand(lab: &Lab, found: &confirm::Finding, diff: &[model::ObjectDiff]) -> V
     let mut split = None;
     for record in &found.shown.history.records {
         match &record.event {
-            trace::Event::Step(step) if step.state == trace::StepState::Done => {
+            Event::Step(step) if step.state == trace::StepState::Done => {
                 titles.push(step.title.clone());
             }
-            trace::Event::Perturbed { .. } => split = Some(titles.len()),
+            Event::Perturbed { .. } => split = Some(titles.len()),
             _ => {}
         }
     }

@@ -1,6 +1,7 @@
 //! The clocks of a subject: patched when a program starts, moved when the world's time moves.
 
 use std::{
+    collections::BTreeSet,
     fs::{self, File},
     io,
     sync::{Mutex, MutexGuard, PoisonError},
@@ -41,6 +42,10 @@ pub(crate) struct Clock {
 struct State {
     offsets: Offsets,
     ability: ClockAbility,
+    /// Whether some program may have timers that are files.
+    timer_files: bool,
+    /// What the tree does that can't be followed, as phrases.
+    blind_spots: BTreeSet<String>,
 }
 
 impl Clock {
@@ -55,7 +60,10 @@ impl Clock {
             (Pace::Real { ahead }, _) => Offsets::Ahead { wall: ahead },
             (Pace::Virtual { ahead }, _) => Offsets::standing(Now::here(), ahead),
         };
-        Clock { state: Mutex::new(State { offsets, ability }) }
+        // Without a clock of ours there is no filter that would tell.
+        let timer_files = !ability.is_virtual();
+        let blind_spots = BTreeSet::new();
+        Clock { state: Mutex::new(State { offsets, ability, timer_files, blind_spots }) }
     }
 
     fn state(&self) -> MutexGuard<'_, State> {
@@ -79,12 +87,33 @@ impl Clock {
     /// From now on the subject lives in real time.
     pub fn give_up(&self, reason: String) {
         let mut state = self.state();
-        *state = State { offsets: Offsets::Real, ability: ClockAbility::Real(reason) };
+        (state.offsets, state.ability) = (Offsets::Real, ClockAbility::Real(reason));
+    }
+
+    /// Some program has made a timer that is a file.
+    pub fn look_for_timer_files(&self) {
+        self.state().timer_files = true;
+    }
+
+    /// Whether there may be timers that are files.
+    pub fn has_timer_files(&self) -> bool {
+        self.state().timer_files
+    }
+
+    /// Something happens in the tree that can't be followed from outside.
+    pub fn is_blind_for(&self, spot: String) {
+        self.state().blind_spots.insert(spot);
+    }
+
+    /// All such things so far, as phrases.
+    pub fn blind_spots(&self) -> BTreeSet<String> {
+        self.state().blind_spots.clone()
     }
 
     /// Programs that the subject starts live in real time.
     pub fn first_program_only(&self, reason: String) {
         let mut state = self.state();
+        state.timer_files = true; // nobody tells us from now on
         if state.ability == ClockAbility::Virtual {
             state.ability = ClockAbility::FirstProgram(reason);
         }

@@ -14,6 +14,7 @@ mod clock;
 mod keeper;
 mod launch;
 mod look;
+mod monitors;
 mod mounts;
 mod poke;
 mod probe;

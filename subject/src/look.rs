@@ -18,11 +18,13 @@
 //! all). To be on the safe side such a state must show in [`UNREAD_LOOKS`] looks in a row, between
 //! which no thread ran.
 
-use std::{collections::BTreeSet, io, net::SocketAddr, time::Duration};
+use std::{collections::BTreeSet, io, net::SocketAddr, sync::Arc, time::Duration};
 
 use trace::{Flight, SocketPair};
 
 use crate::{
+    clock::Clock,
+    monitors::Monitors,
     runtime::Runtime,
     sockets::{self, Socket, Sockets},
     threads::{Missed, Seen, Thread, Tree},
@@ -56,6 +58,8 @@ const UNREAD_LOOKS: u32 = 3;
 #[derive(Debug)]
 pub(crate) struct Observer {
     pub tree: Tree,
+    clock: Arc<Clock>,
+    monitors: Monitors,
     sockets: Sockets,
     listener: SocketAddr,
     /// Whether all sockets that can be seen belong to the subject and the proxy.
@@ -70,9 +74,17 @@ pub(crate) struct Observer {
 type Found<T> = Result<T, Look>;
 
 impl Observer {
-    pub fn new(pid: i32, sockets: Sockets, listener: SocketAddr, closed_network: bool) -> Observer {
+    pub fn new(
+        pid: i32,
+        sockets: Sockets,
+        listener: SocketAddr,
+        closed_network: bool,
+        clock: Arc<Clock>,
+    ) -> Observer {
         Observer {
+            clock,
             tree: Tree::new(pid),
+            monitors: Monitors::default(),
             sockets,
             listener,
             closed_network,
@@ -250,8 +262,15 @@ impl Observer {
     fn timers(&mut self, offsets: Offsets, frozen: bool) -> Found<Vec<Timer>> {
         let shown = offsets.shown(Now::here());
         let mut timers = Vec::new();
+        self.monitors.sample(&self.tree);
         for thread in &mut self.tree.threads {
-            let Some(member) = self.tree.members.get(&thread.process) else { continue };
+            let Some(member) = self.tree.members.get(&thread.process) else {
+                // Ended but not yet reaped, or about to be another program.
+                match matches!(thread.sample.state, b'Z' | b'X') {
+                    true => continue,
+                    false => return Err(Look::Busy(Why::Changed)),
+                }
+            };
             let blocked = thread.syscall(&member.memory);
             // A thread that starts a program or reads a clock is blocked only until its keeper has seen it.
             let Some(blocked) = blocked.filter(|blocked| !blocked.is_reported()) else {
@@ -262,7 +281,10 @@ impl Observer {
                 continue;
             }
             let seen = thread.waits(blocked, shown.steady);
-            if member.runtime.is_upkeep(&thread.name, seen.call.is_epoll()) {
+            if member.runtime.is_monitor(seen.call) && !self.monitors.is_content(thread) {
+                return Err(Look::Busy(Why::Monitor { thread: thread.number }));
+            }
+            if member.runtime.is_upkeep(&thread.name, seen.call) {
                 continue;
             }
             timers.extend(timer(thread, seen, shown, member.runtime)?);
@@ -292,12 +314,13 @@ impl Observer {
         Ok(())
     }
 
-    /// All armed timer files of programs that may use such, with the nanoseconds left by the subject's clock.
+    /// All armed timer files, with the nanoseconds left by the subject's clock.
     pub fn armed(&mut self, offsets: Offsets) -> Vec<(Armed, i64)> {
+        if !self.clock.has_timer_files() {
+            return Vec::new();
+        }
         let work = self.work();
-        let members = self.tree.members.iter();
-        let may = members.filter(|(_, member)| member.runtime.uses_timer_files());
-        self.timer_fds.armed(may.map(|(process, _)| *process), work, offsets)
+        self.timer_fds.armed(self.tree.members.keys().copied(), work, offsets)
     }
 
     /// How often all threads together were put on a processor: equal numbers mean that nobody ran

@@ -8,7 +8,7 @@
 //! result. This works alike for epoll, poll, select, sleeps and futexes with relative and absolute
 //! times, in any language, and needs no signal that a program could see.
 
-use std::io;
+use std::{fs::File, io, os::unix::fs::FileExt};
 
 use crate::{sys::trace, timers::Blocked};
 
@@ -39,6 +39,13 @@ fn stopped(thread: i32, blocked: Blocked) -> io::Result<i32> {
             let restarted =
                 |number| number == blocked.number || number == libc::SYS_restart_syscall;
             if registers.restarting().is_some_and(restarted) {
+                if blocked.call == "select" {
+                    let memory = File::options().write(true).open(format!("/proc/{thread}/mem"))?;
+                    // That none is ready is told by the sets too.
+                    for (address, bytes) in registers.sets() {
+                        memory.write_all_at(&vec![0; bytes], address)?;
+                    }
+                }
                 registers.force(thread, blocked.timed_out())?;
             }
             Ok(0)

@@ -1,6 +1,7 @@
 //! A started subject: the whole tree of processes below one program.
 
 use std::{
+    collections::BTreeSet,
     fmt, io,
     net::{SocketAddr, TcpListener},
     os::fd::{AsFd, OwnedFd},
@@ -81,8 +82,8 @@ pub fn start_at(launch: &Launch, outside: Option<TcpListener>) -> Result<Started
         pid: kept.pid,
         pidfd: kept.pidfd,
         isolation: launch.isolation,
+        observer: Observer::new(kept.pid, sockets, address, closed_network, clock.clone()),
         clock,
-        observer: Observer::new(kept.pid, sockets, address, closed_network),
         exit: None,
         frozen: false,
     };
@@ -110,6 +111,11 @@ impl Process {
     /// Whether its clock shows what we want.
     pub fn clock(&self) -> ClockAbility {
         self.clock.ability()
+    }
+
+    /// What it has done so far that can't be followed from outside, as phrases: timers and connections that no look sees.
+    pub fn blind_spots(&self) -> BTreeSet<String> {
+        self.clock.blind_spots()
     }
 
     pub(crate) fn has_virtual_clock(&self) -> bool {

@@ -160,8 +160,11 @@ impl Work {
     /// Whether they may still become quiet. Errors: they loop, or wait for what nobody here can give.
     fn bounded(&mut self, activity: u64, why: Why) -> Result<(), NotQuiet> {
         let (used, seen, looks) = self.idle;
-        let stands = (used, seen) == (self.booked, activity);
-        self.idle = (self.booked, activity, if stands { looks + 1 } else { 0 });
+        // One that could run waits for a processor only.
+        let waits_here = matches!(why, Why::Runs { state: 'R', .. });
+        let stands = (used, seen) == (self.booked, activity) && !waits_here;
+        let looks = if stands { looks + 1 } else { 0 };
+        self.idle = (self.booked, activity, looks);
         let used = Duration::from_nanos(self.used);
         if used > self.patience.work {
             return Err(NotQuiet::Working(used, why));

@@ -3,11 +3,13 @@
 
 use std::{fs::File, io, os::unix::fs::FileExt, path::Path};
 
+use crate::timers::{Blocked, Wait};
+
 /// The runtime of a program, from its executable file and the libraries that it has mapped.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Runtime {
-    /// Go: the thread in `epoll_pwait` waits for the next timer of all; other timed waits are the
-    /// runtime's own upkeep.
+    /// Go: the thread in `epoll_pwait` waits for the next timer of all; timed futex waits are the runtime's own
+    /// upkeep, and short sleeps its monitor's.
     Go,
     /// CPython: every timed wait counts.
     CPython,
@@ -49,16 +51,18 @@ impl Runtime {
         self == Runtime::Go
     }
 
-    /// Whether its programs may have timers that are files; the others keep all their timers in the
-    /// waits of their threads.
-    pub fn uses_timer_files(self) -> bool {
-        matches!(self, Runtime::Other | Runtime::CPython)
+    /// Whether this is the monitor between two rounds (Go's `sysmon`, `runtime/proc.go`): it sleeps for 20 µs to 10 ms
+    /// as long as some processor of the runtime is not idle, and gives one that is held by a blocked call to whoever
+    /// can run. It sleeps by the machine's clock and needs no jump.
+    pub(crate) fn is_monitor(self, call: Blocked) -> bool {
+        let short = matches!(call.wait, Wait::After(..=10_000_000));
+        self == Runtime::Go && call.call == "sleep" && short
     }
 
     /// Whether this thread's timed waits are upkeep of the runtime that causes nothing outside.
-    pub fn is_upkeep(self, thread: &str, is_epoll: bool) -> bool {
+    pub(crate) fn is_upkeep(self, thread: &str, call: Blocked) -> bool {
         match self {
-            Runtime::Go => !is_epoll,
+            Runtime::Go => call.call == "futex" || self.is_monitor(call),
             Runtime::Jvm => JVM_UPKEEP.iter().any(|prefix| thread.starts_with(prefix)),
             _ => false,
         }
@@ -67,7 +71,7 @@ impl Runtime {
 
 /// Names (cut to 15 bytes by the kernel) of threads of the HotSpot virtual machine that wait with
 /// time-outs of their own.
-const JVM_UPKEEP: [&str; 12] = [
+const JVM_UPKEEP: [&str; 13] = [
     "VM Periodic",
     "VM Thread",
     "GC Thread",
@@ -77,6 +81,7 @@ const JVM_UPKEEP: [&str; 12] = [
     "C1 Compiler",
     "C2 Compiler",
     "Monitor Deflat",
+    "Sweeper thread",
     "Common-Cleaner",
     "Signal Dispatc",
     "Notification T",

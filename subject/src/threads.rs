@@ -186,6 +186,7 @@ impl Tree {
         let mut at = 0;
         while let Some(&process) = processes.get(at) {
             at += 1;
+            let first = self.threads.len();
             let found = threads_of(process, &mut known, &mut processes, &mut self.threads);
             match found {
                 // A child may end while we list; its parent has run then, at the latest when it
@@ -193,7 +194,8 @@ impl Tree {
                 Err(Missed::Gone) if process != self.root => continue,
                 other => other?,
             }
-            match Member::read(process, members.remove(&process)) {
+            let threads = self.threads[first..].iter().map(|thread| thread.number);
+            match Member::read(process, threads, members.remove(&process)) {
                 Ok(member) => drop(self.members.insert(process, member)),
                 Err(Missed::Gone) if process != self.root => {}
                 Err(missed) => return Err(missed),
@@ -334,19 +336,45 @@ impl Thread {
 }
 
 impl Member {
-    fn read(process: i32, known: Option<Member>) -> Result<Member, Missed> {
-        let auxv = fs::read(format!("/proc/{process}/auxv"))?;
+    /// Reads it through the first of its threads that is alive: the one that began may have ended before the others.
+    fn read(
+        process: i32,
+        threads: impl Iterator<Item = i32>,
+        mut known: Option<Member>,
+    ) -> Result<Member, Missed> {
+        for thread in threads {
+            let folder = format!("/proc/{process}/task/{thread}");
+            match fs::read(format!("{folder}/auxv")) {
+                Ok(auxv) if auxv.is_empty() => continue,
+                Ok(auxv) => return Member::open(&folder, auxv, known.take()),
+                Err(error) => match Missed::from(error) {
+                    Missed::Gone => continue,
+                    other => return Err(other),
+                },
+            }
+        }
+        Err(Missed::Gone)
+    }
+
+    fn open(folder: &str, auxv: Vec<u8>, known: Option<Member>) -> Result<Member, Missed> {
         if let Some(member) = known
             && member.auxv == auxv
+            && member.is_there()
         {
             return Ok(member);
         }
-        let memory = File::options().read(true).write(true).open(format!("/proc/{process}/mem"))?;
-        let exe = format!("/proc/{process}/exe");
+        let memory = File::options().read(true).write(true).open(format!("{folder}/mem"))?;
+        let exe = format!("{folder}/exe");
         let name = fs::read_link(&exe).unwrap_or_default();
-        let maps = fs::read_to_string(format!("/proc/{process}/maps")).unwrap_or_default();
+        let maps = fs::read_to_string(format!("{folder}/maps")).unwrap_or_default();
         let runtime = Runtime::detect(Path::new(&exe), &name.to_string_lossy(), &maps);
         Ok(Member { runtime, memory, vdso: vdso::base(&auxv), auxv })
+    }
+
+    /// Whether its memory is that of a living program. After an exec the old memory is gone, and where addresses are
+    /// fixed, nothing else tells.
+    fn is_there(&self) -> bool {
+        self.vdso.is_none_or(|at| matches!(self.memory.read_at(&mut [0], at), Ok(1)))
     }
 }
 

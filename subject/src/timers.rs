@@ -34,16 +34,9 @@ pub(crate) struct Blocked {
 }
 
 impl Blocked {
-    /// Whether this is one of the epoll family.
-    pub fn is_epoll(&self) -> bool {
-        self.call == "epoll"
-    }
-
-    /// Whether it is a call that blocks only until the keeper has seen it: starting a program, or reading a clock.
+    /// Whether it is a call that blocks only until the keeper has seen it.
     pub fn is_reported(&self) -> bool {
-        let execs = matches!(self.number as libc::c_long, libc::SYS_execve | libc::SYS_execveat);
-        execs
-            || matches!(self.number, seccomp::CLOCK_GETTIME | seccomp::GETTIMEOFDAY | seccomp::TIME)
+        seccomp::is_reported(self.number)
     }
 
     /// Nanoseconds left at `shown` of the subject's clocks, in a call that was first seen at `seen` of its
@@ -57,13 +50,10 @@ impl Blocked {
         }
     }
 
-    /// What the call must return for its caller to believe that the time has passed. `select`
-    /// leaves its sets as they were when interrupted, so that 0 would be a lie: it gets
-    /// "interrupted", after which callers read the clock.
+    /// What the call must return for its caller to believe that the time has passed.
     pub fn timed_out(&self) -> i64 {
         match self.call {
             "futex" | "message queue" => -i64::from(libc::ETIMEDOUT),
-            "select" => -i64::from(libc::EINTR),
             "signal" | "semaphore" => -i64::from(libc::EAGAIN),
             _ => 0,
         }

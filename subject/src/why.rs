@@ -27,6 +27,11 @@ pub enum Why {
         /// Its name.
         name: String,
     },
+    /// Go's monitor has not yet looked whether there is something to run.
+    Monitor {
+        /// Its thread.
+        thread: i32,
+    },
     /// Threads or processes came or went while we looked.
     Changed,
     /// Bytes that we sent have not all been received by the kernel on the subject's side.
@@ -110,6 +115,9 @@ impl fmt::Display for Why {
             }
             Why::Runs { thread, name, .. } | Why::Ran { thread, name } => {
                 write!(f, "thread {thread} ({name}) runs")
+            }
+            Why::Monitor { thread } => {
+                write!(f, "thread {thread}, Go's monitor, still looks for something to run")
             }
             Why::Changed => f.write_str("threads or processes come and go"),
             Why::Sent { client, bytes } => write!(f, "{bytes} bytes are on their way to {client}"),

@@ -17,3 +17,5 @@ mod server;
 mod still;
 #[path = "machine/time.rs"]
 mod time;
+#[path = "machine/unseen.rs"]
+mod unseen;

@@ -101,6 +101,10 @@ impl Trial<'_> {
             let text = format!("programs that the controller starts live in real time: {why}");
             self.recorder.record(Event::Note { text });
         }
+        for spot in incarnation.process.blind_spots() {
+            let text = format!("not seen through: {spot}");
+            self.recorder.record(Event::Note { text });
+        }
         incarnation.process.kill();
         if !silently {
             self.recorder.record(process_event(incarnation.number, ProcessHappening::Killed));

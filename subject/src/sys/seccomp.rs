@@ -1,6 +1,7 @@
-//! Learning of every `exec` of a process tree, and of every reading of a clock that goes around the vDSO: a
-//! seccomp filter that reports these calls to us before they happen and lets everything else through unseen (one
-//! table look-up a system call). It is inherited by all children.
+//! Learning of every `exec` of a process tree, of every reading of a clock that goes around the vDSO, and of what
+//! can't be seen from outside later (timers that no blocked call shows, connections to others): a seccomp filter that
+//! reports these calls to us before they happen and lets everything else through unseen (one table look-up a system
+//! call). It is inherited by all children.
 
 use std::{
     io,
@@ -31,6 +32,29 @@ pub const TIME: i64 = 201;
 pub const GETTIMEOFDAY: i64 = 96;
 /// `clock_gettime` on x86-64.
 pub const CLOCK_GETTIME: i64 = 228;
+/// `connect` on x86-64.
+pub const CONNECT: i64 = 42;
+/// `timerfd_create` on x86-64.
+pub const TIMERFD_CREATE: i64 = 283;
+/// `alarm` on x86-64.
+pub const ALARM: i64 = 37;
+/// `setitimer` on x86-64.
+pub const SETITIMER: i64 = 38;
+/// `timer_settime` on x86-64.
+pub const TIMER_SETTIME: i64 = 223;
+/// `io_uring_setup`.
+pub const IO_URING_SETUP: i64 = 425;
+/// `setsockopt` on x86-64; reported for time limits only.
+pub const SETSOCKOPT: i64 = 54;
+/// Calls that are reported whatever their arguments are.
+const ALWAYS: [i64; 8] =
+    [EXECVE as i64, TIME, CONNECT, TIMERFD_CREATE, ALARM, SETITIMER, TIMER_SETTIME, IO_URING_SETUP];
+
+/// Whether calls of this number may be reported: they block until we have answered.
+pub fn is_reported(number: i64) -> bool {
+    let by_arguments = [i64::from(EXECVEAT), GETTIMEOFDAY, CLOCK_GETTIME, SETSOCKOPT];
+    ALWAYS.contains(&number) || by_arguments.contains(&number)
+}
 
 /// One report.
 #[derive(Debug, Clone, Copy)]
@@ -48,31 +72,62 @@ const fn instruction(code: u32, yes: u8, no: u8, operand: u32) -> libc::sock_fil
     libc::sock_filter { code: code as u16, jt: yes, jf: no, k: operand }
 }
 
+const fn load(offset: u32) -> libc::sock_filter {
+    instruction(libc::BPF_LD | libc::BPF_W | libc::BPF_ABS, 0, 0, offset)
+}
+
+/// Loads the lower half of an argument.
+const fn argument(number: u32) -> libc::sock_filter {
+    load(16 + 8 * number)
+}
+
+/// Compares; jumps are counted from the next instruction.
+const fn equal(operand: u32, yes: usize, no: usize) -> libc::sock_filter {
+    instruction(libc::BPF_JMP | libc::BPF_JEQ | libc::BPF_K, yes as u8, no as u8, operand)
+}
+
+/// Where the conditions on arguments begin, and what the program ends in.
+const CONDITIONS: usize = 3 + ALWAYS.len();
+const REPORT: usize = CONDITIONS + 16;
+const PASS: usize = REPORT + 1;
+
+/// The filter.
+const fn program() -> [libc::sock_filter; PASS + 1] {
+    const ANSWER: u32 = libc::BPF_RET | libc::BPF_K;
+    const C: usize = CONDITIONS;
+    let mut program = [instruction(ANSWER, 0, 0, ALLOW); PASS + 1];
+    program[0] = load(4); // architecture
+    program[1] = equal(AUDIT_ARCH_X86_64, 0, PASS - 2);
+    program[2] = load(0); // number
+    let mut at = 3;
+    while at < C {
+        program[at] = equal(ALWAYS[at - 3] as u32, REPORT - at - 1, 0);
+        at += 1;
+    }
+    program[C] = equal(EXECVEAT, 0, 2);
+    program[C + 1] = argument(0); // the folder
+    program[C + 2] = equal(FIRST_EXEC as u32, PASS - C - 3, REPORT - C - 3);
+    program[C + 3] = equal(GETTIMEOFDAY as u32, 0, 2);
+    program[C + 4] = argument(0); // null: only the time zone is asked for
+    program[C + 5] = equal(0, PASS - C - 6, REPORT - C - 6);
+    program[C + 6] = equal(CLOCK_GETTIME as u32, 0, 2);
+    program[C + 7] = argument(5);
+    program[C + 8] = equal(STUB_CALL, PASS - C - 9, REPORT - C - 9);
+    program[C + 9] = equal(SETSOCKOPT as u32, 0, PASS - C - 10);
+    program[C + 10] = argument(1); // the level
+    program[C + 11] = equal(libc::SOL_SOCKET as u32, 0, PASS - C - 12);
+    program[C + 12] = argument(2); // the option: with seconds of 32 bits or of 64
+    program[C + 13] = equal(20, REPORT - C - 14, 0); // SO_RCVTIMEO_OLD
+    program[C + 14] = equal(66, REPORT - C - 15, 0); // SO_RCVTIMEO_NEW
+    program[C + 15] = equal(21, REPORT - C - 16, PASS - C - 16); // SO_SNDTIMEO_OLD
+    program[REPORT] = instruction(ANSWER, 0, 0, NOTIFY);
+    program
+}
+
 /// Installs the filter in the calling thread; the number of the report descriptor or an error
 /// number. Called in the forked child: allocates nothing.
 pub(super) fn install() -> Result<i32, i32> {
-    let load = libc::BPF_LD | libc::BPF_W | libc::BPF_ABS;
-    let equal = libc::BPF_JMP | libc::BPF_JEQ | libc::BPF_K;
-    let answer = |action| instruction(libc::BPF_RET | libc::BPF_K, 0, 0, action);
-    let low_half_of = |argument: u32| instruction(load, 0, 0, 16 + 8 * argument);
-    let mut program = [
-        instruction(load, 0, 0, 4), // architecture
-        instruction(equal, 0, 13, AUDIT_ARCH_X86_64),
-        instruction(load, 0, 0, 0), // number
-        instruction(equal, 10, 0, EXECVE),
-        instruction(equal, 9, 0, TIME as u32),
-        instruction(equal, 0, 2, EXECVEAT),
-        low_half_of(0), // the folder
-        instruction(equal, 7, 6, FIRST_EXEC as u32),
-        instruction(equal, 0, 2, GETTIMEOFDAY as u32),
-        low_half_of(0), // null: only the time zone is asked for
-        instruction(equal, 4, 3, 0),
-        instruction(equal, 0, 3, CLOCK_GETTIME as u32),
-        low_half_of(5),
-        instruction(equal, 1, 0, STUB_CALL),
-        answer(NOTIFY),
-        answer(ALLOW),
-    ];
+    let mut program = const { program() };
     let filter = libc::sock_fprog { len: program.len() as u16, filter: program.as_mut_ptr() };
     let flags = FLAG_SPEC_ALLOW | FLAG_NEW_LISTENER | FLAG_WAIT_KILLABLE;
     let call = || {

@@ -5,6 +5,7 @@ use std::{
     os::unix::{fs::PermissionsExt, process::CommandExt},
     path::{Path, PathBuf},
     process::Command,
+    time::Duration,
 };
 
 use subject::{ClockAbility, Look, Started, Why};
@@ -12,17 +13,30 @@ use subject::{ClockAbility, Look, Started, Why};
 use crate::{
     programs::{Lines, folder, launch, python, quiet},
     server::{Server, on_one_thread},
-    time::five_minutes,
+    time::{five_minutes, five_minutes_of},
 };
 
 const SLEEPER: &str = r#"
 #define _GNU_SOURCE
 #include <poll.h>
+#include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <sys/select.h>
 #include <time.h>
+#include <unistd.h>
+static void *thread(void *words) { execv("/proc/self/exe", words); return 0; }
+static void *slow(void *none) { struct timespec wait = {300, 0};
+  printf("start\n"); fflush(stdout); nanosleep(&wait, 0); printf("end\n"); fflush(stdout); pause(); return none; }
 int main(int count, char **words) {
   struct timespec begin, end, wait = {300, 0};
+  struct timeval limit = {300, 0}; fd_set set; int pipes[2]; pthread_t other;
+  if (words[1][0] == 'x') {
+    char *again[] = {words[0], "0", 0};
+    nanosleep(&(struct timespec){0, 1000}, 0);
+    pthread_create(&other, 0, thread, again); pause();
+  }
+  if (words[1][0] == 'z') { pthread_create(&other, 0, slow, 0); pthread_exit(0); }
   clock_gettime(CLOCK_MONOTONIC, &begin);
   printf("start\n"); fflush(stdout);
   switch (atoi(words[1])) {
@@ -31,6 +45,9 @@ int main(int count, char **words) {
     case 2: poll(0, 0, 300000); break;
     case 3: clock_gettime(CLOCK_REALTIME, &wait); wait.tv_sec += 300;
             clock_nanosleep(CLOCK_REALTIME, TIMER_ABSTIME, &wait, 0); break;
+    case 4: if (pipe(pipes)) return 1;
+            FD_ZERO(&set); FD_SET(pipes[0], &set);
+            if (select(pipes[0] + 1, &set, 0, 0, &limit) || FD_ISSET(pipes[0], &set)) return 1;
   }
   clock_gettime(CLOCK_MONOTONIC, &end);
   long passed = end.tv_sec - begin.tv_sec;
@@ -62,10 +79,20 @@ fn compiled(compiler: &str, options: &[&str]) -> Option<PathBuf> {
 fn static_programs_live_in_virtual_time() {
     for compiler in ["cc", "musl-gcc"] {
         let Some(program) = compiled(compiler, &["-static"]) else { continue };
-        for way in ["0", "1", "2", "3"] {
+        // The last one: its first thread ends, another goes on.
+        for way in ["0", "1", "2", "3", "4", "z"] {
             five_minutes(&[program.to_str().unwrap(), way]);
         }
     }
+}
+
+/// One that becomes another program, where nothing but its memory tells one from the other.
+#[test]
+fn a_program_at_the_same_addresses_is_another_one() {
+    let Some(program) = compiled("cc", &["-static"]) else { return };
+    let mut launch = launch(&[program.to_str().unwrap(), "x"]);
+    launch.determinism.fixed_addresses = true;
+    five_minutes_of(&launch, Duration::from_millis(2));
 }
 
 /// One that forbids itself system calls, as sandboxed programs do: its filter comes on top of ours.

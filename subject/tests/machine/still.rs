@@ -220,7 +220,7 @@ fn who_works_without_end_is_a_loop() {
 
 #[test]
 fn who_is_not_asleep_and_does_nothing_stands_still() {
-    let patience = Patience { idle_looks: 20, ..Patience::default() };
+    let patience = Patience { idle_looks: 500, ..Patience::default() };
     on_one_thread(async {
         // As first process of its namespace a shell can't stop itself, so it stops a child.
         match in_vain("sh -c 'echo on; kill -STOP $$'; sleep 1000", patience).await {

@@ -3,7 +3,7 @@
 
 use std::time::Duration;
 
-use subject::{ClockAbility, Started};
+use subject::{ClockAbility, Launch, Started};
 
 use crate::{
     programs::{Lines, go, launch, output_of, python, quiet},
@@ -82,8 +82,14 @@ pub fn five_minutes(command: &[&str]) {
 
 /// The same, with a deadline that may be so much too late.
 fn five_minutes_up_to(command: &[&str], late: Duration) {
+    five_minutes_of(&launch(command), late);
+}
+
+/// The same, for a program that is started in another way.
+pub fn five_minutes_of(launch: &Launch, late: Duration) {
+    let command = &launch.command;
     on_one_thread(async {
-        let Started { mut process, listener, output } = subject::start(&launch(command)).unwrap();
+        let Started { mut process, listener, output } = subject::start(launch).unwrap();
         assert_eq!(process.clock(), ClockAbility::Virtual);
         let server = Server::serve(listener);
         let mut lines = Lines::new(output);
@@ -185,7 +191,8 @@ fn a_jump_ends_waits_of_java() {
         let folder = crate::programs::folder("java");
         let file = folder.join("Waits.java");
         std::fs::write(&file, source).unwrap();
-        five_minutes(&["java", file.to_str().unwrap()]);
+        // Two Java programs that are both the first process of their namespace would share a file in /tmp, and one says so.
+        five_minutes(&["java", "-XX:-UsePerfData", file.to_str().unwrap()]);
     }
 }
 

@@ -1,0 +1,114 @@
+//! What a look can't see: it waits for it, or it is named.
+
+use subject::{Pinned, Started};
+
+use crate::{
+    programs::{Lines, folder, go, launch, python, quiet},
+    server::{Server, on_one_thread},
+};
+
+/// Waits for a child while something else is ready to run, on a runtime with one processor.
+const HELD: &str = r#"
+package main
+
+import (
+	"os"
+	"os/exec"
+	"time"
+)
+
+func work(n int) (x int) {
+	for i := 0; i < n; i++ {
+		x += i * i
+	}
+	return
+}
+
+func main() {
+	for {
+		time.Sleep(time.Second)
+		child := exec.Command("sleep", "300")
+		child.Start()
+		if work(60_000_000) == 42 {
+			return
+		}
+		go os.Stdout.WriteString("done\n")
+		child.Wait()
+	}
+}
+"#;
+
+#[test]
+fn a_goroutine_that_nobody_runs_yet_is_not_asleep() {
+    let Some(program) = go("held", HELD) else { return };
+    on_one_thread(async {
+        let _pinned = Pinned::new();
+        let mut launch = launch(&[program.to_str().unwrap()]);
+        launch.determinism.processors = Some(1);
+        let Started { mut process, listener, output } = subject::start(&launch).unwrap();
+        let (server, mut lines) = (Server::serve(listener), Lines::new(output));
+        for round in 1..=4 {
+            let second = quiet(&mut process, &server).await.deadline.unwrap();
+            assert_eq!(second.as_secs_f64().round(), 1.0);
+            process.advance(second).unwrap();
+            let minutes = quiet(&mut process, &server).await.deadline.unwrap();
+            assert_eq!(lines.take(), round, "quiet means that all has been done");
+            assert_eq!(minutes.as_secs_f64().round(), 300.0);
+            process.advance(minutes).unwrap();
+        }
+    });
+}
+
+/// What `code` does is named with these words.
+fn named(code: &str, words: &str) {
+    let Some(python) = python() else { return };
+    on_one_thread(async {
+        let launch = launch(&[python.to_str().unwrap(), "-c", code]);
+        let Started { mut process, listener, output } = subject::start(&launch).unwrap();
+        let (server, mut lines) = (Server::serve(listener), Lines::new(output));
+        assert_eq!(lines.next().await, "start");
+        quiet(&mut process, &server).await;
+        let spots = process.blind_spots();
+        assert!(spots.iter().any(|spot| spot.contains(words)), "{words}: {spots:?}");
+    });
+}
+
+#[test]
+fn timers_that_no_call_shows_are_named() {
+    let alarm = "import signal; signal.alarm(300); print('start', flush=True); signal.pause()";
+    named(alarm, "alarm");
+    let interval = "import signal; signal.setitimer(signal.ITIMER_REAL, 300); print('start', flush=True); signal.pause()";
+    named(interval, "setitimer");
+    let limit = "\
+import socket, struct
+a, b = socket.socketpair()
+a.setsockopt(socket.SOL_SOCKET, socket.SO_RCVTIMEO, struct.pack('2q', 300, 0))
+print('start', flush=True)
+a.recv(1)
+";
+    named(limit, "SO_RCVTIMEO");
+}
+
+#[test]
+fn connections_through_the_file_system_are_named() {
+    let path = folder("unix").join("service");
+    let service = std::os::unix::net::UnixListener::bind(&path).unwrap();
+    let path = path.to_str().unwrap();
+    let ask = "s = socket.socket(socket.AF_UNIX); s.connect";
+    let code = format!("import socket; {ask}('{path}'); print('start', flush=True); s.recv(1)");
+    named(&code, path);
+    drop(service);
+}
+
+/// Nothing to be named: no timer but those that calls show, nobody else that it talks to.
+#[test]
+fn ordinary_programs_have_no_blind_spot() {
+    on_one_thread(async {
+        let Started { mut process, listener, output } =
+            subject::start(&launch(&["sh", "-c", "sleep 1 & echo start; wait; id"])).unwrap();
+        let (server, mut lines) = (Server::serve(listener), Lines::new(output));
+        assert_eq!(lines.next().await, "start");
+        quiet(&mut process, &server).await;
+        assert!(process.blind_spots().is_empty(), "{:?}", process.blind_spots());
+    });
+}
