@@ -88,14 +88,9 @@ pub fn of(arm: &dyn Arm, namespace: &str, more: &[(&'static str, Part)]) -> Valu
     }
     for object in [maps, pods, deployments].into_iter().chain(others).flat_map(items) {
         tokens.add(&object["metadata"]["uid"], "UID".to_owned());
-        if object["addressType"].is_string() {
-            // Its Service's, which is not among the objects.
-            let owners = object["metadata"]["ownerReferences"].as_array();
-            owners
-                .into_iter()
-                .flatten()
-                .for_each(|owner| tokens.add(&owner["uid"], "UID".to_owned()));
-        }
+        // Those of owners that are gone, or of a type that is not compared.
+        let owners = object["metadata"]["ownerReferences"].as_array().into_iter().flatten();
+        owners.for_each(|owner| tokens.add(&owner["uid"], "UID".to_owned()));
         tokens.add(&object["spec"]["claimRef"]["uid"], "UID".to_owned());
         if object["revision"].is_number() {
             for label in ["controller.kubernetes.io/hash", "controller-revision-hash"] {
@@ -195,6 +190,9 @@ fn workload(object: &Value) -> Value {
     let observed = status["observedGeneration"] == object["metadata"]["generation"];
     status["observedGeneration"] = observed.into();
     status["conditions"] = conditions(&object["status"]);
+    for time in status["disruptedPods"].as_object_mut().into_iter().flat_map(|o| o.values_mut()) {
+        *time = true.into();
+    }
     let mut metadata = metadata(object);
     let by_user =
         ["strategy", "updateStrategy"].iter().any(|field| !object["spec"][field].is_null());
