@@ -11,6 +11,7 @@
 //! | Progressing: `NewReplicaSetCreated`, `ReplicaSetUpdated` or `DeploymentResumed` | which of them is left where a rollout then waits for pods depends upstream on when the ReplicaSet's status comes: before the retry of a status update that met a 409, or after a Deployment was resumed | people |
 //! | `last-change-trigger-time` of Endpoints and EndpointSlices, and the order of what is in them | a measure of delays; not written here | who measures delays |
 //! | taint `node.kubernetes.io/unreachable` | nobody runs the real nodes; noticed after a minute | - |
+//! | a refused pod's name in `FailedCreate` | here the one that it would have had, upstream only what it was to begin with | people |
 //! | Events | none are written here | people |
 
 use serde_json::{Map, Value, json};
@@ -179,6 +180,12 @@ fn conditions(status: &Value) -> Value {
         let reason = condition["reason"].as_str().unwrap_or("");
         if matches!(reason, "NewReplicaSetCreated" | "ReplicaSetUpdated" | "DeploymentResumed") {
             kept = json!("under way");
+        }
+        if reason == "FailedCreate"
+            && let Some((_, why)) =
+                condition["message"].as_str().and_then(|text| text.split_once(" is forbidden"))
+        {
+            kept[2] = why.into();
         }
         (condition["type"].as_str().unwrap_or("").to_owned(), kept)
     });
