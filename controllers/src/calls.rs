@@ -36,7 +36,7 @@ pub enum Response {
     Refused {
         /// HTTP status.
         code: u16,
-        /// `reason` of the Status.
+        /// `reason` of the Status, or the cause `NamespaceTerminating` where it has that one.
         reason: Arc<str>,
         /// `message` of the Status.
         message: Arc<str>,

@@ -211,6 +211,7 @@ impl Work<'_, '_, '_> {
                 start(a).cmp(&start(b)).then_with(|| a.0.name.cmp(&b.0.name))
             });
             for (key, object, _) in old.iter().take(old.len().saturating_sub(limit)) {
+                branch!(CronForgets);
                 deleted |= self.delete(key, &object.meta)?;
             }
         }
@@ -267,6 +268,7 @@ impl Work<'_, '_, '_> {
             || self.status.last_schedule == Some(due);
         let busy = *self.cron.concurrency == *"Forbid" && !self.status.active.is_empty();
         if late || known || busy {
+            branch!(CronSkips);
             return Ok(next);
         }
         if *self.cron.concurrency == *"Replace"
@@ -279,6 +281,7 @@ impl Work<'_, '_, '_> {
 
     /// Deletes what still runs.
     fn replace(&mut self, children: &[Child<'_>]) -> Result<Result<(), String>, Stop> {
+        branch!(CronReplaces);
         for job in self.status.active.clone() {
             let child = children.iter().find(|(_, child, _)| child.meta.uid == job.uid);
             let Some((key, object, _)) = child else {
@@ -325,6 +328,7 @@ impl Work<'_, '_, '_> {
             uid: made.meta.uid.clone(),
             revision: made.meta.revision.to_string().into(),
         });
+        branch!(CronStarts);
         self.status.last_schedule = Some(due);
         Ok(Ok(()))
     }

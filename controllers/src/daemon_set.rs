@@ -270,6 +270,7 @@ impl<'v> Work<'v, '_, '_> {
                 continue;
             };
             if !starts {
+                branch!(DaemonMisscheduled);
                 status.misscheduled += 1;
                 continue;
             }

@@ -214,12 +214,14 @@ pub(crate) fn reconcile(
     }
     let mut sets = work.claim_sets(view)?;
     if object.meta.is_deleted() {
+        branch!(DeploymentDeleted);
         let (new, old) = work.sets_and_revision(&mut sets, false)?;
         work.sync_deployment_status(&all(&old, new.as_ref()))?;
         return Ok(None);
     }
     work.check_paused_conditions()?;
     if deployment.paused || work.is_scaling_event(&mut sets)? {
+        branch!(DeploymentSynced);
         work.sync(&mut sets)?;
         return Ok(None);
     }

@@ -166,6 +166,7 @@ pub(crate) fn reconcile(
         let left = DELETION_TIMEOUT.checked_sub(now.since(*at));
         if let Some(left) = left {
             next = Some(next.map_or(left, |next| next.min(left)));
+            branch!(BudgetRemembers);
             disrupted.insert(pod.name.clone(), *at);
         }
     }
@@ -179,8 +180,14 @@ pub(crate) fn reconcile(
         Ok((expected, desired)) => {
             let allowed = if expected > 0 { (healthy - desired).max(0) } else { 0 };
             let (reason, ok) = match allowed {
-                0 => ("InsufficientPods", false),
-                _ => ("SufficientPods", true),
+                0 => {
+                    branch!(BudgetSpent);
+                    ("InsufficientPods", false)
+                }
+                _ => {
+                    branch!(BudgetAllows);
+                    ("SufficientPods", true)
+                }
             };
             BudgetStatus {
                 observed_generation: generation,
@@ -193,6 +200,7 @@ pub(crate) fn reconcile(
             }
         }
         Err(why) => {
+            branch!(BudgetFails);
             next = None;
             let of = budget.status.observed_generation;
             BudgetStatus {
@@ -238,11 +246,16 @@ fn expected(
 ) -> Result<(i64, i64), String> {
     match (budget.max_unavailable, budget.min_available) {
         (Some(most), _) => {
+            branch!(BudgetMost);
             let scale = scale(view, pods)?;
             Ok((scale, (scale - most.of(scale, true)).max(0)))
         }
-        (None, Some(Amount::Number(least))) => Ok((pods.len() as i64, least)),
+        (None, Some(Amount::Number(least))) => {
+            branch!(BudgetLeast);
+            Ok((pods.len() as i64, least))
+        }
         (None, Some(least)) => {
+            branch!(BudgetShare);
             let scale = scale(view, pods)?;
             Ok((scale, least.of(scale, true)))
         }
@@ -261,7 +274,10 @@ fn scale(view: &View, pods: &[(ObjectKey, &Object, &Pod)]) -> Result<i64, String
                 Some(of) => of,
                 None => (owner.uid.clone(), set.replicas),
             },
-            Some((_, Body::StatefulSet(set))) => (owner.uid.clone(), set.replicas),
+            Some((_, Body::StatefulSet(set))) => {
+                branch!(BudgetOfStatefulSet);
+                (owner.uid.clone(), set.replicas)
+            }
             Some(_) => {
                 let kind = view.kinds.get(&owner.api_version, &owner.kind);
                 let resource =
@@ -299,6 +315,7 @@ fn clear(
     if !left.is_zero() {
         return Ok(Some(left));
     }
+    branch!(BudgetForgives);
     calls.need(|| Request::PodCondition {
         key: key.clone(),
         uid: object.meta.uid.clone(),

@@ -38,8 +38,10 @@ pub(crate) fn reconcile(view: &View, key: &ObjectKey, calls: &mut Calls<'_>) -> 
     }
     if meta.deletes_dependents() {
         if view.dependents(&meta.uid).any(|(_, dependent)| blocks(dependent, &meta.uid)) {
+            branch!(GcWaits);
             return Ok(None); // the removal of each brings this one back
         }
+        branch!(GcForegroundEnds);
         calls.need(|| remove_finalizer(key, meta, FOREGROUND))?;
         return Ok(None);
     }
@@ -51,6 +53,7 @@ pub(crate) fn reconcile(view: &View, key: &ObjectKey, calls: &mut Calls<'_>) -> 
         let gone = [owners.dangling, owners.waiting].concat();
         if !gone.is_empty() {
             let uid = meta.uid.clone();
+            branch!(GcForgetsOwners);
             calls.need(|| Request::RemoveOwners { key: key.clone(), uid, owners: gone })?;
         }
         return Ok(None);
@@ -61,14 +64,17 @@ pub(crate) fn reconcile(view: &View, key: &ObjectKey, calls: &mut Calls<'_>) -> 
         // A circle of objects that wait for each other: this one blocks nobody any more.
         if dependents.any(|(_, dependent)| dependent.meta.deletes_dependents()) {
             let uid = meta.uid.clone();
+            branch!(GcUnblocks);
             calls.need(|| Request::UnblockOwners { key: key.clone(), uid })?;
         }
+        branch!(GcForeground);
         Propagation::Foreground
     } else if meta.has_finalizer(ORPHAN) {
         Propagation::Orphan
     } else if meta.has_finalizer(FOREGROUND) {
         Propagation::Foreground
     } else {
+        branch!(GcBackground);
         Propagation::Background
     };
     calls.need(|| Request::Delete {
@@ -90,6 +96,7 @@ fn orphan(view: &View, key: &ObjectKey, meta: &Meta, calls: &mut Calls<'_>) -> R
             owners: vec![meta.uid.clone()],
         })?;
     }
+    branch!(GcOrphans);
     calls.need(|| remove_finalizer(key, meta, ORPHAN))?;
     Ok(None)
 }
@@ -114,12 +121,16 @@ fn classify(view: &View, key: &ObjectKey, meta: &Meta) -> Option<Owners> {
         let Owner { api_version, kind, .. } = reference;
         let found = view.kinds.get(api_version, kind)?;
         if key.namespace.is_empty() && found.namespaced {
+            branch!(GcBadOwner);
             return None;
         }
         let namespace = if found.namespaced { &*key.namespace } else { "" };
         let at = ObjectKey::new(found.resource.clone(), namespace, &reference.name);
         match view.get(&at).filter(|owner| owner.meta.uid == reference.uid) {
-            None => owners.dangling.push(reference.uid.clone()),
+            None => {
+                branch!(GcDangling);
+                owners.dangling.push(reference.uid.clone());
+            }
             Some(owner) if owner.meta.deletes_dependents() => {
                 owners.waiting.push(reference.uid.clone());
             }

@@ -81,6 +81,7 @@ pub(crate) fn list(view: &View, key: &ObjectKey, meta: &Meta, selector: &Selecto
 /// Adopts those of them that nobody controls.
 pub(crate) fn adopt(items: &[Item], owner: &Owner, calls: &mut Calls<'_>) -> Result<(), Stop> {
     for (key, object) in items.iter().filter(|(_, object)| object.meta.controller().is_none()) {
+        branch!(HistoryAdopts);
         calls.must(|| Request::Adopt {
             key: key.clone(),
             uid: object.meta.uid.clone(),
@@ -133,7 +134,10 @@ pub(crate) fn create(
         let names = Names { hash, label: DATA_HASH_LABEL, hash_label };
         match post(view, of, template, number, names, calls)? {
             Some(item) => return Ok(item),
-            None => *collisions += 1,
+            None => {
+                branch!(HistoryCollision);
+                *collisions += 1;
+            }
         }
     }
 }
@@ -198,6 +202,7 @@ pub(crate) fn truncate(
     let Ok(limit) = usize::try_from(limit) else { return Ok(()) };
     let old: Vec<&Item> = items.iter().filter(|(key, _)| !live.contains(&key.name)).collect();
     for (key, object) in old.iter().take(old.len().saturating_sub(limit)) {
+        branch!(HistoryForgets);
         calls.need(|| Request::delete(key.clone(), object.meta.uid.clone()))?;
     }
     Ok(())

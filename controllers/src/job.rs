@@ -236,6 +236,7 @@ impl<'v> Sync<'v, '_, '_> {
     fn suspend_or_resume(&mut self) -> bool {
         let now = self.now;
         if self.job.suspend {
+            branch!(JobTellsSuspended);
             let set = self.status.ensure("Suspended", "True", "JobSuspended", "Job suspended", now);
             if set {
                 self.status.start = None;

@@ -15,6 +15,8 @@
 //! came in between is met with a 409 or 404, as upstream. Who could notice: nobody but a reader of the
 //! requests; an outdated read never becomes a write.
 
+#[macro_use]
+pub mod branches;
 pub mod calls;
 pub mod controller;
 pub mod history;

@@ -133,6 +133,7 @@ pub(crate) fn reconcile(
         }
         if *resource == pods && !remains.by_type.is_empty() {
             // Upstream's conditions say nothing of pods that hold up the rest.
+            branch!(NamespacePodsFirst);
             remains.by_type.clear();
             remains.by_finalizer.clear();
             break;
@@ -149,8 +150,10 @@ pub(crate) fn reconcile(
         return Err(Stop::Failed(remains.failures.join(", ")));
     }
     if remains.estimate > 0 {
+        branch!(NamespaceComesBack);
         return Ok(Some(Duration::from_secs((remains.estimate / 2 + 1).unsigned_abs())));
     }
+    branch!(NamespaceFinalizes);
     calls.need(|| Request::NamespaceFinalize {
         key: key.clone(),
         revision,
@@ -209,7 +212,10 @@ impl Remains {
                 ));
                 0
             }
-            0 => FINALIZERS_TAKE_SECONDS,
+            0 => {
+                branch!(NamespaceFinalizers);
+                FINALIZERS_TAKE_SECONDS
+            }
             estimate => estimate,
         };
         self.estimate = self.estimate.max(takes);

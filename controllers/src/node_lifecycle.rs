@@ -55,7 +55,9 @@ fn wanted(node: &Node, all_down: bool) -> Vec<(&'static str, &'static str)> {
         wanted.push((UNSCHEDULABLE, "NoSchedule"));
     }
     match ready.map(|(_, status)| &**status) {
-        _ if all_down => {}
+        _ if all_down => {
+            branch!(NodesAllDown);
+        }
         Some("False") => wanted.push((NOT_READY, "NoExecute")),
         Some("Unknown") => wanted.push((UNREACHABLE, "NoExecute")),
         Some(_) => {}
@@ -90,6 +92,7 @@ pub(crate) fn reconcile(
     };
     let new: Vec<_> = wanted.iter().filter(|taint| !has(taint)).collect();
     if !new.is_empty() || kept.len() != node.taints.len() {
+        branch!(NodeTaints);
         calls.must(|| {
             let added = |(key, effect): &&(&str, &str)| {
                 json!({"key": key, "effect": effect, "timeAdded": now.rfc3339()})
@@ -111,6 +114,7 @@ pub(crate) fn reconcile(
         for (pod_key, pod) in view.on_node(&key.name) {
             let Body::Pod(state) = &pod.body else { continue };
             if state.ready_since.is_some() {
+                branch!(NodePodsNotReady);
                 calls.need(|| Request::PodCondition {
                     key: pod_key.clone(),
                     uid: pod.meta.uid.clone(),

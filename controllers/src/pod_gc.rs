@@ -53,9 +53,13 @@ pub(crate) fn reconcile(
     if !pod.has_ended() {
         let (kind, reason, message) = match due {
             Due::NodeGone => {
+                branch!(PodGcNodeGone);
                 ("DisruptionTarget", "DeletionByPodGC", "PodGC: node no longer exists")
             }
-            Due::Deleted => ("", "", ""),
+            Due::Deleted => {
+                branch!(PodGcDeleted);
+                ("", "", "")
+            }
         };
         calls.need(|| Request::PodCondition {
             key: key.clone(),

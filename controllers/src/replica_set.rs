@@ -135,11 +135,13 @@ pub(crate) fn claim_if(
         Some(_) if owner_deleted => Ok(false),
         Some(_) => {
             let owners = vec![owner.uid.clone()];
+            branch!(Releases);
             calls.need(|| Request::RemoveOwners { key: key.clone(), uid: uid(), owners })?;
             Ok(false)
         }
         None if owner_deleted || !matches || object.meta.is_deleted() => Ok(false),
         None => {
+            branch!(Adopts);
             let adopted = calls.need(|| Request::Adopt {
                 key: key.clone(),
                 uid: uid(),
@@ -188,6 +190,7 @@ pub(crate) fn reconcile(
             continue;
         }
         if object.meta.is_deleted() {
+            branch!(ReplicaSetTerminating);
             let ours = object.meta.controller().is_some_and(|found| found.uid == owner.uid);
             terminating += i64::from(ours && set.selector.matches(&object.meta.labels));
         } else if claim(&key, object, &set.selector, &owner, deleted, calls)? {
@@ -225,6 +228,7 @@ pub(crate) fn reconcile(
         let wanted = Duration::from_secs(set.min_ready_seconds.unsigned_abs());
         match wanted.checked_sub(now.since(since)) {
             Some(left) if !left.is_zero() => {
+                branch!(ReplicaSetMinReady);
                 next_check = Some(next_check.map_or(left, |other| other.min(left)));
             }
             _ => status.available += 1,
@@ -257,10 +261,12 @@ fn manage(
     match active.len().cmp(&wanted) {
         Ordering::Equal => Ok(Ok(())),
         Ordering::Less => {
+            branch!(ReplicaSetGrows);
             let made = create(key, object, set, (wanted - active.len()).min(BURST), calls)?;
             Ok(made.map_err(|message| ("FailedCreate", message)))
         }
         Ordering::Greater => {
+            branch!(ReplicaSetShrinks);
             let surplus = (active.len() - wanted).min(BURST);
             let mut failed = None;
             for (key, pod, _) in ranking::to_delete(view, object, active, surplus, now) {
@@ -305,6 +311,7 @@ fn create(
             }
         }
         if let Some(message) = failed {
+            branch!(ReplicaSetFailedCreate);
             return Ok(Err(message));
         }
         left -= size;

@@ -57,6 +57,7 @@ pub(crate) fn reconcile(view: &View, key: &ObjectKey, calls: &mut Calls<'_>) -> 
     if described && matches!(&found.body, Body::RootCa(known) if *known == view.root_ca) {
         return Ok(None);
     }
+    branch!(RootCaRestored);
     annotations.insert(DESCRIPTION.into(), Text::from(TEXT));
     calls.must(|| Request::Update {
         key: map.clone(),

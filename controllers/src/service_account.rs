@@ -29,6 +29,7 @@ pub(crate) fn reconcile(view: &View, key: &ObjectKey, calls: &mut Calls<'_>) -> 
     if view.get(&account).is_some() {
         return Ok(None);
     }
+    branch!(AccountMade);
     let sent = calls.send(|| {
         let object = json!({
             "apiVersion": "v1", "kind": "ServiceAccount",

@@ -172,7 +172,9 @@ fn affected(view: &View, change: &Change<'_>, of: &GroupResource, named: Named) 
         );
     } else if *resource == GroupResource::new("", "pods") {
         let (before, after) = (change.before.and_then(seen), change.after.and_then(seen));
-        if before != after {
+        // Upstream compares the addresses of the two times of deletion, which always differ.
+        let deleted = change.after.is_some_and(|object| object.meta.is_deleted());
+        if before != after || deleted {
             for (key, object) in view.list(&services(), &change.key.namespace) {
                 let Body::Service(service) = &object.body else { continue };
                 if objects().any(|pod| service.selects(&pod.meta.labels)) {
@@ -198,12 +200,13 @@ fn affected(view: &View, change: &Change<'_>, of: &GroupResource, named: Named) 
 /// The Service that an object tells of.
 type Named = fn(&ObjectKey, &Object) -> Option<Text>;
 
-/// What of a pod shows behind a Service (`podEndpointsChanged`).
+/// What of a pod makes controllers look at its Services (`podEndpointsChanged`). That it has ended does not: a kubelet
+/// says at the same time that it is not ready.
 fn seen(object: &Object) -> Option<impl PartialEq> {
     let Body::Pod(pod) = &object.body else { return None };
     Some((
         (object.meta.uid.clone(), object.meta.labels.clone(), object.meta.is_deleted()),
-        (pod.ready_since.is_some(), pod.has_ended(), pod.addresses.clone(), pod.node.clone()),
+        (pod.ready_since.is_some(), pod.addresses.clone()),
         (pod.hostname.clone(), pod.subdomain.clone()),
     ))
 }

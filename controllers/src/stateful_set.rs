@@ -269,7 +269,10 @@ impl<'v> Work<'v, '_, '_> {
             Some(found) if revisions.last().is_some_and(|last| last.0 == found.0) => {
                 Ok(found.clone())
             }
-            Some(found) => history::renumber(found, number, self.calls),
+            Some(found) => {
+                branch!(StatefulRollsBack);
+                history::renumber(found, number, self.calls)
+            }
             None => {
                 let of = (self.key, self.meta, &self.owner);
                 let template = &self.set.template;
@@ -332,7 +335,10 @@ impl<'v> Work<'v, '_, '_> {
         match turn {
             Turn::Exit => return Ok((status, None)),
             Turn::Failed(why) => return Ok((status, Some(why))),
-            Turn::On if self.set.on_delete => return Ok((status, None)),
+            Turn::On if self.set.on_delete => {
+                branch!(StatefulOnDelete);
+                return Ok((status, None));
+            }
             Turn::On => {}
         }
         let failed = self.update_one(&replicas, update, &mut status)?;
@@ -350,6 +356,7 @@ impl<'v> Work<'v, '_, '_> {
         for replica in replicas.iter().skip(partition).rev() {
             let Some(member @ (_, object, _)) = replica.member else { return Ok(None) };
             if pods::revision_of(object) != update.0.name && !object.meta.is_deleted() {
+                branch!(StatefulUpdates);
                 return Ok(match self.delete(member)? {
                     Turn::Failed(why) => Some(why),
                     _ => {
@@ -359,6 +366,7 @@ impl<'v> Work<'v, '_, '_> {
                 });
             }
             if self.is_unavailable(member) {
+                branch!(StatefulUpdateWaits);
                 return Ok(None);
             }
         }
@@ -370,6 +378,7 @@ impl<'v> Work<'v, '_, '_> {
         let wanted = self.set.replicas;
         let all = [status.updated, status.ready, status.replicas];
         if !self.set.on_delete && all.iter().all(|count| *count == wanted) {
+            branch!(StatefulComplete);
             status.current = status.updated;
             status.current_revision = status.update_revision.clone();
         }
@@ -384,6 +393,7 @@ impl<'v> Work<'v, '_, '_> {
         let left = members.iter().filter_map(|(_, _, pod)| {
             wanted.checked_sub(self.now.since(pod.ready_since?)).filter(|left| !left.is_zero())
         });
+        branch!(StatefulMinReady);
         Some(left.min().unwrap_or(wanted))
     }
 }

@@ -45,6 +45,7 @@ pub(crate) fn reconcile(
     }
     let Some(at) = due(view, object, pod) else { return Ok(None) };
     if at > now {
+        branch!(EvictionLater);
         return Ok(Some(at.since(now)));
     }
     let told = pod.conditions.contains(&("DisruptionTarget".into(), "True".into()));
@@ -60,6 +61,7 @@ pub(crate) fn reconcile(
             phase: None,
         })?;
     }
+    branch!(Evicts);
     calls.need(|| Request::delete(key.clone(), object.meta.uid.clone()))?;
     Ok(None)
 }

@@ -1,21 +1,23 @@
-//! The two arms: the embedded cluster in this process, the real one by curl.
+//! The two arms: the embedded cluster in this process, the real one over TLS.
 
-use std::{
-    path::{Path, PathBuf},
-    process::Command,
-    time::{Duration, Instant, SystemTime},
-};
+use std::time::{Duration, Instant, SystemTime};
 
 use bytes::Bytes;
-use cluster::{Controller, EnvironmentOptions, Server, SuffixOrder, World, WorldOptions};
+use cluster::{Controller, EnvironmentOptions, Server, SuffixOrder, Upstream, World, WorldOptions};
 use futures::executor::block_on;
+use http::HeaderMap;
 use http_body_util::{BodyExt, Full};
-use serde_json::Value;
+use serde_json::{Value, json};
+use tokio::runtime::Runtime;
 use tower::ServiceExt;
 use trace::Time;
+use trommel_tests::{product::yaml, real::Cluster};
 
 /// How long the real controllers get to come to a state.
 const PATIENCE: Duration = Duration::from_secs(60);
+
+/// How often they are asked meanwhile.
+const PACE: Duration = Duration::from_millis(20);
 
 /// How long the embedded ones get, by their own clock: a namespace waits for five seconds before it is emptied.
 const REST: Duration = Duration::from_secs(30);
@@ -29,6 +31,19 @@ pub trait Arm {
     fn must(&self, method: &str, path: &str, body: Option<Value>) {
         let (code, answer) = self.send(method, path, body);
         assert!((200..300).contains(&code), "{method} {path}: {code} {answer}");
+    }
+
+    /// Makes a scenario's namespace.
+    fn make_namespace(&self, name: &str) {
+        let namespace = json!({"metadata": {"name": name}});
+        self.must("POST", "/api/v1/namespaces", Some(namespace));
+    }
+
+    /// What time it is there.
+    fn now(&self) -> Value {
+        let map = json!({"metadata": {"name": "now"}});
+        let path = "/api/v1/namespaces/default/configmaps?dryRun=All";
+        self.send("POST", path, Some(map)).1["metadata"]["creationTimestamp"].clone()
     }
 
     /// The bodies of several GETs.
@@ -88,19 +103,7 @@ impl Embedded {
 
 impl Arm for Embedded {
     fn send(&self, method: &str, path: &str, body: Option<Value>) -> (u16, Value) {
-        let bytes = body.map_or(Bytes::new(), |body| body.to_string().into());
-        let body = Full::new(bytes).map_err(|never| match never {}).boxed_unsync();
-        let request = http::Request::builder()
-            .method(method)
-            .uri(path)
-            .header("content-type", content_type(method))
-            .header("user-agent", "curl/8")
-            .body(body)
-            .expect("a request");
-        let answer = block_on(self.0.service().oneshot(request)).expect("an answer");
-        let code = answer.status().as_u16();
-        let bytes = block_on(answer.into_body().collect()).expect("a body").to_bytes();
-        (code, serde_json::from_slice(&bytes).unwrap_or_default())
+        block_on(answer(self.0.service(), method, path, body))
     }
 }
 
@@ -111,19 +114,29 @@ fn content_type(method: &str) -> &'static str {
     }
 }
 
-/// The real cluster.
+/// The real cluster, by one connection that is kept.
 pub struct Real {
-    server: String,
-    body: PathBuf,
+    runtime: Runtime,
+    upstream: Upstream,
 }
 
 impl Real {
-    /// `body`: where it keeps what it is about to send.
-    pub fn new(kubeconfig: &Path, body: PathBuf) -> Real {
-        let text = std::fs::read_to_string(kubeconfig).expect("serve.sh writes a kubeconfig");
-        let (_, rest) = text.split_once("server: \"").expect("it names a server");
-        let server = rest.split('"').next().expect("it names a server").to_owned();
-        Real { server, body }
+    pub fn new(cluster: &Cluster) -> Real {
+        let config = yaml(&cluster.kubeconfig);
+        let text = |pointer: &str| {
+            let value = config.pointer(pointer).and_then(Value::as_str);
+            value.unwrap_or_else(|| panic!("the judge's kubeconfig has {pointer}")).to_owned()
+        };
+        let authority = std::fs::read_to_string(text("/clusters/0/cluster/certificate-authority"));
+        let tls = proxy::tls::client_config(&authority.expect("a certificate in PEM"), None)
+            .expect("a TLS configuration");
+        let base = text("/clusters/0/cluster/server").parse().expect("a URL");
+        let token = format!("Bearer {}", text("/users/0/user/token")).parse().expect("a header");
+        let headers = HeaderMap::from_iter([(http::header::AUTHORIZATION, token)]);
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
+        let runtime = runtime.expect("a runtime");
+        let upstream = proxy::remote(&base, Some(tls), headers).expect("a remote server");
+        Real { runtime, upstream }
     }
 
     /// Waits until the state is as expected. Errors: what it is when patience is over.
@@ -137,36 +150,48 @@ impl Real {
             if began.elapsed() > PATIENCE {
                 return Err(found);
             }
+            self.pause();
         }
     }
 
-    fn curl(&self) -> Command {
-        let mut curl = Command::new("curl");
-        curl.args(["--silent", "--show-error", "--insecure"]);
-        curl.args(["--header", "Authorization: Bearer judge-token"]);
-        curl
+    /// Waits until whatever is made from now on is younger than everything that there is: times of creation are
+    /// whole seconds, and what is as old as another is ordered by names, which are chance.
+    pub fn grow_older(&self) {
+        let began = self.now();
+        while self.now() == began {
+            self.pause();
+        }
+    }
+
+    /// Leaves the processor to those whom it waits for.
+    fn pause(&self) {
+        self.runtime.block_on(async {
+            let mut pace = tokio::time::interval(PACE);
+            pace.tick().await;
+            pace.tick().await;
+        });
     }
 }
 
 impl Arm for Real {
     fn send(&self, method: &str, path: &str, body: Option<Value>) -> (u16, Value) {
-        let mut curl = self.curl();
-        curl.args(["--request", method, "--write-out", "\n%{http_code}"]);
-        if let Some(body) = body {
-            std::fs::write(&self.body, body.to_string()).expect("the folder can be written");
-            curl.arg("--header").arg(format!("Content-Type: {}", content_type(method)));
-            curl.arg("--data-binary").arg(format!("@{}", self.body.display()));
-        }
-        let output = curl.arg(format!("{}{path}", self.server)).output().expect("curl runs");
-        let text = String::from_utf8_lossy(&output.stdout);
-        let (body, code) = text.rsplit_once('\n').expect("curl writes the status");
-        (code.parse().expect("a status"), serde_json::from_str(body).unwrap_or_default())
+        self.runtime.block_on(answer(self.upstream.clone(), method, path, body))
     }
+}
 
-    fn get_all(&self, paths: &[String]) -> Vec<Value> {
-        let urls = paths.iter().map(|path| format!("{}{path}", self.server));
-        let output = self.curl().args(urls).output().expect("curl runs");
-        let bodies = serde_json::Deserializer::from_slice(&output.stdout).into_iter::<Value>();
-        bodies.map(|body| body.expect("JSON")).collect()
-    }
+/// Status and body of a request.
+async fn answer(upstream: Upstream, method: &str, path: &str, body: Option<Value>) -> (u16, Value) {
+    let bytes = body.map_or(Bytes::new(), |body| body.to_string().into());
+    let body = Full::new(bytes).map_err(|never| match never {}).boxed_unsync();
+    let request = http::Request::builder()
+        .method(method)
+        .uri(path)
+        .header("content-type", content_type(method))
+        .header("user-agent", "judge/1")
+        .body(body)
+        .expect("a request");
+    let answer = upstream.oneshot(request).await.expect("an answer");
+    let code = answer.status().as_u16();
+    let bytes = answer.into_body().collect().await.expect("a body").to_bytes();
+    (code, serde_json::from_slice(&bytes).unwrap_or_default())
 }

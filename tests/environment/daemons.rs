@@ -229,7 +229,7 @@ fn pod(name: &str, tolerations: Value) -> Step {
 }
 
 /// The node says whether it is ready.
-fn says(ready: bool) -> Step {
+pub fn says(ready: bool) -> Step {
     let status = if ready { "True" } else { "False" };
     let condition = json!({"type": "Ready", "status": status, "reason": "Said"});
     Step::Patch("/api/v1/nodes/NS-a/status", json!({"status": {"conditions": [condition]}}))

@@ -11,6 +11,7 @@
 //! | Progressing: `NewReplicaSetCreated`, `ReplicaSetUpdated` or `DeploymentResumed` | which of them is left where a rollout then waits for pods depends upstream on when the ReplicaSet's status comes: before the retry of a status update that met a 409, or after a Deployment was resumed | people |
 //! | `last-change-trigger-time` of Endpoints and EndpointSlices, and the order of what is in them | a measure of delays; not written here | who measures delays |
 //! | taint `node.kubernetes.io/unreachable` | nobody runs the real nodes; noticed after a minute | - |
+//! | a refused pod's name in `FailedCreate` | here the one that it would have had, upstream only what it was to begin with | people |
 //! | Events | none are written here | people |
 
 use serde_json::{Map, Value, json};
@@ -88,14 +89,9 @@ pub fn of(arm: &dyn Arm, namespace: &str, more: &[(&'static str, Part)]) -> Valu
     }
     for object in [maps, pods, deployments].into_iter().chain(others).flat_map(items) {
         tokens.add(&object["metadata"]["uid"], "UID".to_owned());
-        if object["addressType"].is_string() {
-            // Its Service's, which is not among the objects.
-            let owners = object["metadata"]["ownerReferences"].as_array();
-            owners
-                .into_iter()
-                .flatten()
-                .for_each(|owner| tokens.add(&owner["uid"], "UID".to_owned()));
-        }
+        // Those of owners that are gone, or of a type that is not compared.
+        let owners = object["metadata"]["ownerReferences"].as_array().into_iter().flatten();
+        owners.for_each(|owner| tokens.add(&owner["uid"], "UID".to_owned()));
         tokens.add(&object["spec"]["claimRef"]["uid"], "UID".to_owned());
         if object["revision"].is_number() {
             for label in ["controller.kubernetes.io/hash", "controller-revision-hash"] {
@@ -185,6 +181,12 @@ fn conditions(status: &Value) -> Value {
         if matches!(reason, "NewReplicaSetCreated" | "ReplicaSetUpdated" | "DeploymentResumed") {
             kept = json!("under way");
         }
+        if reason == "FailedCreate"
+            && let Some((_, why)) =
+                condition["message"].as_str().and_then(|text| text.split_once(" is forbidden"))
+        {
+            kept[2] = why.into();
+        }
         (condition["type"].as_str().unwrap_or("").to_owned(), kept)
     });
     Value::Object(told.collect())
@@ -195,6 +197,9 @@ fn workload(object: &Value) -> Value {
     let observed = status["observedGeneration"] == object["metadata"]["generation"];
     status["observedGeneration"] = observed.into();
     status["conditions"] = conditions(&object["status"]);
+    for time in status["disruptedPods"].as_object_mut().into_iter().flat_map(|o| o.values_mut()) {
+        *time = true.into();
+    }
     let mut metadata = metadata(object);
     let by_user =
         ["strategy", "updateStrategy"].iter().any(|field| !object["spec"][field].is_null());

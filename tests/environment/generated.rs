@@ -1,10 +1,11 @@
-//! Scenarios drawn from a seed: a Deployment, a StatefulSet, a Job or a DaemonSet of any kind, then scaled, changed,
-//! paused, its pods becoming ready, ending or going away one at a time. One event between two rests, so that upstream
-//! has one end to come to, whichever of its controllers is faster.
+//! Scenarios drawn from a seed: a workload of any kind, then scaled, changed, paused, its pods becoming ready, ending
+//! or going away one at a time; owners, namespaces, endpoints and budgets (`plots.rs`). One event between two rests, so
+//! that upstream has one end to come to, whichever of its controllers is faster.
 //!
 //! Left out, because upstream's end is chance there: DaemonSets with surge (which of two pods of a node counts is
-//! decided by their names), and, where one of the nodes is tainted, updates and deletions of pods (which node's pod goes
-//! first).
+//! decided by their names); where one of the nodes is tainted, updates and deletions of pods (which node's pod goes
+//! first); two budgets over one pod (a change of it is told to one of them); and ReplicaSets whose template changes (of
+//! two pods that are equally well, the younger one goes, but ages of the same magnitude count as equal).
 
 use serde_json::{Value, json};
 
@@ -13,6 +14,8 @@ use crate::{
     scenario::{Scenario, Step, change, image, web},
     services, stateful,
 };
+
+mod plots;
 
 /// Steps after the creation.
 const STEPS: usize = 10;
@@ -162,14 +165,22 @@ impl Dice {
 /// The scenario of a seed.
 pub fn scenario(seed: u64) -> Scenario {
     let mut dice = Dice(seed);
-    let (kind, (mut steps, step)) = match seed % 5 {
-        0 | 1 => ("deployment", dice.deployment()),
+    let (kind, (mut steps, step)) = match seed % 9 {
+        0 => ("deployment", dice.deployment()),
+        1 => ("replicaset", dice.replica_set()),
         2 => ("stateful", dice.stateful_set()),
-        3 => ("job", dice.job()),
-        _ => ("daemon", dice.daemon_set()),
+        3 => ("daemon", dice.daemon_set()),
+        4 => ("job", dice.job()),
+        5 => ("gc", dice.owners()),
+        6 => ("namespace", dice.namespace()),
+        7 => ("slice", dice.endpoints()),
+        _ => ("budget", dice.budget()),
     };
     for _ in 0..STEPS {
         steps.extend(step(&mut dice));
+    }
+    if kind == "namespace" {
+        steps.extend(plots::release_all());
     }
     Scenario { name: format!("generated-{kind}-{seed}"), steps }
 }

@@ -7,7 +7,7 @@ use crate::arm::Arm;
 /// What is done to both arms. `NS` in paths is the scenario's namespace.
 #[derive(Debug, Clone)]
 pub enum Step {
-    /// POST. An owner's `uid: "NAME"` is replaced by the uid of the ConfigMap of that name, where there is one.
+    /// POST. Here and in patches an owner's `uid: "NAME"` is replaced by the uid of the ConfigMap of that name, where there is one.
     Create(&'static str, Value),
     /// Strategic merge patch.
     Patch(&'static str, Value),
@@ -15,6 +15,10 @@ pub enum Step {
     Delete(&'static str, Option<&'static str>),
     /// POST that is answered with this status.
     Post(&'static str, Value, u16),
+    /// Strategic merge patch of what may be gone.
+    MayPatch(&'static str, Value),
+    /// DELETE of what may be gone.
+    MayDelete(&'static str, Option<&'static str>),
     /// It exists: the scenario is what it is meant to be.
     Expect(&'static str),
     /// Every pod that is meant for one node is bound to it, as by a scheduler.
@@ -27,6 +31,14 @@ pub enum Step {
     End(usize, i32),
     /// One pod is deleted, if there is any: of the oldest image by name, one that is not ready before one that is.
     DeleteOnePod,
+    /// One pod is evicted, if there is any: the last by the same order. The answers are compared.
+    EvictOnePod,
+    /// Every pod gets this patch of its status.
+    PatchPods(Value),
+    /// The ReplicaSet of this image is scaled.
+    ScaleSet(&'static str, u32),
+    /// One pod, if there is any, gets another label `app`: the first by the same order.
+    RelabelOnePod(&'static str),
 }
 
 impl Step {
@@ -37,9 +49,20 @@ impl Step {
             | Step::Patch(path, _)
             | Step::Delete(path, _)
             | Step::Post(path, _, _)
+            | Step::MayPatch(path, _)
+            | Step::MayDelete(path, _)
             | Step::Expect(path) => Some(path),
-            Step::Bind | Step::Ready | Step::ReadyOne | Step::DeleteOnePod | Step::End(..) => None,
+            Step::Bind | Step::Ready | Step::ReadyOne | Step::End(..) => None,
+            Step::DeleteOnePod | Step::EvictOnePod | Step::RelabelOnePod(_) => None,
+            Step::PatchPods(_) | Step::ScaleSet(..) => None,
         }
+    }
+}
+
+impl Step {
+    /// Whether a Deployment makes a ReplicaSet of it, which has an age among others.
+    pub fn changes_template(&self) -> bool {
+        matches!(self, Step::Patch(WEB, patch) if !patch["spec"]["template"].is_null())
     }
 }
 
@@ -52,16 +75,19 @@ pub struct Scenario {
     pub steps: Vec<Step>,
 }
 
-const MAPS: &str = "/api/v1/namespaces/NS/configmaps";
+pub const MAPS: &str = "/api/v1/namespaces/NS/configmaps";
 const DEPLOYMENTS: &str = "/apis/apps/v1/namespaces/NS/deployments";
 const WEB: &str = "/apis/apps/v1/namespaces/NS/deployments/web";
-const SETS: &str = "/apis/apps/v1/namespaces/NS/replicasets";
+pub const SETS: &str = "/apis/apps/v1/namespaces/NS/replicasets";
+
+/// A uid that nobody has.
+const NOBODY: &str = "6d3f2a54-0000-4000-8000-000000000000";
 
 /// A ConfigMap and its owners; `!` waits for it, `?` has a uid that nobody has.
-fn map(name: &str, owners: &[&str]) -> Step {
+pub fn map(name: &str, owners: &[&str]) -> Step {
     let reference = |owner: &&str| {
         let plain = owner.trim_end_matches(['!', '?']);
-        let uid = if owner.ends_with('?') { "6d3f2a54-0000-4000-8000-000000000000" } else { plain };
+        let uid = if owner.ends_with('?') { NOBODY } else { plain };
         json!({
             "apiVersion": "v1", "kind": "ConfigMap", "name": plain, "uid": uid,
             "blockOwnerDeletion": owner.ends_with('!'),
@@ -71,7 +97,7 @@ fn map(name: &str, owners: &[&str]) -> Step {
     Step::Create(MAPS, json!({"metadata": {"name": name, "ownerReferences": owners}}))
 }
 
-fn template(image: &str) -> Value {
+pub fn template(image: &str) -> Value {
     json!({
         "metadata": {"labels": {"app": "web"}},
         "spec": {"containers": [{"name": "c", "image": image}]},
@@ -280,26 +306,34 @@ pub fn all() -> Vec<Scenario> {
     ]
 }
 
-/// An object whose owners' uids are those of the ConfigMaps that they name.
-pub fn with_uids(arm: &dyn Arm, namespace: &str, object: &Value) -> Value {
-    let mut object = object.clone();
+/// An object whose owners' uids are those of the ConfigMaps that they name, and its claim's that of the claim.
+pub fn with_uids(arm: &dyn Arm, namespace: &str, mut object: Value) -> Value {
     let owners = object["metadata"]["ownerReferences"].as_array_mut();
     for owner in owners.into_iter().flatten() {
         if owner["uid"] == owner["name"] {
             let name = owner["name"].as_str().unwrap_or("");
             let path = format!("/api/v1/namespaces/{namespace}/configmaps/{name}");
-            owner["uid"] = arm.send("GET", &path, None).1["metadata"]["uid"].clone();
+            let uid = arm.send("GET", &path, None).1["metadata"]["uid"].clone();
+            owner["uid"] = if uid.is_null() { json!(NOBODY) } else { uid };
         }
+    }
+    let reference = &object["spec"]["claimRef"];
+    if reference["uid"].is_string() && reference["uid"] == reference["name"] {
+        let name = reference["name"].as_str().unwrap_or("");
+        let path = format!("/api/v1/namespaces/{namespace}/persistentvolumeclaims/{name}");
+        let uid = arm.send("GET", &path, None).1["metadata"]["uid"].clone();
+        object["spec"]["claimRef"]["uid"] = uid;
     }
     object
 }
 
-/// Pods by image and phase: names are chance.
+/// Pods by image, phase and label: names are chance.
 fn pods(arm: &dyn Arm, namespace: &str) -> Vec<Value> {
     let (_, list) = arm.send("GET", &format!("/api/v1/namespaces/{namespace}/pods"), None);
     let mut pods = list["items"].as_array().cloned().unwrap_or_default();
     pods.sort_by_key(|pod| {
-        (pod["spec"]["containers"][0]["image"].to_string(), pod["status"]["phase"].to_string())
+        let texts = [&pod["spec"]["containers"][0]["image"], &pod["status"]["phase"]];
+        (texts.map(Value::to_string), pod["metadata"]["labels"]["app"].to_string())
     });
     pods
 }
@@ -375,5 +409,44 @@ pub fn end(arm: &dyn Arm, namespace: &str, count: usize, code: i32) {
 pub fn delete_one_pod(arm: &dyn Arm, namespace: &str) {
     if let Some(pod) = pods(arm, namespace).first() {
         arm.must("DELETE", &path(namespace, pod), None);
+    }
+}
+
+/// See [`Step::EvictOnePod`]. The status of the answer.
+pub fn evict_one_pod(arm: &dyn Arm, namespace: &str) -> Option<u16> {
+    let pods = pods(arm, namespace);
+    let pod = pods.last()?;
+    let eviction = json!({
+        "apiVersion": "policy/v1", "kind": "Eviction",
+        "metadata": {"name": pod["metadata"]["name"], "namespace": namespace},
+    });
+    Some(arm.send("POST", &format!("{}/eviction", path(namespace, pod)), Some(eviction)).0)
+}
+
+/// See [`Step::RelabelOnePod`].
+pub fn relabel_one_pod(arm: &dyn Arm, namespace: &str, label: &str) {
+    if let Some(pod) = pods(arm, namespace).first() {
+        let patch = json!({"metadata": {"labels": {"app": label}}});
+        arm.must("PATCH", &path(namespace, pod), Some(patch));
+    }
+}
+
+/// See [`Step::PatchPods`].
+pub fn patch_pods(arm: &dyn Arm, namespace: &str, patch: &Value) {
+    for pod in pods(arm, namespace) {
+        arm.must("PATCH", &format!("{}/status", path(namespace, &pod)), Some(patch.clone()));
+    }
+}
+
+/// See [`Step::ScaleSet`].
+pub fn scale_set(arm: &dyn Arm, namespace: &str, image: &str, replicas: u32) {
+    let sets = format!("/apis/apps/v1/namespaces/{namespace}/replicasets");
+    let (_, list) = arm.send("GET", &sets, None);
+    for set in list["items"].as_array().into_iter().flatten() {
+        if set["spec"]["template"]["spec"]["containers"][0]["image"] == image {
+            let name = set["metadata"]["name"].as_str().unwrap_or("");
+            let patch = json!({"spec": {"replicas": replicas}});
+            arm.must("PATCH", &format!("{sets}/{name}"), Some(patch));
+        }
     }
 }

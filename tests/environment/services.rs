@@ -5,14 +5,14 @@ use serde_json::{Value, json};
 use crate::scenario::{Scenario, Step, change, scenario, web};
 
 const SERVICES: &str = "/api/v1/namespaces/NS/services";
-const SHOP: &str = "/api/v1/namespaces/NS/services/shop";
-const PODS: &str = "/api/v1/namespaces/NS/pods";
+pub const SHOP: &str = "/api/v1/namespaces/NS/services/shop";
+pub const PODS: &str = "/api/v1/namespaces/NS/pods";
 const ONE: &str = "/api/v1/namespaces/NS/pods/one";
 const ONE_STATUS: &str = "/api/v1/namespaces/NS/pods/one/status";
 const TWO_STATUS: &str = "/api/v1/namespaces/NS/pods/two/status";
 const BUDGETS: &str = "/apis/policy/v1/namespaces/NS/poddisruptionbudgets";
 
-fn node() -> Step {
+pub fn node() -> Step {
     let metadata = json!({"name": "$NS-a"});
     Step::Create("/api/v1/nodes", json!({"metadata": metadata}))
 }
@@ -34,7 +34,7 @@ fn pod(name: &str) -> Step {
     )
 }
 
-fn state(path: &'static str, ip: &str, ready: bool) -> Step {
+pub fn state(path: &'static str, ip: &str, ready: bool) -> Step {
     let ready = if ready { "True" } else { "False" };
     Step::Patch(
         path,
@@ -45,7 +45,7 @@ fn state(path: &'static str, ip: &str, ready: bool) -> Step {
     )
 }
 
-fn shop(more: Value) -> Step {
+pub fn shop(more: Value) -> Step {
     let mut spec = json!({"selector": {"app": "shop"}, "clusterIP": "None", "ports": [
         {"name": "http", "port": 80, "targetPort": "web"},
     ]});

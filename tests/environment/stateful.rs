@@ -47,7 +47,7 @@ fn claim_spec() -> Value {
     })
 }
 
-fn with_claims(deleted: &str, scaled: &str) -> Value {
+pub fn with_claims(deleted: &str, scaled: &str) -> Value {
     json!({
         "volumeClaimTemplates": [
             {"metadata": {"name": "data", "labels": {"of": "db"}}, "spec": claim_spec()},
@@ -56,7 +56,7 @@ fn with_claims(deleted: &str, scaled: &str) -> Value {
     })
 }
 
-fn volume(name: &str, size: &str, more: Value) -> Step {
+pub fn volume(name: &str, size: &str, more: Value) -> Step {
     let mut spec = json!({
         "accessModes": ["ReadWriteOnce"],
         "capacity": {"storage": size},
@@ -71,7 +71,7 @@ fn volume(name: &str, size: &str, more: Value) -> Step {
     Step::Create(VOLUMES, json!({"metadata": metadata, "spec": spec}))
 }
 
-fn claim(name: &str, more: Value) -> Step {
+pub fn claim(name: &str, more: Value) -> Step {
     let mut spec = claim_spec();
     for (key, value) in more.as_object().into_iter().flatten() {
         spec[key] = value.clone();

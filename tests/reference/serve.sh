@@ -73,6 +73,7 @@ mv "$dir/kubeconfig.partial" "$dir/kubeconfig"
 if [ "$controllers" = --controllers ]; then
   "$judge/kube-controller-manager" --kubeconfig="$dir/kubeconfig" --leader-elect=false \
     --service-account-private-key-file="$dir/sa.key" --use-service-account-credentials=false \
+    --kube-api-qps=1000 --kube-api-burst=1000 --concurrent-namespace-syncs=50 \
     --bind-address=127.0.0.1 --secure-port=0 >"$dir/kube-controller-manager.log" 2>&1 &
   pids="$pids $!"
 fi

@@ -87,6 +87,18 @@ fn kubectl_works_with_it() {
     says(&["-n", "shop", "get", "deployment/web", "-o", ready], "4");
     says(&["-n", "shop", "set", "image", "deployment/web", "c=web:2"], "updated");
     says(&["-n", "shop", "rollout", "status", "deployment/web"], "successfully rolled out");
+    let budget = ["create", "poddisruptionbudget", "web", "--selector=app=web"];
+    says(&[&["-n", "shop"], &budget[..], &["--min-available=2"]].concat(), "created");
+    says(&["drain", "node-0"], "drained");
+    says(&["get", "node", "node-0"], "SchedulingDisabled");
+    let on_it = ["get", "pods", "--field-selector=spec.nodeName=node-0", "-o", "name"];
+    let left = served.kubectl(&[&["-n", "shop"], &on_it[..]].concat());
+    left.expect(0);
+    assert_eq!(left.stdout.trim(), "", "{left}");
+    says(&["-n", "shop", "rollout", "status", "deployment/web"], "successfully rolled out");
+    says(&["uncordon", "node-0"], "uncordoned");
+    says(&["-n", "shop", "rollout", "undo", "deployment/web"], "rolled back");
+    says(&["-n", "shop", "rollout", "status", "deployment/web"], "successfully rolled out");
     says(&["auth", "can-i", "delete", "nodes"], "yes");
     // Waits until it is gone, with everything in it.
     says(&["delete", "namespace", "shop"], "deleted");

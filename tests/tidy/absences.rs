@@ -40,6 +40,10 @@ const ABSENCES: &[Absence] = &[
                 "harness/src/trial/quiet.rs",
                 "a real timer of the subject where time is not virtual, and the pace of the hot-loop limit",
             ),
+            (
+                "tests/environment/arm.rs",
+                "the real controllers announce nothing: asked until they are where ours are, with a limit",
+            ),
             ("tests/subjects/", "a subject under test may sleep: that is what it is there for"),
             ("examples/", "a subject may sleep"),
         ],

@@ -52,10 +52,17 @@ pub(crate) fn send(live: &mut Live, controller: Controller, request: &Request) -
         }
         Err(refusal) => Response::Refused {
             code: refusal.code,
-            reason: refusal.reason.into(),
+            reason: reason(&refusal).into(),
             message: refusal.message.into(),
         },
     }
+}
+
+/// A namespace that is being terminated is a cause, not a reason (`apierrors.HasStatusCause`).
+fn reason(refusal: &Refusal) -> &str {
+    let causes = refusal.details.get("causes").and_then(Value::as_array).into_iter().flatten();
+    let mut reasons = causes.filter_map(|cause| cause["reason"].as_str());
+    reasons.find(|reason| *reason == "NamespaceTerminating").unwrap_or(refusal.reason)
 }
 
 /// The object that a request is about; for collections one without a name.

@@ -22,11 +22,24 @@ pub(super) fn workload(check: &mut Check<'_>, row: &Resource, new: &Value) {
         deployment(check, spec);
     }
     selector_and_labels(check, name, spec);
-    template(check, name, &spec["template"], "spec.template");
+    let with_claims = with_volumes_of_claims(spec);
+    template(check, name, with_claims.as_ref().unwrap_or(&spec["template"]), "spec.template");
     for (index, claim) in list(spec, "volumeClaimTemplates").iter().enumerate() {
         core::claim(check, &claim["spec"], &format!("spec.volumeClaimTemplates[{index}].spec"));
     }
     status(check, &new["status"]);
+}
+
+/// The template of a StatefulSet as its pods will have it: each claim template is a volume of its name, which containers
+/// mount (`volumesToAddForTemplates`). None where there are no claim templates.
+fn with_volumes_of_claims(spec: &Value) -> Option<Value> {
+    let claims = list(spec, "volumeClaimTemplates");
+    let of_claim = |claim: &Value| json!({"name": claim["metadata"]["name"]});
+    let named = |volume: &&Value| claims.iter().all(|c| c["metadata"]["name"] != volume["name"]);
+    let mut template = (!claims.is_empty()).then(|| spec["template"].clone())?;
+    let own = list(&template["spec"], "volumes").iter().filter(named).cloned();
+    template["spec"]["volumes"] = claims.iter().map(of_claim).chain(own).collect();
+    Some(template)
 }
 
 /// The pods of a workload restart always.

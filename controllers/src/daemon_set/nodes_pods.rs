@@ -57,12 +57,14 @@ impl<'v> Work<'v, '_, '_> {
             let pods: Vec<Member<'v>> = self.on(&node).cloned().collect();
             let living = pods.iter().filter(|pod| !pod.object.meta.is_deleted()).cloned();
             if starts && pods.is_empty() {
+                branch!(DaemonStarts);
                 missing.push(node);
             } else if stays {
                 let (lacks, mut gone) = self.on_one(starts, living.collect());
                 surplus.append(&mut gone);
                 missing.extend(lacks.then_some(node));
             } else {
+                branch!(DaemonLeaves);
                 surplus.extend(living);
             }
         }
@@ -81,8 +83,13 @@ impl<'v> Work<'v, '_, '_> {
         for pod in living {
             let age = self.now.since(pod.object.meta.created);
             match &*pod.pod.phase {
-                "Failed" if age < FAILED_STAYS => self.come_back(FAILED_STAYS - age),
-                "Failed" | "Succeeded" => gone.push(pod),
+                "Failed" if age < FAILED_STAYS => {
+                    self.come_back(FAILED_STAYS - age);
+                }
+                "Failed" | "Succeeded" => {
+                    branch!(DaemonReplaces);
+                    gone.push(pod);
+                }
                 _ => running.push(pod),
             }
         }
@@ -107,6 +114,7 @@ impl<'v> Work<'v, '_, '_> {
         if let (Some(new), Some(old)) = (new, old)
             && (old.pod.ready_since.is_none() || self.is_available(&new))
         {
+            branch!(DaemonSurgeEnds);
             gone.push(old);
         }
         (false, gone)

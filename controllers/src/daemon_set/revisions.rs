@@ -42,6 +42,7 @@ impl Work<'_, '_, '_> {
             self.calls.need(|| Request::delete(key.clone(), double.meta.uid.clone()))?;
         }
         if history::of(&newest).is_some_and(|revision| revision.number < number) {
+            branch!(DaemonRollsBack);
             history::renumber(&newest, number, self.calls)?;
         }
         Ok(old)
@@ -79,6 +80,7 @@ impl Work<'_, '_, '_> {
             .collect();
         let dead = old.iter().filter(|item| !live.contains(&hash_of(item)));
         for (key, object) in dead.take(old.len().saturating_sub(limit)) {
+            branch!(DaemonForgets);
             self.calls.need(|| Request::delete(key.clone(), object.meta.uid.clone()))?;
         }
         Ok(())

@@ -55,11 +55,17 @@ impl<'v> Work<'v, '_, '_> {
                     unavailable += i64::from(!self.is_available(&new));
                 }
                 Some((None, Some(old))) if !self.is_available(&old) => {
+                    branch!(DaemonDropsUnavailable);
                     gone.push(old);
                     unavailable += 1;
                 }
-                Some((None, Some(_))) if unavailable >= most => {}
-                Some((None, Some(old))) => candidates.push(old),
+                Some((None, Some(_))) if unavailable >= most => {
+                    branch!(DaemonUpdateWaits);
+                }
+                Some((None, Some(old))) => {
+                    branch!(DaemonUpdates);
+                    candidates.push(old);
+                }
                 _ => unavailable += 1,
             }
         }
@@ -91,7 +97,10 @@ impl<'v> Work<'v, '_, '_> {
                 },
                 (None, Some(old)) if !starts => leaving.push(old),
                 (None, Some(_)) if surging >= most => {}
-                (None, Some(_)) => candidates.push(node),
+                (None, Some(_)) => {
+                    branch!(DaemonSurges);
+                    candidates.push(node);
+                }
             }
         }
         let spare = usize::try_from(available - desired).unwrap_or(0);

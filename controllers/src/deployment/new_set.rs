@@ -62,11 +62,13 @@ impl Work<'_, '_> {
         let annotations = self.annotate(&new.meta().annotations, next);
         let seconds = self.spec.min_ready_seconds;
         if annotations != new.meta().annotations || new.set().min_ready_seconds != seconds {
+            branch!(DeploymentKeepsSet);
             return self.update_set(&new, new.replicas(), seconds, annotations);
         }
         let revision = new.meta().annotations.get(REVISION).cloned().unwrap_or_else(|| "".into());
         let mut changed = self.set_revision(&revision);
         if self.spec.progress_deadline_seconds.is_some() && self.status.progressing().is_none() {
+            branch!(DeploymentFindsSet);
             let message = format!("Found new replica set {:?}", new.key.name);
             self.status.progress("True", "FoundNewReplicaSet", &message, self.now);
             changed = true;
@@ -96,9 +98,13 @@ impl Work<'_, '_> {
             hash,
         };
         let made = match self.calls.send(|| Request::CreateReplicaSet(Box::new(new)))? {
-            Response::Written(Some(made)) => Set::new(key, made.clone()),
+            Response::Written(Some(made)) => {
+                branch!(DeploymentMakesSet);
+                Set::new(key, made.clone())
+            }
             Response::Refused { code: 409, message, .. } => {
                 // What this Deployment controls was looked at already, so the name is another's.
+                branch!(DeploymentCollision);
                 self.status.collisions = Some(self.status.collisions.unwrap_or(0) + 1);
                 self.update_status()?;
                 return Err(Stop::Failed(message.to_string()));
@@ -142,7 +148,10 @@ impl Work<'_, '_> {
         };
         let most = self.spec.replicas + surge.of(self.spec.replicas, true);
         match most - (others + now) {
-            room if room <= 0 => now,
+            room if room <= 0 => {
+                branch!(DeploymentNoRoom);
+                now
+            }
             room => now + room.min(self.spec.replicas - now),
         }
     }
@@ -161,6 +170,7 @@ impl Work<'_, '_> {
         if parsed < next {
             annotations.insert(REVISION.into(), next.to_string().into());
             if let Some(old) = old {
+                branch!(DeploymentRevisionAgain);
                 let history = before.get(REVISION_HISTORY).map_or("", |text| text);
                 annotations.insert(REVISION_HISTORY.into(), history_with(history, old));
             }

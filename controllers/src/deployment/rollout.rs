@@ -26,7 +26,10 @@ impl Work<'_, '_> {
     fn reconcile_new(&mut self, new: &Set, old: &[Set]) -> Result<bool, Stop> {
         let wanted = match new.replicas().cmp(&self.spec.replicas) {
             std::cmp::Ordering::Equal => return Ok(false),
-            std::cmp::Ordering::Greater => self.spec.replicas,
+            std::cmp::Ordering::Greater => {
+                branch!(DeploymentShrinksNew);
+                self.spec.replicas
+            }
             std::cmp::Ordering::Less => self.new_replicas(replicas_of(old), new.replicas()),
         };
         Ok(self.scale_set(new, wanted, false)?.0)
@@ -61,6 +64,7 @@ impl Work<'_, '_> {
             if set.replicas() == 0 || unhealthy == 0 {
                 continue;
             }
+            branch!(DeploymentDropsUnhealthy);
             let count = unhealthy.min(most - total);
             *set = self.scale_set(set, set.replicas() - count, false)?.1;
             total += count;
@@ -77,6 +81,7 @@ impl Work<'_, '_> {
             }
             let count = set.replicas().min(most - total);
             if count > 0 {
+                branch!(DeploymentShrinksOld);
                 self.scale_set(set, set.replicas() - count, false)?;
                 total += count;
             }
@@ -94,11 +99,15 @@ impl Work<'_, '_> {
             scaled = true;
         }
         if scaled || old_pods_run(view, new.as_ref(), &old, claimed) {
+            branch!(DeploymentRecreateWaits);
             return self.sync_rollout_status(&sets, new.as_ref());
         }
         let (new, old) = match new {
             Some(new) => (Some(new), old),
-            None => self.sets_and_revision(claimed, true)?,
+            None => {
+                branch!(DeploymentRecreates);
+                self.sets_and_revision(claimed, true)?
+            }
         };
         let Some(new) = new else { return Ok(None) };
         self.scale_set(&new, self.spec.replicas, false)?;

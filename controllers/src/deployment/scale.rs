@@ -62,6 +62,7 @@ impl Work<'_, '_> {
     /// `scale`.
     pub(super) fn scale(&mut self, new: Option<&Set>, old: &[Set]) -> Result<(), Stop> {
         if let Some(only) = active_or_latest(new, old) {
+            branch!(DeploymentScalesOne);
             return self.scale_set(&only, self.spec.replicas, false).map(drop);
         }
         let saturated = |set: &Set| {
@@ -70,6 +71,7 @@ impl Work<'_, '_> {
                 && set.set().status.available == self.spec.replicas
         };
         if new.is_some_and(saturated) {
+            branch!(DeploymentScalesSaturated);
             for set in active(old) {
                 self.scale_set(&set, 0, false)?;
             }
@@ -82,6 +84,7 @@ impl Work<'_, '_> {
     }
 
     fn scale_in_proportion(&mut self, sets: &[Set]) -> Result<(), Stop> {
+        branch!(DeploymentScalesAll);
         let mut sets = sets.to_vec();
         let allowed = match self.spec.replicas {
             0 => 0,
@@ -147,8 +150,10 @@ impl Work<'_, '_> {
             let status = &set.set().status;
             let busy = status.replicas != 0 || set.replicas() != 0;
             if busy || set.meta().generation > status.observed_generation {
+                branch!(DeploymentKeepsBusy);
                 continue;
             }
+            branch!(DeploymentForgets);
             self.calls.need(|| Request::delete(set.key.clone(), set.meta().uid.clone()))?;
         }
         Ok(())

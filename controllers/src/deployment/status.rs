@@ -130,8 +130,14 @@ impl Work<'_, '_> {
             return Ok(());
         }
         let (reason, message) = match (self.spec.paused, reason == "DeploymentPaused") {
-            (true, false) => ("DeploymentPaused", "Deployment is paused"),
-            (false, true) => ("DeploymentResumed", "Deployment is resumed"),
+            (true, false) => {
+                branch!(DeploymentPaused);
+                ("DeploymentPaused", "Deployment is paused")
+            }
+            (false, true) => {
+                branch!(DeploymentResumed);
+                ("DeploymentResumed", "Deployment is resumed")
+            }
             _ => return Ok(()),
         };
         self.status.progress("Unknown", reason, message, self.now);
@@ -209,6 +215,7 @@ impl Work<'_, '_> {
         let failure = |set: &Set| set.set().status.failure.clone();
         match new.and_then(failure).or_else(|| sets.iter().find_map(failure)) {
             Some((since, reason, message)) => {
+                branch!(DeploymentTellsFailure);
                 status.set(DeploymentCondition::new(FAILURE, "True", &reason, &message, since));
             }
             None => status.remove(FAILURE),
@@ -240,6 +247,7 @@ impl Work<'_, '_> {
             || status.ready > before.ready
             || status.available > before.available;
         if self.is_complete(status) {
+            branch!(DeploymentComplete);
             let message = format!("{name} has successfully progressed.");
             status.progress("True", "NewReplicaSetAvailable", &message, self.now);
         } else if progressed {
@@ -265,6 +273,7 @@ impl Work<'_, '_> {
             let late = *current.reason == *"ProgressDeadlineExceeded"
                 || self.now.since(current.updated) > limit;
             if late {
+                branch!(DeploymentLate);
                 let message = format!("{name} has timed out progressing.");
                 status.progress("False", "ProgressDeadlineExceeded", &message, self.now);
             }

@@ -25,11 +25,13 @@ impl Sync<'_, '_, '_> {
         self.job.failure_rules.as_ref()?;
         let failed = self.pods.iter().filter(|pod| self.job.counts_as_failed(pod));
         let why = failed.into_iter().find_map(|pod| policy::judge(self.job, pod).0)?;
+        branch!(JobFailsByPolicy);
         Some(self.condition("FailureTarget", "PodFailurePolicy", &why))
     }
 
     fn failed_by_limits(&mut self) -> Option<JobCondition> {
         if self.failed > self.job.backoff_limit || self.restarted_too_often() {
+            branch!(JobFailsByLimit);
             let message = "Job has reached the specified backoff limit";
             return Some(self.condition("FailureTarget", "BackoffLimitExceeded", message));
         }
@@ -37,6 +39,7 @@ impl Sync<'_, '_, '_> {
         let allowed = Duration::from_secs(seconds.unsigned_abs());
         let active = self.now.since(self.status.start?);
         if active >= allowed {
+            branch!(JobFailsByDeadline);
             let message = "Job was active longer than specified deadline";
             return Some(self.condition("FailureTarget", "DeadlineExceeded", message));
         }
@@ -60,7 +63,10 @@ impl Sync<'_, '_, '_> {
             .map(|container| container.restarts)
             .sum();
         match self.job.backoff_limit {
-            0 => restarts > 0,
+            0 => {
+                branch!(JobRestarts);
+                restarts > 0
+            }
             limit => restarts >= limit,
         }
     }
@@ -90,17 +96,22 @@ impl Sync<'_, '_, '_> {
         if self.finished.is_none()
             && let Some(message) = policy::success(self.job, &self.done)
         {
+            branch!(JobSucceedsByPolicy);
             self.finished = Some(self.condition("SuccessCriteriaMet", "SuccessPolicy", &message));
         }
     }
 
     fn failed_by_indexes(&self, lost: &Indexes, completions: i64) -> Option<JobCondition> {
         let (reason, message) = match lost.count() {
-            count if self.job.max_failed_indexes.is_some_and(|most| count > most) => (
-                "MaxFailedIndexesExceeded",
-                "Job has exceeded the specified maximal number of failed indexes",
-            ),
+            count if self.job.max_failed_indexes.is_some_and(|most| count > most) => {
+                branch!(JobFailsByIndexes);
+                (
+                    "MaxFailedIndexesExceeded",
+                    "Job has exceeded the specified maximal number of failed indexes",
+                )
+            }
             count if count > 0 && count + self.done.count() >= completions => {
+                branch!(JobFailedIndexes);
                 ("FailedIndexes", "Job has failed indexes")
             }
             _ => return None,

@@ -21,14 +21,21 @@ impl Sync<'_, '_, '_> {
     /// Makes or deletes pods. Why that failed.
     pub(super) fn manage(&mut self) -> Result<Option<String>, Stop> {
         let wanted = match self.job.completions {
-            _ if self.job.suspend => return self.delete(self.surplus(self.active)),
-            None if self.succeeded > 0 => self.active,
+            _ if self.job.suspend => {
+                branch!(JobSuspended);
+                return self.delete(self.surplus(self.active));
+            }
+            None if self.succeeded > 0 => {
+                branch!(JobWorkQueueEnds);
+                self.active
+            }
             None => self.job.parallelism,
             Some(completions) => (completions - self.succeeded).min(self.job.parallelism).max(0),
         };
         let mut surplus = self.surplus((self.active - wanted).max(0));
         surplus.truncate(BURST);
         if !surplus.is_empty() {
+            branch!(JobShrinks);
             return self.delete(surplus);
         }
         let ending = if self.job.only_ended_failed { self.terminating } else { 0 };
@@ -52,6 +59,7 @@ impl Sync<'_, '_, '_> {
                 let last = order.iter().rfind(|other| self.pods[**other].index == pod.index);
                 self.job.has_place(pod) && last == Some(at)
             };
+            branch!(JobDoubles);
             (left, gone) = order.iter().partition(|at| stays(at));
         }
         let more = least.saturating_sub(gone.len());
@@ -113,6 +121,7 @@ impl Sync<'_, '_, '_> {
         if !per_index {
             let left = self.backoff();
             if !left.is_zero() {
+                branch!(JobBacksOff);
                 self.come_back(left);
                 return Ok(None);
             }
@@ -121,6 +130,7 @@ impl Sync<'_, '_, '_> {
         if self.job.indexed {
             let mut indexes = self.missing_indexes(missing);
             if per_index && let Err(left) = self.due(&mut indexes) {
+                branch!(JobIndexBacksOff);
                 self.come_back(left);
                 return Ok(None);
             }
@@ -170,6 +180,7 @@ impl Sync<'_, '_, '_> {
                         self.active += 1;
                     }
                     Response::Refused { message, .. } => {
+                        branch!(JobFailedCreate);
                         failed.get_or_insert(message.to_string());
                     }
                     _ => self.active += 1,

@@ -33,6 +33,7 @@ pub(super) fn reconcile(
     calls: &mut Calls<'_>,
 ) -> Reconciled {
     if is_orphan(view, object) {
+        branch!(JobOrphan);
         calls.need(|| Request::RemoveFinalizer {
             key: key.clone(),
             uid: object.meta.uid.clone(),

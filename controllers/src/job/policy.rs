@@ -99,7 +99,10 @@ pub(super) fn judge(job: &Job, pod: &Member<'_>) -> (Option<String>, bool, Optio
             }
         };
         return match rule.action {
-            Action::Ignore => (None, false, Some(Action::Ignore)),
+            Action::Ignore => {
+                branch!(JobIgnores);
+                (None, false, Some(Action::Ignore))
+            }
             Action::FailJob => (Some(why()), true, Some(Action::FailJob)),
             other => (None, true, Some(other)),
         };
@@ -126,6 +129,7 @@ impl On {
                 pod.containers.iter().chain(&pod.init_containers).find_map(failed)
             }
             On::Conditions(patterns) => {
+                branch!(JobRuleByCondition);
                 let found = pod.pod.conditions.iter().find(|found| patterns.contains(found));
                 found.map(|(kind, _)| Found::Condition(kind))
             }

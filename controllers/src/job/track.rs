@@ -74,6 +74,7 @@ impl Sync<'_, '_, '_> {
                     indexes.extend(new);
                 } else if !self.uncounted.0.contains(uid) {
                     news = true;
+                    branch!(JobNotesSuccess);
                     self.status.uncounted_succeeded.push(uid.clone());
                 }
             } else if (failed || over)
@@ -82,6 +83,7 @@ impl Sync<'_, '_, '_> {
                 && policy::judge(self.job, pod).1
             {
                 news = true;
+                branch!(JobNotesFailure);
                 self.status.uncounted_failed.push(uid.clone());
             }
             let noted = self.status.uncounted_succeeded.len() + self.status.uncounted_failed.len();
@@ -143,10 +145,12 @@ impl Sync<'_, '_, '_> {
         let status = &mut self.status;
         let left = status.uncounted_succeeded.len() + status.uncounted_failed.len();
         if left > 0 || self.terminating > 0 {
+            branch!(JobEndWaits);
             return false;
         }
         status.ensure(&end.kind, "True", &end.reason, &end.message, self.now);
         if *end.kind == *"Complete" {
+            branch!(JobCompletes);
             status.completion = Some(end.since);
         }
         true

@@ -27,8 +27,10 @@ pub(crate) fn reconcile(
     }
     let left = Duration::from_secs(seconds.unsigned_abs()).saturating_sub(now.since(end.since));
     if !left.is_zero() {
+        branch!(TtlWaits);
         return Ok(Some(left));
     }
+    branch!(TtlDeletes);
     calls.need(|| Request::Delete {
         key: key.clone(),
         uid: object.meta.uid.clone(),

@@ -26,6 +26,7 @@ pub(super) fn to_delete<'v>(
 ) -> Vec<Item<'v>> {
     let mut pods = active.to_vec();
     if count < pods.len() {
+        branch!(ReplicaSetRanks);
         let crowd = crowd(view, set, active);
         let rank = |pod: &Pod| crowd.get(&pod.node).copied().unwrap_or(0);
         pods.sort_by(|a, b| compare(a, b, rank(a.2), rank(b.2), now));
@@ -42,6 +43,7 @@ fn crowd(view: &View, set: &Object, active: &[Item<'_>]) -> BTreeMap<Text, usize
         active.iter().for_each(|(_, _, pod)| count(pod));
         return nodes;
     };
+    branch!(ReplicaSetRanksSiblings);
     for (key, sibling) in view.dependents(&owner.uid) {
         if key.resource != replica_sets() {
             continue;

@@ -50,6 +50,7 @@ pub(crate) fn reconcile(view: &View, key: &ObjectKey, calls: &mut Calls<'_>) -> 
     let current = view.get(&of);
     let Some(object) = view.get(key) else {
         if let Some(current) = current {
+            branch!(EndpointsGo);
             calls.need(|| Request::delete(of.clone(), current.meta.uid.clone()))?;
         }
         return Ok(None);
@@ -91,6 +92,7 @@ fn write(
     let none = subsets.as_array().is_none_or(Vec::is_empty);
     let subsets = if none { Value::Null } else { subsets.clone() };
     if let Some(current) = current {
+        branch!(EndpointsUpdated);
         calls.must(|| Request::Update {
             key: key.clone(),
             revision: current.meta.revision,
@@ -135,6 +137,7 @@ fn subsets(view: &View, key: &ObjectKey, service: &Service) -> Value {
         let mut ports: Vec<Option<EndpointPort>> =
             service.ports_of(pod).into_iter().map(Some).collect();
         if service.ports.is_empty() && !service.has_address {
+            branch!(EndpointsWithoutPorts);
             ports.push(None);
         }
         let ready = service.publishes_all || pod.ready_since.is_some();

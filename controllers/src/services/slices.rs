@@ -195,6 +195,7 @@ fn wanted(view: &View, key: &ObjectKey, service: &Service, family: &str) -> ByPo
         let of_ports = wanted.entry(ports).or_default();
         let node = view.get(&ObjectKey::new(nodes(), "", &pod.node));
         if node.is_none() && !service.publishes_all {
+            branch!(SliceNoNode);
             continue;
         }
         let endpoint = endpoint((&pod_key, object, pod), node, (&key.name, service), family);
@@ -257,8 +258,14 @@ impl<'v> Work<'v, '_, '_> {
                     && item.1.meta.labels == *labels
             };
             match &deleted[..] {
-                [one] if placeholder(one) => deleted.clear(),
-                _ => changes.push(Written { over: None, ports: vec![], endpoints: vec![] }),
+                [one] if placeholder(one) => {
+                    branch!(SlicePlaceholderStays);
+                    deleted.clear();
+                }
+                _ => {
+                    branch!(SlicePlaceholder);
+                    changes.push(Written { over: None, ports: vec![], endpoints: vec![] });
+                }
             }
         }
         self.write(family, changes, deleted)
@@ -287,8 +294,10 @@ impl<'v> Work<'v, '_, '_> {
             }
             let fewer = left.len() != item.2.endpoints.len();
             if (changed || fewer) && left.is_empty() {
+                branch!(SliceEmptied);
                 deleted.push(item);
             } else if changed || fewer || item.1.meta.labels != self.labels {
+                branch!(SliceUpdated);
                 updated.push((item, left));
             } else {
                 unchanged.push((item, left));
@@ -335,6 +344,7 @@ impl<'v> Work<'v, '_, '_> {
         for change in changes.iter_mut().rev().filter(|change| change.over.is_none()) {
             let owned = |item: &Item<'_>| item.1.meta.owners.iter().any(|owner| owner.uid == *uid);
             if let Some(at) = deleted.iter().position(owned) {
+                branch!(SliceReused);
                 change.over = Some(deleted.remove(at));
             }
         }
@@ -388,6 +398,7 @@ impl<'v> Work<'v, '_, '_> {
     }
 
     fn delete(&mut self, (key, object, _): &Item<'_>) -> Result<(), Stop> {
+        branch!(SliceDeleted);
         self.calls.need(|| Request::delete(key.clone(), object.meta.uid.clone()))?;
         Ok(())
     }

@@ -30,10 +30,12 @@ impl Work<'_, '_, '_> {
             let key = self.claim_key(template, ordinal);
             let why = match self.view.get(&key) {
                 Some(claim) if claim.meta.is_deleted() => {
+                    branch!(StatefulClaimGoes);
                     Some(format!("pvc {} is being deleted", key.name))
                 }
                 Some(_) => None,
                 None => {
+                    branch!(StatefulMakesClaim);
                     let (set, object) = (self.set, key.clone());
                     let object = || Box::new(new_claim(set, template, &object));
                     let sent =
@@ -119,6 +121,7 @@ impl Work<'_, '_, '_> {
         if right && (foreign || meta.owners.iter().find(weak).is_none()) {
             return None;
         }
+        branch!(StatefulKeepsClaim);
         let others = meta.owners.iter().filter(|owner| !same(owner, set) && !same(owner, pod));
         let mut owners: Vec<Owner> = others.cloned().collect();
         owners.extend(wants_pod.then(|| pod.clone()));

@@ -150,6 +150,7 @@ impl<'v> Work<'v, '_, '_> {
             return Ok(if exit { Turn::Exit } else { made });
         };
         if pod.has_ended() {
+            branch!(StatefulReplaces);
             let deleted = match object.meta.is_deleted() {
                 true => Turn::Exit,
                 false => self.delete(member)?,
@@ -168,6 +169,7 @@ impl<'v> Work<'v, '_, '_> {
         }
         let runs = &*pod.phase == "Running" && pod.ready_since.is_some();
         if ordered && (object.meta.is_deleted() || !runs || !self.is_available(member)) {
+            branch!(StatefulWaits);
             return Ok(Turn::Exit);
         }
         let labels = &object.meta.labels;
@@ -176,6 +178,7 @@ impl<'v> Work<'v, '_, '_> {
             pod.claims.iter().any(|(volume, of)| *volume == template.name && **of == *claim)
         });
         if !has_storage {
+            branch!(StatefulWrongStorage);
             let why = format!("pod {} does not use the claims of its StatefulSet", key.name);
             return Ok(Turn::Failed(why));
         }
@@ -188,6 +191,7 @@ impl<'v> Work<'v, '_, '_> {
         if labels.get(NAME_LABEL) == Some(&key.name) {
             return Ok(Turn::On);
         }
+        branch!(StatefulNames);
         let mut labels = labels.clone();
         labels.insert(NAME_LABEL.into(), key.name.clone());
         labels.insert(INDEX_LABEL.into(), replica.ordinal.to_string().into());
@@ -208,6 +212,7 @@ impl<'v> Work<'v, '_, '_> {
     ) -> Result<Turn, Stop> {
         let name: Text = format!("{}-{ordinal}", self.key.name).into();
         if self.claim_is_stale(&name, ordinal) {
+            branch!(StatefulStaleClaim);
             return Ok(Turn::Exit);
         }
         match self.make_claims(ordinal)? {
@@ -218,6 +223,9 @@ impl<'v> Work<'v, '_, '_> {
             None => !self.set.on_delete && ordinal < self.set.first + self.set.status.current,
             Some(partition) => ordinal < self.set.first + partition,
         };
+        if old {
+            branch!(StatefulOldPod);
+        }
         let of = if old { current } else { update };
         let (set, owner) = (self.set, &self.owner);
         let key = ObjectKey::new(GroupResource::new("", "pods"), &self.key.namespace, &name);
@@ -251,8 +259,10 @@ impl<'v> Work<'v, '_, '_> {
         let runs = &*pod.phase == "Running" && pod.ready_since.is_some();
         let fit = runs && self.is_available(member);
         if ordered && !fit && first_unavailable != Some(key) {
+            branch!(StatefulShrinkWaits);
             return Ok(Turn::Exit);
         }
+        branch!(StatefulShrinks);
         let deleted = self.delete(member)?;
         Ok(if matches!(deleted, Turn::On) { Turn::Exit } else { deleted })
     }

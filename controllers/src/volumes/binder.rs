@@ -72,9 +72,15 @@ impl<'v> Work<'v, '_, '_> {
         match (bound, self.claim.volume.is_empty()) {
             (false, true) => self.find(),
             (false, false) => self.as_asked(),
-            (true, true) => self.phase("Lost"),
+            (true, true) => {
+                branch!(ClaimLostName);
+                self.phase("Lost")
+            }
             (true, false) => match volume_named(self.view, &self.claim.volume) {
-                None => self.phase("Lost"),
+                None => {
+                    branch!(ClaimLost);
+                    self.phase("Lost")
+                }
                 Some(found) => match &found.2.claim {
                     Some(of) if of.uid != self.meta.uid => self.phase("Lost"),
                     _ => self.bind(found),
@@ -88,15 +94,18 @@ impl<'v> Work<'v, '_, '_> {
         let class = class_of(self.view, self.claim);
         let waits = class.is_some_and(|class| class.waits);
         if let Some(found) = self.best_match(waits) {
+            branch!(ClaimFinds);
             return self.bind(found);
         }
         if self.claim.class.is_none()
             && let Some(name) = self.default_class()
         {
+            branch!(ClaimDefaultClass);
             self.update(self.meta.revision, vec![("/spec/storageClassName", json!(name))])?;
             return Ok(None);
         }
         if waits && !self.meta.annotations.contains_key(SELECTED_NODE) {
+            branch!(ClaimWaits);
             return self.phase("Pending");
         }
         match class {
@@ -141,6 +150,7 @@ impl<'v> Work<'v, '_, '_> {
             return self.phase("Pending");
         };
         if found.2.claim.is_none() {
+            branch!(ClaimAsks);
             let fits = !found.1.is_deleted() && self.fits(found.2);
             return if fits { self.bind(found) } else { self.phase("Pending") };
         }
@@ -148,6 +158,7 @@ impl<'v> Work<'v, '_, '_> {
             return self.bind(found);
         }
         if !self.meta.annotations.contains_key(BOUND_BY_CONTROLLER) {
+            branch!(ClaimTaken);
             return self.phase("Pending");
         }
         Err(Stop::Failed(format!("volume {} is already claimed", self.claim.volume)))
@@ -350,14 +361,16 @@ fn release(
 ) -> Result<(), Stop> {
     let mut revision = meta.revision;
     if !matches!(&*volume.phase, "Released" | "Failed") {
+        branch!(VolumeReleased);
         let written = set_phase(key, revision, volume, "Released", "", calls)?;
         revision = written.map_or(revision, |object| object.meta.revision);
     }
     if *volume.reclaim == *"Delete" && !provisioned {
         let why = format!(
-            "error getting deleter volume plugin for volume {:?}: no volume plugin matched",
+            "error getting deleter volume plugin for volume {:?}: no deletable volume plugin matched",
             key.name
         );
+        branch!(VolumeFails);
         set_phase(key, revision, volume, "Failed", &why, calls)?;
     }
     Ok(())
@@ -365,6 +378,7 @@ fn release(
 
 /// `unbindVolume`: free again if the controller had bound it, else kept for the claim's name.
 fn unbind(key: &ObjectKey, meta: &Meta, calls: &mut Calls<'_>) -> Result<(), Stop> {
+    branch!(VolumeUnbound);
     let mut annotations = meta.annotations.clone();
     let fields = match annotations.remove(BOUND_BY_CONTROLLER) {
         Some(_) => vec![

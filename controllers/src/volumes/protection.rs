@@ -25,6 +25,7 @@ pub(crate) fn reconcile(view: &View, key: &ObjectKey, calls: &mut Calls<'_>) -> 
     };
     let has = object.meta.has_finalizer(name);
     if object.meta.is_deleted() && has && !used {
+        branch!(ProtectionEnds);
         set(key, &object.meta, object.meta.finalizers_without(name), calls)?;
     } else if !object.meta.is_deleted() && !has {
         let mut finalizers = object.meta.finalizers.clone();

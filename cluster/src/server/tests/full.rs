@@ -20,11 +20,14 @@ fn template(image: &str, script: Value) -> Value {
 }
 
 fn stateful(replicas: u32, script: Value) -> Value {
+    let mut template = template("v1", script);
+    template["spec"]["containers"][0]["volumeMounts"] =
+        json!([{"name": "data", "mountPath": "/data"}]);
     json!({"metadata": {"name": "db"}, "spec": {
         "replicas": replicas,
         "serviceName": "db",
         "selector": {"matchLabels": {"app": "a"}},
-        "template": template("v1", script),
+        "template": template,
         "volumeClaimTemplates": [{"metadata": {"name": "data"}, "spec": {
             "accessModes": ["ReadWriteOnce"], "resources": {"requests": {"storage": "1Gi"}},
         }}],

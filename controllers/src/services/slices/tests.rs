@@ -72,6 +72,15 @@ fn check(pods: usize, slices: &[(&str, std::ops::Range<usize>)], expect: &[&str]
 }
 
 #[test]
+fn a_pod_waits_for_its_node() {
+    let mut world = world(1, &[]);
+    world.retain(|(key, _)| *key.name != *"n");
+    let (sent, _) = run(Controller::EndpointSlice, &view(&world), SHOP, &[]);
+    let [Request::Create { object, .. }] = &sent[..] else { panic!("{sent:?}") };
+    assert_eq!(object["endpoints"], json!([]));
+}
+
+#[test]
 fn a_slice_holds_a_hundred() {
     check(250, &[], &["new 100", "new 100", "new 50"]);
     check(0, &[], &["new 0"]);
