@@ -56,8 +56,10 @@ impl Subject<'_> {
             let all = errors.iter().map(|(at, message)| place::describe(source, *at, message));
             all.collect::<Vec<_>>().join("\n")
         })?;
-        let uses_old = refers_to_old(source);
-        if macros::UNKNOWN.iter().any(|name| source.contains(name)) {
+        let places = place::Places::new(source);
+        let uses_old = places.has(&place::Part::Ident("oldSelf".to_owned()));
+        let unknown = |name: &&str| places.has(&place::Part::Call((*name).to_owned()));
+        if macros::UNKNOWN.iter().any(unknown) {
             return Ok(Expression { tree: None, ty: Ty::Dyn, uses_old });
         }
         let own = types::declared(self.schema, self.node, self.root).unwrap_or(Ty::Dyn);
@@ -77,12 +79,6 @@ impl Subject<'_> {
         let convert = |value| value::convert(self.schema, self.node, value, self.root);
         Values { own: convert(own), old: old.map(convert) }
     }
-}
-
-/// Whether the name stands in an expression, outside of its literals.
-fn refers_to_old(source: &str) -> bool {
-    let part = place::Part::Ident("oldSelf".to_owned());
-    place::Places::new(source).has(&part)
 }
 
 impl Expression {

@@ -147,6 +147,8 @@ impl Rule {
             _ => FieldErrorKind::Invalid,
         };
         let shows = matches!(kind, FieldErrorKind::Duplicate | FieldErrorKind::Invalid);
+        // What is there twice needs no more words (`field.Duplicate`).
+        let detail = if kind == FieldErrorKind::Duplicate { String::new() } else { detail };
         match value {
             Value::Array(_) | Value::Object(_) => FieldError::bare(field, kind, detail),
             _ if shows => FieldError::with_value(field, kind, value, detail),
