@@ -72,7 +72,7 @@ fn plain(text: &str) -> String {
         (r"127\.0\.0\.1:\d+", "SERVER"),
         (r#"(?i)(resource ?version"?: *)"?\d+"?"#, "${1}REVISION"),
         (r"(LIVE|MERGED)-\d+", "$1"),
-        (r"/tmp/[A-Za-z0-9./_-]*/(LIVE|MERGED)", "$1"),
+        (r"/[A-Za-z0-9./_-]*/(LIVE|MERGED)", "$1"),
         (r"\b10\.\d+\.\d+\.\d+\b", "ADDRESS"),
         (r"(?m)[ \t]+(<unknown>|\d+s|\d+m\d*s?)( |$)", " AGE$2"),
         (r"(?m)[ \t]+$", ""),

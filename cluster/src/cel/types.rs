@@ -263,7 +263,7 @@ mod tests {
             show("getQuery").collect::<Vec<_>>(),
             [r#"["kubernetes.URL"] map(string, list(string))"#]
         );
-        assert_eq!(show("@in").last().as_deref(), Some(r#"["<A>", "map(<A>, <B>)"] bool"#));
+        assert_eq!(show("@in").next_back().as_deref(), Some(r#"["<A>", "map(<A>, <B>)"] bool"#));
         assert_eq!(show("optional.none").collect::<Vec<_>>(), ["[] optional_type(<V>)"]);
     }
 }
