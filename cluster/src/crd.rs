@@ -3,13 +3,18 @@
 //! A type is served from the commit that made its CRD established on; upstream establishes it a moment
 //! after it was created, ours in the same commit (a legal, very quick cluster).
 
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use serde_json::{Map, Value, json};
 use trace::GroupResource;
 
+pub(crate) mod definition;
+pub(crate) mod field_path;
+pub(crate) mod rules;
+pub(crate) mod scale;
 pub(crate) mod validate;
 
+use self::rules::Rules;
 use crate::{
     facts::{Resource, Subresource},
     schema::{Gvk, Schema},
@@ -38,8 +43,8 @@ pub(crate) struct CustomType {
 pub(crate) struct CustomVersion {
     pub(crate) row: Resource,
     pub(crate) schema: Schema,
-    /// Whether the schema has CEL rules.
-    pub(crate) rules: bool,
+    /// The schema's CEL rules, if it has any; compiled when an object is first looked at.
+    rules: Option<OnceLock<Rules>>,
     /// `openAPIV3Schema` as written, for the published documents.
     pub(crate) published: Option<Value>,
     pub(crate) status: bool,
@@ -102,6 +107,11 @@ impl CustomType {
 }
 
 impl CustomVersion {
+    /// The CEL rules of its schema, if it has any.
+    pub(crate) fn rules(&self) -> Option<&Rules> {
+        Some(self.rules.as_ref()?.get_or_init(|| Rules::of(&self.schema)))
+    }
+
     fn parse(spec: &Value, names: &Value, version: &Value) -> CustomVersion {
         let (group, name) = (text(spec, "group"), text(version, "name"));
         let kind = text(names, "kind");
@@ -137,7 +147,7 @@ impl CustomVersion {
                 subresources: rows,
             },
             schema,
-            rules: published.as_ref().is_some_and(has_rules),
+            rules: published.as_ref().is_some_and(has_rules).then(OnceLock::new),
             published,
             status,
             scale,
@@ -163,7 +173,7 @@ impl CustomVersion {
     }
 }
 
-/// Whether there are CEL rules anywhere in a schema. They are not evaluated yet.
+/// Whether there are CEL rules anywhere in a schema.
 fn has_rules(schema: &Value) -> bool {
     match schema {
         Value::Object(fields) => {

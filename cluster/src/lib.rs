@@ -3,13 +3,14 @@
 //! A [`World`] is a whole cluster as a value; a [`Server`] puts one to work behind HTTP. Reading order:
 //! [`store`] (objects and revisions), [`names`], [`world`]; `route` (what a path names), `verbs` (what a
 //! request does), `watch` (who is told), `auth` and `rbac` (who may), `server` (lock, bytes); and the pure parts: [`facts`],
-//! [`schema`], [`patch`], [`openapi`]; and who runs the built-in controllers: [`environment`].
+//! [`schema`], `cel` (rules of custom types), [`patch`], [`openapi`]; and who runs the built-in controllers: [`environment`].
 //!
 //! The server does not know that faults exist, takes time from its world only, and has one writer.
 
 mod admission;
 pub mod apply;
 mod auth;
+mod cel;
 mod crd;
 mod discovery;
 pub mod encoding;

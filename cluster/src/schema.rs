@@ -8,8 +8,7 @@
 //! Built-in schemas are read on first use, one kind at a time: only the definitions that the kind
 //! reaches are parsed (0.1 to 2 ms), so that a server's start costs nothing here.
 //!
-//! CEL rules (`x-kubernetes-validations`) are kept as they stand in [`Node::rules`] and not evaluated
-//! here: they are an issue of their own.
+//! CEL rules (`x-kubernetes-validations`) are kept as they stand in [`Node::rules`]; `crd::rules` evaluates them.
 
 mod build;
 mod builtin;
@@ -20,6 +19,7 @@ mod error;
 mod formats;
 mod internal;
 mod prune;
+mod ratchet;
 mod structural;
 mod validate;
 
@@ -29,6 +29,7 @@ use serde_json::Value;
 
 pub use build::SchemaError;
 pub use error::{FieldError, FieldErrorKind, Path};
+pub(crate) use ratchet::{old_item, unchanged};
 pub use structural::structural_errors;
 pub(crate) use validate::keys_of;
 
@@ -209,6 +210,11 @@ impl Schema {
         &self.arena[self.root]
     }
 
+    /// The root node's index.
+    pub fn root_id(&self) -> NodeId {
+        self.root
+    }
+
     /// A node of this schema's arena.
     pub fn node(&self, id: NodeId) -> &Node {
         &self.arena[id]
@@ -250,8 +256,11 @@ impl Schema {
 
     /// Everything wrong with the object, in order of path. For built-in types, whose validation is Go code
     /// upstream, only what the schema can say safely (missing lists and names, unsupported values).
-    pub fn validate(&self, object: &Value) -> Vec<FieldError> {
-        validate::validate(self, object)
+    ///
+    /// Of an update, `old` is what was there before: errors of unchanged values of custom resources don't count
+    /// (KEP-4008).
+    pub fn validate(&self, object: &Value, old: Option<&Value>) -> Vec<FieldError> {
+        validate::validate(self, object, old)
     }
 
     /// For built-in types: a value of a wrong JSON type, which upstream's decoder refuses with 400. The

@@ -9,6 +9,7 @@ mod duration;
 mod path;
 mod pods;
 mod service;
+mod workload;
 
 use serde_json::{Value, json};
 use trace::Time;

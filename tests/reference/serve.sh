@@ -1,7 +1,7 @@
 #!/bin/sh
 # Runs the judge by hand: etcd, kube-apiserver and, with --controllers, kube-controller-manager.
 #
-#   tests/reference/serve.sh DIR [--controllers] [--service-accounts]
+#   tests/reference/serve.sh DIR [--controllers[=NAME,…]] [--service-accounts]
 #
 # DIR (made if missing) holds everything: data, certificates, logs and `kubeconfig`, which appears
 # when the API server is ready. Ends, with all that it started, on Ctrl-C or TERM. The test suite
@@ -16,7 +16,8 @@ without=--disable-admission-plugins=ServiceAccount
 shift
 for option; do
   case $option in
-    --controllers) controllers=$option ;;
+    --controllers) controllers='*' ;;
+    --controllers=*) controllers=${option#*=} ;;
     --service-accounts) without= ;;
     *) echo "unknown option $option" >&2; exit 64 ;;
   esac
@@ -70,8 +71,8 @@ current-context: judge
 EOF
 mv "$dir/kubeconfig.partial" "$dir/kubeconfig"
 
-if [ "$controllers" = --controllers ]; then
-  "$judge/kube-controller-manager" --kubeconfig="$dir/kubeconfig" --leader-elect=false \
+if [ -n "$controllers" ]; then
+  "$judge/kube-controller-manager" --controllers="$controllers" --kubeconfig="$dir/kubeconfig" --leader-elect=false \
     --service-account-private-key-file="$dir/sa.key" --use-service-account-credentials=false \
     --kube-api-qps=1000 --kube-api-burst=1000 --concurrent-namespace-syncs=50 \
     --bind-address=127.0.0.1 --secure-port=0 >"$dir/kube-controller-manager.log" 2>&1 &

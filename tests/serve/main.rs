@@ -1,4 +1,7 @@
-//! `trommel serve`, as a person uses it: kubectl against it, and its end.
+//! `trommel serve`, as a person uses it: kubectl against it, and its end. What kubectl says of it, beside what it
+//! says of the real server: [`script`].
+
+mod script;
 
 use std::{
     io::{BufRead, BufReader, Read},

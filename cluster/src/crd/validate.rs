@@ -3,8 +3,8 @@
 
 use serde_json::{Value, json};
 
-use super::text;
-use crate::schema::{FieldError, FieldErrorKind, structural_errors};
+use super::{definition::rule_errors, text};
+use crate::schema::{FieldError, FieldErrorKind, Gvk, Schema, structural_errors};
 
 /// Errors of a CRD, in order of path.
 pub(crate) fn errors(crd: &Value) -> Vec<FieldError> {
@@ -46,13 +46,32 @@ pub(crate) fn errors(crd: &Value) -> Vec<FieldError> {
         let kind = FieldErrorKind::Invalid;
         errors.push(FieldError::with_value("spec.versions", kind, &spec["versions"], detail));
     }
+    // A schema that all versions have is upstream's `spec.validation`.
+    let schema = |version: &Value| version.pointer("/schema/openAPIV3Schema").cloned();
+    let shared = versions.first().is_some_and(|first| {
+        schema(first).is_some() && versions.iter().all(|other| schema(other) == schema(first))
+    });
     for (index, version) in versions.iter().enumerate() {
-        let path = format!("spec.versions[{index}].schema.openAPIV3Schema");
+        let path = match shared {
+            true => "spec.validation.openAPIV3Schema".to_owned(),
+            false => format!("spec.versions[{index}].schema.openAPIV3Schema"),
+        };
+        if shared && index > 0 {
+            break;
+        }
         match version.pointer("/schema/openAPIV3Schema") {
-            Some(schema) => errors.extend(structural_errors(schema, &path)),
+            Some(schema) => {
+                let shape = structural_errors(schema, &path);
+                if shape.is_empty() {
+                    let name =
+                        Gvk { group: String::new(), version: String::new(), kind: String::new() };
+                    let read = Schema::custom(&name, Some(schema));
+                    errors.extend(read.iter().flat_map(|schema| rule_errors(schema, &path)));
+                }
+                errors.extend(shape);
+            }
             None => {
-                let detail = "schemas are required";
-                errors.push(FieldError::bare(&path, FieldErrorKind::Required, detail));
+                errors.push(FieldError::required(&path));
             }
         }
     }

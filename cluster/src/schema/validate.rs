@@ -4,15 +4,24 @@ use std::collections::BTreeMap;
 
 use serde_json::{Map, Value};
 
-use super::{FieldError, FieldErrorKind, ListType, Node, Path, Schema, Type, formats};
+use super::{
+    FieldError, FieldErrorKind, ListType, Node, Path, Schema, Type, formats, old_item, unchanged,
+};
 
 /// See [`Schema::validate`].
-pub(super) fn validate(schema: &Schema, object: &Value) -> Vec<FieldError> {
+pub(super) fn validate(schema: &Schema, object: &Value, old: Option<&Value>) -> Vec<FieldError> {
     let mut check = Check { schema, errors: Vec::new() };
     if schema.is_builtin() {
         check.builtin(schema.root(), object, &Path::Root);
     } else {
-        check.walk(schema.root(), object, &Path::Root);
+        check.walk(schema.root(), object, old, &Path::Root);
+        let repeats = |error: &FieldError| error.kind == FieldErrorKind::Duplicate;
+        // What had repeated items may go on having them.
+        if check.errors.iter().any(repeats)
+            && old.is_some_and(|old| validate(schema, old, None).iter().any(repeats))
+        {
+            check.errors.retain(|error| !repeats(error));
+        }
     }
     check.errors.sort_by(|left, right| left.field.cmp(&right.field));
     check.errors
@@ -29,8 +38,12 @@ impl Check<'_> {
         self.errors.push(FieldError::with_value(&field, FieldErrorKind::Invalid, value, detail));
     }
 
-    /// Everything about a value of a custom resource.
-    fn walk(&mut self, node: &Node, value: &Value, at: &Path<'_>) {
+    /// Everything about a value of a custom resource; nothing, if it is what it was.
+    fn walk(&mut self, node: &Node, value: &Value, old: Option<&Value>, at: &Path<'_>) {
+        let is_part = !matches!(at, Path::Root | Path::Field(Path::Root, "apiVersion" | "kind"));
+        if is_part && old.is_some_and(|old| unchanged(self.schema, node, value, old)) {
+            return;
+        }
         if value.is_null() && node.nullable {
             return;
         }
@@ -39,8 +52,8 @@ impl Check<'_> {
             return;
         }
         match value {
-            Value::Object(fields) => self.object(node, fields, at),
-            Value::Array(items) => self.list(node, items, at),
+            Value::Object(fields) => self.object(node, fields, old, at),
+            Value::Array(items) => self.list(node, items, old, at),
             Value::String(text) => self.text(node, text, at),
             Value::Number(_) => self.number(node, value, at),
             _ => {}
@@ -59,21 +72,29 @@ impl Check<'_> {
         ));
     }
 
-    fn object(&mut self, node: &Node, fields: &Map<String, Value>, at: &Path<'_>) {
+    fn object(
+        &mut self,
+        node: &Node,
+        fields: &Map<String, Value>,
+        old: Option<&Value>,
+        at: &Path<'_>,
+    ) {
         for name in node.required.iter().filter(|name| !fields.contains_key(*name)) {
             self.errors.push(FieldError::required(&Path::Field(at, name).to_string()));
         }
         for (name, value) in fields {
             if let Some(field) = self.schema.field(node, name) {
-                self.walk(field, value, &Path::Field(at, name));
+                let old = old.and_then(|old| old.get(name));
+                self.walk(field, value, old, &Path::Field(at, name));
             }
         }
     }
 
-    fn list(&mut self, node: &Node, items: &[Value], at: &Path<'_>) {
-        if let Some(node) = self.schema.items(node) {
+    fn list(&mut self, node: &Node, items: &[Value], old: Option<&Value>, at: &Path<'_>) {
+        if let Some(item_node) = self.schema.items(node) {
             for (index, item) in items.iter().enumerate() {
-                self.walk(node, item, &Path::Index(at, index));
+                let old = old_item(self.schema, node, item, old);
+                self.walk(item_node, item, old, &Path::Index(at, index));
             }
         }
         self.list_type(node, items, at);
@@ -108,14 +129,17 @@ impl Check<'_> {
         }
         let Some(limits) = &node.limits else { return };
         let length = text.chars().count() as u64;
-        if let Some(limit) = limits.min_length.filter(|limit| length < *limit) {
-            let detail = format!("{at} in body should be at least {limit} chars long");
-            self.invalid(at, &Value::from(text), detail);
-        }
+        // Only the first is told.
         if let Some(limit) = limits.max_length.filter(|limit| length > *limit) {
             let detail = format!("may not be more than {limit} bytes");
             let field = at.to_string();
             self.errors.push(FieldError::bare(&field, FieldErrorKind::TooLong, detail));
+            return;
+        }
+        if let Some(limit) = limits.min_length.filter(|limit| length < *limit) {
+            let detail = format!("{at} in body should be at least {limit} chars long");
+            self.invalid(at, &Value::from(text), detail);
+            return;
         }
         if let Some(pattern) = limits.pattern.as_ref().filter(|pattern| !pattern.is_match(text)) {
             let detail = format!("{at} in body should match '{pattern}'");
@@ -209,11 +233,11 @@ impl Check<'_> {
     fn combinations(&mut self, node: &Node, value: &Value, at: &Path<'_>) {
         let Some(limits) = &node.limits else { return };
         for &id in &limits.all_of {
-            self.walk(self.schema.node(id), value, at);
+            self.walk(self.schema.node(id), value, None, at);
         }
         let holds = |id: &usize| {
             let mut check = Check { schema: self.schema, errors: Vec::new() };
-            check.walk(self.schema.node(*id), value, at);
+            check.walk(self.schema.node(*id), value, None, at);
             check.errors.is_empty()
         };
         let one_of = limits.one_of.iter().filter(|id| holds(id)).count();
@@ -239,6 +263,10 @@ impl Check<'_> {
     /// What the documents say safely about built-in types. `required` there means "no pointer and no
     /// omitempty": only lists, pointers and the names of list items are required in truth.
     fn builtin(&mut self, node: &Node, value: &Value, at: &Path<'_>) {
+        // Schemas of custom types are judged with their CRD.
+        if node.name.as_deref().is_some_and(|name| name.ends_with(".JSONSchemaProps")) {
+            return;
+        }
         match value {
             Value::Object(fields) => {
                 for name in &node.required {
@@ -398,7 +426,8 @@ mod tests {
         let schema = json!({"type": "object", "properties": {
             "spec": {"type": "object", "properties": {"x": property}}}});
         let schema = Schema::custom(&gvk, Some(&schema)).unwrap();
-        let errors = schema.validate(&json!({"metadata": {"name": "a"}, "spec": {"x": value}}));
+        let object = json!({"metadata": {"name": "a"}, "spec": {"x": value}});
+        let errors = schema.validate(&object, None);
         let texts: Vec<String> = errors.iter().map(FieldError::to_string).collect();
         assert_eq!(texts, expect);
     }
@@ -430,10 +459,12 @@ mod tests {
         check(
             json!({"type": "string", "pattern": "^a+$", "maxLength": 2}),
             json!("bbb"),
-            &[
-                "spec.x: Too long: may not be more than 2 bytes",
-                "spec.x: Invalid value: \"bbb\": spec.x in body should match '^a+$'",
-            ],
+            &["spec.x: Too long: may not be more than 2 bytes"],
+        );
+        check(
+            json!({"type": "string", "pattern": "^a+$", "maxLength": 3}),
+            json!("bbb"),
+            &["spec.x: Invalid value: \"bbb\": spec.x in body should match '^a+$'"],
         );
         check(
             json!({"type": "array", "maxItems": 1, "items": {"type": "string"},
@@ -469,7 +500,7 @@ mod tests {
     fn builtin_types_are_judged_only_where_it_is_safe() {
         let deployment = Schema::builtin("apps", "v1", "Deployment").unwrap();
         let errors = deployment.validate(&json!({"metadata": {"name": "a"},
-            "spec": {"template": {"spec": {"containers": [{"image": "x"}], "restartPolicy": "Maybe"}}}}));
+            "spec": {"template": {"spec": {"containers": [{"image": "x"}], "restartPolicy": "Maybe"}}}}), None);
         let texts: Vec<String> = errors.iter().map(FieldError::to_string).collect();
         assert_eq!(
             texts,

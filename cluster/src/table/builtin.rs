@@ -7,7 +7,7 @@ use super::{
     columns::{Cell, Column, Columns, age, column, name},
     duration, human_duration,
     path::JsonPath,
-    pods, service,
+    pods, service, workload,
 };
 
 type Compute = fn(&Value, Time) -> Value;
@@ -165,24 +165,35 @@ fn apps(resource: &str) -> Vec<Column> {
         Value::from(format!("{}/{wanted}", number(object, "/status/readyReplicas")))
     };
     match resource {
-        "deployments" => list([
-            computed("Ready", "string", ready),
-            number_column("Up-to-date", |o, _| number(o, "/status/updatedReplicas").into()),
-            number_column("Available", |o, _| number(o, "/status/availableReplicas").into()),
-        ]),
-        "replicasets" => list([
-            number_column("Desired", |o, _| number(o, "/spec/replicas").into()),
-            number_column("Current", |o, _| number(o, "/status/replicas").into()),
-            number_column("Ready", |o, _| number(o, "/status/readyReplicas").into()),
-        ]),
-        "statefulsets" => list([computed("Ready", "string", ready)]),
-        "daemonsets" => list([
-            number_column("Desired", |o, _| number(o, "/status/desiredNumberScheduled").into()),
-            number_column("Current", |o, _| number(o, "/status/currentNumberScheduled").into()),
-            number_column("Ready", |o, _| number(o, "/status/numberReady").into()),
-            number_column("Up-to-date", |o, _| number(o, "/status/updatedNumberScheduled").into()),
-            number_column("Available", |o, _| number(o, "/status/numberAvailable").into()),
-        ]),
+        "deployments" => workload::columns(
+            [
+                computed("Ready", "string", ready),
+                number_column("Up-to-date", |o, _| number(o, "/status/updatedReplicas").into()),
+                number_column("Available", |o, _| number(o, "/status/availableReplicas").into()),
+            ],
+            true,
+        ),
+        "replicasets" => workload::columns(
+            [
+                number_column("Desired", |o, _| number(o, "/spec/replicas").into()),
+                number_column("Current", |o, _| number(o, "/status/replicas").into()),
+                number_column("Ready", |o, _| number(o, "/status/readyReplicas").into()),
+            ],
+            true,
+        ),
+        "statefulsets" => workload::columns([computed("Ready", "string", ready)], false),
+        "daemonsets" => workload::columns(
+            [
+                number_column("Desired", |o, _| number(o, "/status/desiredNumberScheduled").into()),
+                number_column("Current", |o, _| number(o, "/status/currentNumberScheduled").into()),
+                number_column("Ready", |o, _| number(o, "/status/numberReady").into()),
+                number_column("Up-to-date", |o, _| {
+                    number(o, "/status/updatedNumberScheduled").into()
+                }),
+                number_column("Available", |o, _| number(o, "/status/numberAvailable").into()),
+            ],
+            true,
+        ),
         "controllerrevisions" => list([
             computed("Controller", "string", |object, _| {
                 let owner = |name: &str| {
@@ -199,49 +210,55 @@ fn apps(resource: &str) -> Vec<Column> {
 
 fn batch(resource: &str) -> Vec<Column> {
     match resource {
-        "jobs" => list([
-            computed("Status", "string", |object, _| {
-                let at = |kind: &str| {
-                    let path = format!(".status.conditions[?(@.type==\"{kind}\")].status");
-                    let found = JsonPath::parse(&path).unwrap_or_default();
-                    found.find(object).first().is_some_and(|status| *status == "True")
-                };
-                let deleted = object.pointer("/metadata/deletionTimestamp").is_some();
-                let known =
-                    ["Complete", "Failed", "Suspended", "FailureTarget", "SuccessCriteriaMet"];
-                let found = known.into_iter().find(|kind| at(kind));
-                let running = if deleted { "Terminating" } else { "Running" };
-                Value::from(found.unwrap_or(running))
-            }),
-            computed("Completions", "string", |object, _| {
-                let done = number(object, "/status/succeeded");
-                let wanted = object.pointer("/spec/completions").and_then(Value::as_i64);
-                Value::from(format!("{done}/{}", wanted.unwrap_or(1)))
-            }),
-            computed("Duration", "string", |object, now| {
-                let time = |at: &str| Time::parse_rfc3339(text(object, at));
-                let Some(start) = time("/status/startTime") else { return Value::from("") };
-                let end = time("/status/completionTime").unwrap_or(now);
-                Value::from(human_duration(end.since(start)))
-            }),
-        ]),
-        "cronjobs" => list([
-            path("Schedule", "string", ".spec.schedule"),
-            computed("Suspend", "string", |object, _| {
-                let suspended = object.pointer("/spec/suspend") == Some(&Value::Bool(true));
-                Value::from(if suspended { "True" } else { "False" })
-            }),
-            number_column("Active", |object, _| {
-                let active = object.pointer("/status/active").and_then(Value::as_array);
-                Value::from(active.map_or(0, Vec::len))
-            }),
-            computed("Last Schedule", "string", |object, now| {
-                match text(object, "/status/lastScheduleTime") {
-                    "" => Value::from("<none>"),
-                    last => Value::from(duration::age(last, now)),
-                }
-            }),
-        ]),
+        "jobs" => workload::columns(
+            [
+                computed("Status", "string", |object, _| {
+                    let at = |kind: &str| {
+                        let path = format!(".status.conditions[?(@.type==\"{kind}\")].status");
+                        let found = JsonPath::parse(&path).unwrap_or_default();
+                        found.find(object).first().is_some_and(|status| *status == "True")
+                    };
+                    let deleted = object.pointer("/metadata/deletionTimestamp").is_some();
+                    let known =
+                        ["Complete", "Failed", "Suspended", "FailureTarget", "SuccessCriteriaMet"];
+                    let found = known.into_iter().find(|kind| at(kind));
+                    let running = if deleted { "Terminating" } else { "Running" };
+                    Value::from(found.unwrap_or(running))
+                }),
+                computed("Completions", "string", |object, _| {
+                    let done = number(object, "/status/succeeded");
+                    let wanted = object.pointer("/spec/completions").and_then(Value::as_i64);
+                    Value::from(format!("{done}/{}", wanted.unwrap_or(1)))
+                }),
+                computed("Duration", "string", |object, now| {
+                    let time = |at: &str| Time::parse_rfc3339(text(object, at));
+                    let Some(start) = time("/status/startTime") else { return Value::from("") };
+                    let end = time("/status/completionTime").unwrap_or(now);
+                    Value::from(human_duration(end.since(start)))
+                }),
+            ],
+            true,
+        ),
+        "cronjobs" => workload::columns(
+            [
+                path("Schedule", "string", ".spec.schedule"),
+                computed("Suspend", "string", |object, _| {
+                    let suspended = object.pointer("/spec/suspend") == Some(&Value::Bool(true));
+                    Value::from(if suspended { "True" } else { "False" })
+                }),
+                number_column("Active", |object, _| {
+                    let active = object.pointer("/status/active").and_then(Value::as_array);
+                    Value::from(active.map_or(0, Vec::len))
+                }),
+                computed("Last Schedule", "string", |object, now| {
+                    match text(object, "/status/lastScheduleTime") {
+                        "" => Value::from("<none>"),
+                        last => Value::from(duration::age(last, now)),
+                    }
+                }),
+            ],
+            true,
+        ),
         _ => plain(),
     }
 }
@@ -261,6 +278,7 @@ fn others(group: &str, resource: &str) -> Vec<Column> {
                 let target = |name: &str| text(object, &format!("/spec/scaleTargetRef/{name}"));
                 Value::from(format!("{}/{}", target("kind"), target("name")))
             }),
+            computed("Targets", "string", |object, _| workload::metrics(object)),
             path("MinPods", "string", ".spec.minReplicas"),
             path("MaxPods", "string", ".spec.maxReplicas"),
             path("Replicas", "string", ".status.currentReplicas"),

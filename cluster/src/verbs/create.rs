@@ -52,7 +52,7 @@ impl Work<'_> {
             name = self.generate_name(&generate, dry_run);
             new["metadata"]["name"] = json!(name);
         }
-        self.begin_life(&mut new);
+        self.begin_life(&mut new, dry_run);
         self.track(None, &mut new)?;
         self.admit(None, &mut new, dry_run)?;
         self.prepare(None, &mut new, dry_run)?;
@@ -91,7 +91,7 @@ impl Work<'_> {
     }
 
     /// System fields of a new object (`rest.BeforeCreate`, `PrepareForCreate`).
-    fn begin_life(&mut self, new: &mut Value) {
+    fn begin_life(&mut self, new: &mut Value, dry_run: bool) {
         for field in ["deletionTimestamp", "deletionGracePeriodSeconds", "selfLink", "generation"] {
             object::remove_meta(new, field);
         }
@@ -120,6 +120,11 @@ impl Work<'_> {
             crd::default_spec(new);
             let beside = self.types_beside(new);
             crd::establish(new, &beside, &now);
+            if dry_run {
+                // Nobody accepts the names of what is not there.
+                new["status"]["acceptedNames"] = json!({"plural": "", "kind": ""});
+                new["status"]["conditions"] = Value::Null;
+            }
         }
     }
 

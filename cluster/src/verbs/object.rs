@@ -163,7 +163,7 @@ impl Work<'_> {
     }
 
     /// Checks an object that is about to be stored. Errors: 422.
-    pub(super) fn validate(&self, object: &Value, old: Option<&Value>) -> Result<(), Refusal> {
+    pub(super) fn validate(&mut self, object: &Value, old: Option<&Value>) -> Result<(), Refusal> {
         let mut errors = metadata_errors(object, !self.kind.is_custom());
         if let Some(old) = old {
             errors.extend(immutable_errors(object, old));
@@ -188,10 +188,23 @@ impl Work<'_> {
             errors.extend(strategy::check_name(&self.kind, "metadata.name", name, false));
         }
         if let Some(schema) = self.kind.schema() {
-            errors.extend(schema.validate(object));
-            let rules = self.kind.custom().is_some_and(|custom| custom.rules);
-            let unchecked = unchecked_rules(&errors).filter(|_| rules);
-            errors.extend(unchecked);
+            errors.extend(schema.validate(object, old));
+        }
+        if let Some(scale) = self.kind.custom().and_then(|own| own.scale.as_ref()) {
+            let status = self.route.subresource == "status";
+            errors.extend(crd::scale::errors(scale, object, status));
+        }
+        if let Some((schema, rules)) =
+            self.kind.custom().and_then(|own| Some((&own.schema, own.rules()?)))
+        {
+            match unchecked_rules(&errors) {
+                Some(unchecked) => errors.push(unchecked),
+                None => {
+                    let found = rules.judge(schema, object, old);
+                    errors.extend(found.errors);
+                    self.warnings.extend(found.warnings);
+                }
+            }
         }
         if !self.kind.is_custom() {
             crate::validation::object(self.kind.row(), object, &mut errors);
