@@ -263,6 +263,7 @@ impl Observer {
         let shown = offsets.shown(Now::here());
         let mut timers = Vec::new();
         self.monitors.sample(&self.tree);
+        let (mut watching, mut held) = (Vec::new(), BTreeSet::new());
         for thread in &mut self.tree.threads {
             let Some(member) = self.tree.members.get(&thread.process) else {
                 // Ended but not yet reaped, or about to be another program.
@@ -271,23 +272,36 @@ impl Observer {
                     false => return Err(Look::Busy(Why::Changed)),
                 }
             };
-            let blocked = thread.syscall(&member.memory);
-            // A thread that starts a program or reads a clock is blocked only until its keeper has seen it.
-            let Some(blocked) = blocked.filter(|blocked| !blocked.is_reported()) else {
-                let (thread, name) = (thread.number, thread.name.clone());
-                return Err(Look::Busy(Why::Ran { thread, name }));
+            let (number, name) = (thread.number, &thread.name);
+            let blocked = match thread.syscall(&member.memory) {
+                // It runs, or could if it had a processor.
+                None => {
+                    let (name, state) = (name.clone(), 'R');
+                    return Err(Look::Busy(Why::Runs { thread: number, name, state }));
+                }
+                Some(call) if call.is_reported() => {
+                    return Err(Look::Busy(Why::Reported { thread: number, name: name.clone() }));
+                }
+                Some(call) => call,
             };
             if frozen {
                 continue;
             }
             let seen = thread.waits(blocked, shown.steady);
-            if member.runtime.is_monitor(seen.call) && !self.monitors.is_content(thread) {
-                return Err(Look::Busy(Why::Monitor { thread: thread.number }));
+            if member.runtime.is_monitor(seen.call) {
+                watching.extend(
+                    (!self.monitors.is_content(thread)).then_some((number, thread.process)),
+                );
+            } else if seen.call.may_hold_a_processor() {
+                held.insert(thread.process);
             }
             if member.runtime.is_upkeep(&thread.name, seen.call) {
                 continue;
             }
             timers.extend(timer(thread, seen, shown, member.runtime)?);
+        }
+        if let Some((thread, _)) = watching.iter().find(|(_, process)| held.contains(process)) {
+            return Err(Look::Busy(Why::Monitor { thread: *thread }));
         }
         if !frozen {
             self.files(offsets, &mut timers)?;

@@ -4,8 +4,9 @@
 //! blocks (a wait for a child, a file lock). Go's monitor (`sysmon` in `runtime/proc.go`) finds that out: in one round it
 //! notes that the processor is in a call, in a later one that it still is, and hands it on. So a monitor that sleeps
 //! between rounds is a reason to wait, until it has gone through [`ROUNDS`] of them while no other thread of its process
-//! did anything: then it has nothing to hand on. When all processors are idle it sleeps in a futex, and this
-//! does not matter.
+//! did anything: then it has nothing to hand on. Rounds are up to 10 ms apart, by the machine's clock, so this is asked
+//! only of processes with a thread in a call that may hold a processor. Who could notice: a program that blocks in a
+//! futex of C code (cgo) while a goroutine is ready.
 
 use std::collections::BTreeMap;
 

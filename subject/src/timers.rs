@@ -39,6 +39,12 @@ impl Blocked {
         seccomp::is_reported(self.number)
     }
 
+    /// Whether a goroutine that is in this call may hold one of its runtime's processors: all but the calls in which the
+    /// runtime itself waits.
+    pub fn may_hold_a_processor(&self) -> bool {
+        !matches!(self.call, "futex" | "epoll" | "sleep")
+    }
+
     /// Nanoseconds left at `shown` of the subject's clocks, in a call that was first seen at `seen` of its
     /// monotonic clock.
     pub fn left(&self, shown: Now, seen: i64) -> Option<i64> {

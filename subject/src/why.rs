@@ -32,6 +32,13 @@ pub enum Why {
         /// Its thread.
         thread: i32,
     },
+    /// A thread is in a call that is looked at before it is carried out: an exec, say.
+    Reported {
+        /// The thread.
+        thread: i32,
+        /// Its name.
+        name: String,
+    },
     /// Threads or processes came or went while we looked.
     Changed,
     /// Bytes that we sent have not all been received by the kernel on the subject's side.
@@ -86,9 +93,10 @@ impl Why {
     /// As a sentence, and where in the kernel the thread that it is about waits now (proc(5), `wchan`).
     pub fn explained(&self) -> String {
         let thread = match self {
-            Why::Runs { thread, .. } | Why::Ran { thread, .. } | Why::NoDeadline { thread, .. } => {
-                thread
-            }
+            Why::Runs { thread, .. }
+            | Why::Ran { thread, .. }
+            | Why::Reported { thread, .. }
+            | Why::NoDeadline { thread, .. } => thread,
             Why::Due(timer) => &timer.thread,
             _ => return self.to_string(),
         };
@@ -115,6 +123,9 @@ impl fmt::Display for Why {
             }
             Why::Runs { thread, name, .. } | Why::Ran { thread, name } => {
                 write!(f, "thread {thread} ({name}) runs")
+            }
+            Why::Reported { thread, name } => {
+                write!(f, "thread {thread} ({name}) is in a call that Trommel looks at first")
             }
             Why::Monitor { thread } => {
                 write!(f, "thread {thread}, Go's monitor, still looks for something to run")
