@@ -244,7 +244,10 @@ fn watch(pid: i32, end: &OwnedFd, execs: Option<OwnedFd>, clock: &Clock) {
 /// program, or let go of the thread if the exec failed (a search along PATH fails often).
 fn later_exec(first: i32, listener: &OwnedFd, report: Report, clock: &Clock) {
     let attached = trace::seize(report.thread);
-    let asked = attached.is_ok() && trace::interrupt(report.thread).is_ok();
+    if attached.is_ok() {
+        // It fails if the thread has just been killed, which the wait below will tell.
+        let _ = trace::interrupt(report.thread);
+    }
     if let Err(error) = seccomp::proceed(listener.as_fd(), report) {
         clock.first_program_only(format!("a report of an exec could not be answered: {error}"));
     }
@@ -252,9 +255,7 @@ fn later_exec(first: i32, listener: &OwnedFd, report: Report, clock: &Clock) {
         return clock
             .first_program_only(format!("a program could not be stopped at exec: {error}"));
     }
-    if !asked {
-        return;
-    }
+    // Also for one that is dead by now: until its tracer has heard of it, its parent does not.
     loop {
         match trace::wait_any(first) {
             Ok((pid, Stop::Exec)) => {

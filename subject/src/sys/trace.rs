@@ -35,8 +35,21 @@ pub fn interrupt(thread: i32) -> io::Result<()> {
 }
 
 /// Lets a stopped thread run on, untraced, with a signal (0: none).
+///
+/// One that has been killed meanwhile is waited for: its parent does not hear of its end before its tracer has, and
+/// would wait for ever.
+///
+/// # Errors
+/// `ESRCH` if it was killed.
 pub fn detach(thread: i32, signal: i32) -> io::Result<()> {
-    request(libc::PTRACE_DETACH, thread, signal as usize)
+    let detach = || request(libc::PTRACE_DETACH, thread, signal as usize);
+    match detach() {
+        Err(error) if error.raw_os_error() == Some(libc::ESRCH) => match wait_for(thread) {
+            Ok(Stop::Gone) | Err(_) => Err(error),
+            Ok(_) => detach(), // it had not stopped yet
+        },
+        other => other,
+    }
 }
 
 /// Lets a stopped thread run on, still traced.
