@@ -6,9 +6,7 @@ use regex::Regex;
 use serde::Deserialize;
 use serde_json::{Value, json};
 use trace::diff::{Difference, differences};
-use trommel_tests::root;
-
-use crate::arm::read_yaml;
+use trommel_tests::{product::yaml, root};
 
 /// More than this is no list of exceptions any more.
 pub const ROWS_MAX: usize = 30;
@@ -50,7 +48,7 @@ impl Accepted {
     /// Reads `accepted.yaml`.
     pub fn read() -> Accepted {
         let path = root().join("tests/differential/accepted.yaml");
-        let rows = serde_json::from_value(read_yaml(&path));
+        let rows = serde_json::from_value(yaml(&path));
         Accepted(rows.unwrap_or_else(|error| panic!("{}: {error}", path.display())))
     }
 

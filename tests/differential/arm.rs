@@ -1,12 +1,9 @@
 //! Whom the requests go to: a fresh embedded server for every script, or the one real server of the test.
 
-use std::path::Path;
-
 use bytes::Bytes;
 use cluster::{Body, Server, SuffixOrder, Upstream, World, WorldOptions};
 use http::{HeaderMap, Method, Request};
 use http_body_util::{BodyExt, Full};
-use serde_json::Value;
 use tower::{Service, ServiceExt};
 use trace::Time;
 use trommel_tests::real::Cluster;
@@ -51,18 +48,11 @@ impl Arm {
 
     /// The real server, which `cluster` keeps running.
     pub fn real(cluster: &Cluster) -> Arm {
-        let config = read_yaml(&cluster.kubeconfig);
-        let text = |pointer: &str| {
-            let value = config.pointer(pointer).and_then(Value::as_str);
-            value.unwrap_or_else(|| panic!("the judge's kubeconfig has {pointer}")).to_owned()
-        };
-        let authority = std::fs::read(text("/clusters/0/cluster/certificate-authority"));
-        let authority = authority.expect("the judge's certificate can be read");
-        let authority = String::from_utf8(authority).expect("PEM is text");
-        let tls = proxy::tls::client_config(&authority, None).expect("a TLS configuration");
-        let base = text("/clusters/0/cluster/server").parse().expect("a URL");
+        let access = cluster.access();
+        let tls = proxy::tls::client_config(&access.authority, None).expect("a TLS configuration");
+        let base = access.server.parse().expect("a URL");
         let upstream = proxy::remote(&base, Some(tls), HeaderMap::new()).expect("a remote server");
-        let admin = format!("Bearer {}", text("/users/0/user/token"));
+        let admin = access.admin;
         Arm { name: "real", upstream, admin, embedded: None }
     }
 
@@ -93,13 +83,6 @@ impl Arm {
 fn seconds_of_watch(path: &str) -> std::time::Duration {
     let value = path.split(['?', '&']).find_map(|pair| pair.strip_prefix("timeoutSeconds="));
     std::time::Duration::from_secs(value.and_then(|text| text.parse().ok()).unwrap_or(0))
-}
-
-/// A YAML file as a value.
-pub fn read_yaml(path: &Path) -> Value {
-    let text = std::fs::read_to_string(path);
-    let text = text.unwrap_or_else(|error| panic!("{}: {error}", path.display()));
-    serde_saphyr::from_str(&text).unwrap_or_else(|error| panic!("{}: {error}", path.display()))
 }
 
 /// Both servers.

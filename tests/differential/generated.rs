@@ -20,11 +20,11 @@ use proptest::{
 };
 use serde::Deserialize;
 use serde_json::Value;
-use trommel_tests::{Need, needs, real::Cluster, root};
+use trommel_tests::{Need, needs, product::yaml, real::Cluster, root};
 
 use crate::{
     accepted::{Accepted, folder},
-    arm::{Arm, Arms, read_yaml},
+    arm::{Arm, Arms},
     form::comparable,
     run::{Transcript, run},
     script::Script,
@@ -69,7 +69,7 @@ struct Count {
 
 fn samples() -> Vec<Sample> {
     let path = folder().join("objects.yaml");
-    let all: Vec<Sample> = serde_json::from_value(read_yaml(&path))
+    let all: Vec<Sample> = serde_json::from_value(yaml(&path))
         .unwrap_or_else(|error| panic!("{}: {error}", path.display()));
     let only = std::env::var(ONLY).unwrap_or_default();
     let wanted = |sample: &Sample| sample.closed || std::env::var_os(ALL).is_some();

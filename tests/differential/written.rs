@@ -7,11 +7,11 @@ use std::{
 };
 
 use tokio::task::JoinSet;
-use trommel_tests::{Need, needs, real::Cluster, root};
+use trommel_tests::{Need, needs, product::yaml, real::Cluster, root};
 
 use crate::{
     accepted::{Accepted, folder},
-    arm::{Arm, Arms, read_yaml},
+    arm::{Arm, Arms},
     form::comparable,
     run::run,
     script::{Authorization, Script},
@@ -33,7 +33,7 @@ fn scripts() -> Vec<(String, Script)> {
         .iter()
         .map(|path| {
             let name = path.file_stem().expect("a name").to_string_lossy().into_owned();
-            let script = serde_json::from_value(read_yaml(path));
+            let script = serde_json::from_value(yaml(path));
             (name, script.unwrap_or_else(|error| panic!("{}: {error}", path.display())))
         })
         .filter(|(name, _)| name.contains(&only))
@@ -82,7 +82,7 @@ fn compare_all(scripts: Vec<(String, Script)>, home: &Path, arguments: &[&str]) 
 /// only go down.
 fn open() -> BTreeMap<String, usize> {
     let path = folder().join("open.yaml");
-    serde_json::from_value(read_yaml(&path))
+    serde_json::from_value(yaml(&path))
         .unwrap_or_else(|error| panic!("{}: {error}", path.display()))
 }
 

@@ -11,7 +11,7 @@ use serde_json::{Value, json};
 use tokio::runtime::Runtime;
 use tower::ServiceExt;
 use trace::Time;
-use trommel_tests::{product::yaml, real::Cluster};
+use trommel_tests::real::Cluster;
 
 /// How long the real controllers get to come to a state.
 const PATIENCE: Duration = Duration::from_secs(60);
@@ -122,16 +122,10 @@ pub struct Real {
 
 impl Real {
     pub fn new(cluster: &Cluster) -> Real {
-        let config = yaml(&cluster.kubeconfig);
-        let text = |pointer: &str| {
-            let value = config.pointer(pointer).and_then(Value::as_str);
-            value.unwrap_or_else(|| panic!("the judge's kubeconfig has {pointer}")).to_owned()
-        };
-        let authority = std::fs::read_to_string(text("/clusters/0/cluster/certificate-authority"));
-        let tls = proxy::tls::client_config(&authority.expect("a certificate in PEM"), None)
-            .expect("a TLS configuration");
-        let base = text("/clusters/0/cluster/server").parse().expect("a URL");
-        let token = format!("Bearer {}", text("/users/0/user/token")).parse().expect("a header");
+        let access = cluster.access();
+        let tls = proxy::tls::client_config(&access.authority, None).expect("a TLS configuration");
+        let base = access.server.parse().expect("a URL");
+        let token = access.admin.parse().expect("a header");
         let headers = HeaderMap::from_iter([(http::header::AUTHORIZATION, token)]);
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
         let runtime = runtime.expect("a runtime");

@@ -6,8 +6,10 @@ use std::{
     process::{Child, Command, Stdio},
 };
 
-use crate::root;
 use rustix::process::{Pid, Signal, kill_process};
+use serde_json::Value;
+
+use crate::{product::yaml, root};
 
 /// A running cluster; dropping it ends it.
 pub struct Cluster {
@@ -16,7 +18,32 @@ pub struct Cluster {
     server: Child,
 }
 
+/// How a client comes to a cluster.
+pub struct Access {
+    /// Its URL.
+    pub server: String,
+    /// The certificate of its authority, as PEM.
+    pub authority: String,
+    /// The value of the header `Authorization`: its administrator's.
+    pub admin: String,
+}
+
 impl Cluster {
+    /// What its kubeconfig says.
+    pub fn access(&self) -> Access {
+        let config = yaml(&self.kubeconfig);
+        let text = |pointer: &str| {
+            let value = config.pointer(pointer).and_then(Value::as_str);
+            value.unwrap_or_else(|| panic!("the judge's kubeconfig has {pointer}")).to_owned()
+        };
+        let authority = std::fs::read_to_string(text("/clusters/0/cluster/certificate-authority"));
+        Access {
+            server: text("/clusters/0/cluster/server"),
+            authority: authority.expect("a certificate in PEM"),
+            admin: format!("Bearer {}", text("/users/0/user/token")),
+        }
+    }
+
     /// Starts it with everything in this folder, and with these arguments of `serve.sh`; returns when it serves.
     pub fn start(folder: &Path, arguments: &[&str]) -> Cluster {
         let mut server = Command::new(root().join("tests/reference/serve.sh"))
