@@ -107,7 +107,7 @@ async fn once(lab: &Lab, world: &World, files: &Path) -> anyhow::Result<FirstWri
     let listener = TcpListener::bind("127.0.0.1:0").await?;
     let port = listener.local_addr()?.port();
     let path = files.join("kubeconfig");
-    kubeconfig::write(&path, port, lab)?;
+    kubeconfig::write(&path, port, lab, &lab.token)?;
     let service = server.service();
     tokio::spawn(listener::serve(listener, service, lab.certificates.server.clone(), SUBJECT));
 
@@ -118,7 +118,7 @@ async fn once(lab: &Lab, world: &World, files: &Path) -> anyhow::Result<FirstWri
         .args(arguments)
         .current_dir(&lab.campaign.folder)
         .env_clear()
-        .envs(environment(lab, files, &path, port))
+        .envs(environment(lab, &lab.campaign.file.spec.subject.env, files, &path, port))
         .stdin(Stdio::null())
         .stdout(Stdio::null())
         .stderr(Stdio::null())

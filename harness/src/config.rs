@@ -12,8 +12,10 @@ use serde::{Deserialize, Serialize};
 use crate::exit::{Exit, Expected};
 
 mod access;
+mod embedded;
 
 pub use access::{AccountName, AuthorizationSpec, Located};
+pub use embedded::{EmbeddedSpec, Environment};
 
 /// A campaign file (`apiVersion: trommel.dev/v1alpha1`, `kind: Campaign`).
 #[derive(Debug, Clone, Serialize, Deserialize)]
@@ -71,9 +73,6 @@ pub struct Spec {
     #[serde(default)]
     pub profiles: BTreeMap<String, Profile>,
 }
-
-/// What upstream supports in one cluster (kubernetes.io/docs/setup/best-practices/cluster-large).
-const NODES_AT_MOST: u32 = 5000;
 
 fn all_families() -> Vec<Family> {
     Family::ALL.to_vec()
@@ -196,76 +195,6 @@ impl Default for ClusterSpec {
     fn default() -> Self {
         ClusterSpec::Embedded(EmbeddedSpec::default())
     }
-}
-
-/// The embedded cluster.
-#[derive(Debug, Clone, Default, Serialize, Deserialize)]
-#[serde(rename_all = "camelCase", deny_unknown_fields)]
-pub struct EmbeddedSpec {
-    /// Which built-in controllers run.
-    #[serde(default, skip_serializing_if = "is_default")]
-    pub environment: Environment,
-    /// How many nodes there are from the beginning; with `environment: full` only, default 1.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub nodes: Option<u32>,
-    /// Whether permissions count.
-    #[serde(default, skip_serializing_if = "Located::is_default")]
-    pub authorization: Located<AuthorizationSpec>,
-    /// Whether new pods get their ServiceAccount and a volume with its token, and are refused without the account.
-    #[serde(default, skip_serializing_if = "is_default")]
-    pub mount_service_accounts: bool,
-}
-
-fn is_default<T: Default + PartialEq>(value: &T) -> bool {
-    *value == T::default()
-}
-
-impl EmbeddedSpec {
-    /// Errors: what does not belong together.
-    pub fn check(&self) -> Result<(), String> {
-        let Some(nodes) = self.nodes else { return Ok(()) };
-        if self.environment != Environment::Full {
-            return Err("there are nodes with environment: full only".to_owned());
-        }
-        if nodes > NODES_AT_MOST {
-            return Err(format!("at most {NODES_AT_MOST}"));
-        }
-        Ok(())
-    }
-
-    /// Sets a new world up: the policy, and what runs.
-    pub fn set_up(&self, world: &mut cluster::World) {
-        if self.authorization.value == AuthorizationSpec::Rbac {
-            world.enforce_rbac();
-        }
-        if self.mount_service_accounts {
-            world.mount_service_accounts();
-        }
-        world.start_environment(&self.options());
-    }
-
-    /// What runs.
-    pub fn options(&self) -> cluster::EnvironmentOptions {
-        let (controllers, nodes) = match self.environment {
-            Environment::None => (vec![], 0),
-            Environment::Minimal => (cluster::Controller::MINIMAL.to_vec(), 0),
-            Environment::Full => (cluster::Controller::FULL.to_vec(), self.nodes.unwrap_or(1)),
-        };
-        cluster::EnvironmentOptions { controllers, nodes, ..Default::default() }
-    }
-}
-
-/// Which built-in controllers run in the embedded cluster.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, clap::ValueEnum)]
-#[serde(rename_all = "lowercase")]
-pub enum Environment {
-    /// None: as envtest.
-    #[default]
-    None,
-    /// Garbage collector and namespace controller.
-    Minimal,
-    /// All that exist, among them Deployments, ReplicaSets, a scheduler and kubelets.
-    Full,
 }
 
 /// A cluster behind a kubeconfig.
@@ -419,9 +348,9 @@ fn check(spec: &Spec, path: &Path) -> anyhow::Result<()> {
         return wrong("spec.subject.replicas: only 1 is supported so far");
     }
     if let ClusterSpec::Embedded(embedded) = &spec.cluster
-        && let Err(what) = embedded.check()
+        && let Err((key, what)) = embedded.check()
     {
-        return wrong(&format!("spec.cluster.embedded.nodes: {what}"));
+        return wrong(&format!("spec.cluster.embedded.{key}: {what}"));
     }
     if spec.subject.determinism.processors == 0 {
         return wrong("spec.subject.determinism.processors: it needs at least 1");

@@ -7,16 +7,11 @@ use trace::Time;
 
 use crate::lab::Lab;
 
-/// Writes the subject's kubeconfig for `https://127.0.0.1:port`.
-pub fn write(path: &Path, port: u16, lab: &Lab) -> std::io::Result<()> {
+/// Writes a kubeconfig for `https://127.0.0.1:port`, where the campaign's certificate is shown, and whoever has the
+/// token.
+pub fn write(path: &Path, port: u16, lab: &Lab, token: &str) -> std::io::Result<()> {
     let authority = lab.tls().then_some(&*lab.certificates.authority_pem);
-    write_for(path, port, authority, &lab.token)
-}
-
-/// Writes a kubeconfig for the administrator.
-pub fn write_admin(path: &Path, port: u16, lab: &Lab) -> std::io::Result<()> {
-    let authority = lab.tls().then_some(&*lab.certificates.authority_pem);
-    write_for(path, port, authority, cluster::ADMIN_TOKEN)
+    write_for(path, port, authority, token)
 }
 
 /// Writes a kubeconfig for whoever has the token; with the authority of the server's certificate in PEM, or for

@@ -43,6 +43,8 @@ pub struct Lab {
     pub token: String,
     /// The subject's command line, paths resolved.
     pub command: Vec<String>,
+    /// The command line of the kube-controller-manager that runs beside it, if one does: program and further flags.
+    pub manager: Option<Vec<String>>,
     /// The PATH that subjects get.
     pub path_variable: String,
     /// Certificates for the proxy's listener.

@@ -194,6 +194,10 @@ fn not_explored(lab: &Lab, references: &References, explored: &Explored) -> Vec<
                 "a workload controller, the scheduler or a kubelet: only garbage collector and namespace \
                  controller run here"
             }
+            Environment::Kcm => {
+                "a kube-controller-manager that goes on while the controller is down: a world that is taken up \
+                 again starts both anew; or pod affinity, preemption or probes: nobody looks after those yet"
+            }
             Environment::Full => {
                 "an autoscaler, a quota or certificate controller, ReplicationControllers, pod affinity, preemption \
                  or probes: nobody looks after those in the embedded cluster yet"

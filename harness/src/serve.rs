@@ -40,7 +40,7 @@ pub struct Options {
     /// Which built-in controllers run.
     #[arg(long, value_enum, default_value_t = Environment::Full)]
     environment: Environment,
-    /// How many nodes there are; with `--environment full` only.
+    /// How many nodes there are; with `--environment full` and `kcm` only.
     #[arg(long)]
     nodes: Option<u32>,
     /// Whether permissions count. The kubeconfig is the administrator's.
@@ -64,8 +64,10 @@ pub fn run(options: &Options) -> anyhow::Result<Exit> {
         nodes: options.nodes,
         authorization: Located::new(options.authorization),
         mount_service_accounts: options.mount_service_accounts,
+        controller_manager: vec![],
     };
-    embedded.check().map_err(|what| Expected::error(Exit::Usage, format!("--nodes: {what}")))?;
+    let wrong = |(_, what)| Expected::error(Exit::Usage, format!("--nodes: {what}"));
+    embedded.check().map_err(wrong)?;
     let server = Server::new(world(&embedded), None);
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
     runtime.block_on(serve(options, &server))?;

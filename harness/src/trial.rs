@@ -5,7 +5,9 @@
 //! cursor; carries out the plan's remaining perturbations when their moments come; and ends when the
 //! workload has been played and all has settled.
 
+mod armed;
 pub(crate) mod incarnation;
+mod manager;
 mod output;
 pub(crate) mod quiet;
 mod steps;
@@ -20,8 +22,9 @@ use crate::{
     lab::{ClockMode, Lab},
     providers::{LiveCluster, kubeconfig::attribution},
 };
+use armed::Armed;
 use incarnation::Incarnation;
-use quiet::Armed;
+use manager::Manager;
 
 /// What a trial is to do.
 #[derive(Clone)]
@@ -106,6 +109,7 @@ pub(crate) struct Trial<'lab> {
     recorder: Recorder,
     proxy: proxy::Proxy,
     subject: Option<Incarnation>,
+    manager: Option<Manager>,
     folder: PathBuf,
     /// Incarnations started so far.
     started: u32,
@@ -230,6 +234,7 @@ impl<'lab> Trial<'lab> {
             recorder,
             proxy,
             subject: None,
+            manager: None,
             folder,
             started: 0,
             exits: 0,
@@ -253,6 +258,7 @@ impl<'lab> Trial<'lab> {
             // It is to die before its first write: it may connect, and gets no further.
             self.proxy.gate().close();
         }
+        self.start_manager()?;
         self.start_subject().await?;
         self.quiet().await?;
         self.crash_if_step_reached().await?;
@@ -278,16 +284,20 @@ impl<'lab> Trial<'lab> {
             return;
         }
         let Some(Perturbation::Crash(crash)) = self.todo.front() else { return };
-        match crash.at {
-            Moment::Committed { .. } => {
-                self.armed = Some(Armed::new(&self.proxy, &self.cluster, crash.clone()));
+        match (&crash.at, &self.manager) {
+            (Moment::Committed { .. }, _) => {
+                self.armed = Some(Armed::at_call(&self.proxy, &self.cluster, crash.clone()));
+            }
+            (at, Some(manager)) if Manager::writes_at(at) => {
+                let (proxy, recorder) = (&self.proxy, &self.recorder);
+                self.armed = Some(Armed::at_commit(proxy, &manager.proxy, recorder, crash));
             }
             // Once: what was seen before another start of the subject goes on counting.
-            Moment::Environment { .. } => {
+            (Moment::Environment { .. }, _) => {
                 let counter = || MomentCounter::new(crash.at.clone());
                 self.awaited_write.get_or_insert_with(counter);
             }
-            Moment::Step { .. } => {}
+            (Moment::Step { .. }, _) => {}
         }
     }
 
@@ -320,6 +330,9 @@ impl<'lab> Trial<'lab> {
             text: Perturbation::Crash(crash.clone()).to_string(),
         });
         self.proxy.gate().open();
+        if let Some(manager) = &self.manager {
+            manager.proxy.gate().open();
+        }
         match crash.restart {
             Restart::Immediately => self.start_subject().await,
             Restart::EnvironmentQuiet => {
@@ -348,6 +361,7 @@ impl<'lab> Trial<'lab> {
     async fn shut_down(mut self) -> Duration {
         // The end of a trial is no event of its history.
         drop(self.kill_subject(true).await);
+        self.end_manager().await;
         self.cluster.close().await;
         self.subject_cpu
     }

@@ -10,7 +10,7 @@ mod server;
 use std::time::{Duration, Instant};
 
 use server::{Server, on_one_thread};
-use subject::{Isolation, Launch, Started};
+use subject::{Isolation, Launch, Started, Watched};
 
 const ROUNDS: usize = 30;
 const LOOKS: usize = 1000;
@@ -39,7 +39,9 @@ fn main() {
             start.push(begin.elapsed());
             let server = Server::serve(listener);
             let flight = || server.flight();
-            subject::quiet(&mut [&mut process], &flight).await.expect("it becomes quiet");
+            subject::quiet(&mut [Watched::new(&mut process, flight)])
+                .await
+                .expect("it becomes quiet");
             still.push(begin.elapsed());
             for _ in 0..LOOKS {
                 let flight = flight();
@@ -50,7 +52,10 @@ fn main() {
             // From timer to timer, for programs that have one after the other.
             for _ in 0..JUMPS {
                 let begin = Instant::now();
-                let Ok(found) = subject::quiet(&mut [&mut process], &flight).await else { break };
+                let Ok(found) = subject::quiet(&mut [Watched::new(&mut process, flight)]).await
+                else {
+                    break;
+                };
                 let Some(deadline) = found.deadline else { break };
                 process.advance(deadline).expect("its clock moves");
                 jump.push(begin.elapsed());

@@ -93,7 +93,8 @@ impl Said {
 }
 
 async fn quiet(process: &mut subject::Process, server: &Server) -> subject::Quiet {
-    subject::quiet(&mut [process], &|| server.flight()).await.expect("it becomes quiet")
+    let watched = &mut [subject::Watched::new(process, || server.flight())];
+    subject::quiet(watched).await.expect("it becomes quiet")
 }
 
 /// Share of one core that waiting takes beside a program that is never quiet.

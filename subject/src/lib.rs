@@ -11,6 +11,7 @@
 //! Linux only; virtual clocks on x86-64 only. `unsafe` is confined to the `sys` module.
 
 mod clock;
+mod descriptors;
 mod keeper;
 mod launch;
 mod look;
@@ -34,7 +35,7 @@ pub use launch::{Determinism, Isolation, Launch, Pace, StartError, Started};
 pub use look::Look;
 pub use probe::{Capabilities, Capability, probe};
 pub use process::{Exit, Process, start, start_at};
-pub use quiet::{NotQuiet, Patience, Quiet, quiet, quiet_within};
+pub use quiet::{NotQuiet, Patience, Quiet, Watched, quiet, quiet_within};
 pub use runtime::Runtime;
 pub use sys::{descriptor::unread, processors::Pinned};
 pub use why::{Timer, Why};

@@ -288,14 +288,17 @@ impl Observer {
                 continue;
             }
             let seen = thread.waits(blocked, shown.steady);
-            if member.runtime.is_monitor(seen.call) {
+            if self.monitors.is_monitor(thread, member.runtime, seen.call) {
                 watching.extend(
                     (!self.monitors.is_content(thread)).then_some((number, thread.process)),
                 );
-            } else if seen.call.may_hold_a_processor() {
+                continue;
+            }
+            if seen.call.may_hold_a_processor() {
                 held.insert(thread.process);
             }
-            if member.runtime.is_upkeep(&thread.name, seen.call) {
+            let own = member.is_own_code(seen.call.at);
+            if member.runtime.is_upkeep(&thread.name, seen.call, own) {
                 continue;
             }
             timers.extend(timer(thread, seen, shown, member.runtime)?);

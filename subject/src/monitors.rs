@@ -10,7 +10,14 @@
 
 use std::collections::BTreeMap;
 
-use crate::threads::{Thread, Tree};
+use crate::{
+    runtime::Runtime,
+    threads::{Thread, Tree},
+    timers::{Blocked, Wait},
+};
+
+/// Longest sleep of a monitor between two rounds, in nanoseconds.
+const LONGEST_SLEEP: i64 = 10_000_000;
 
 /// Rounds after which a monitor has seen twice what every processor does, the one that was under way not counted.
 const ROUNDS: u64 = 3;
@@ -20,17 +27,35 @@ const ROUNDS: u64 = 3;
 pub(crate) struct Monitors {
     /// How often all threads of a process were put on a processor, as of the latest look.
     work: BTreeMap<i32, u64>,
+    /// For each process: when its first thread but one was made, and that thread.
+    second: BTreeMap<i32, (u64, i32)>,
     /// For each monitor: how often the others of its process were, and how often it was by then.
     since: BTreeMap<i32, (u64, u64)>,
 }
 
 impl Monitors {
-    /// Takes note of how much each process has worked.
+    /// Takes note of how much each process has worked, and of which threads it has.
     pub fn sample(&mut self, tree: &Tree) {
         self.work.clear();
+        self.second.clear();
         for thread in &tree.threads {
             *self.work.entry(thread.process).or_default() += thread.sample.work.slices;
+            if thread.number != thread.process {
+                let this = (thread.made, thread.number);
+                let second = self.second.entry(thread.process).or_insert(this);
+                *second = this.min(*second);
+            }
         }
+    }
+
+    /// Whether this is a monitor between two rounds. It is the first thread that the runtime makes (`runtime.main`), and
+    /// sleeps for 20 µs to 10 ms as long as some processor of the runtime is not idle, by the machine's clock: it needs
+    /// no jump. Any other thread that sleeps so shortly has something to do afterwards (one that is about to tell of a
+    /// panic does, in `freezetheworld`).
+    pub fn is_monitor(&self, thread: &Thread, runtime: Runtime, call: Blocked) -> bool {
+        let short = matches!(call.wait, Wait::After(..=LONGEST_SLEEP));
+        let second = self.second.get(&thread.process).map(|(_, number)| *number);
+        runtime == Runtime::Go && call.call == "sleep" && short && second == Some(thread.number)
     }
 
     /// Whether this monitor has been through enough rounds since anybody else of its process ran.

@@ -16,8 +16,8 @@ use crate::{
 pub struct Quiet {
     /// Time to the next timer of any of them, by their clocks; `None`: there is none.
     pub deadline: Option<Duration>,
-    /// All known timers, the next one first.
-    pub timers: Vec<Timer>,
+    /// All known timers of each, the next one first.
+    pub timers: Vec<Vec<Timer>>,
     /// How far their clocks were moved meanwhile, because they worked so long that time had to pass. Nearly always
     /// nothing.
     pub passed: Duration,
@@ -82,35 +82,46 @@ impl Default for Patience {
     }
 }
 
+/// A process, and what is under way between it and its server: processes in namespaces of their own have connections
+/// with the same ports, so each has its own account of them.
+pub struct Watched<'a> {
+    process: &'a mut Process,
+    flight: Box<dyn Fn() -> Flight + 'a>,
+}
+
+impl<'a> Watched<'a> {
+    /// A process, and what its server says whenever it is asked.
+    pub fn new(process: &'a mut Process, flight: impl Fn() -> Flight + 'a) -> Watched<'a> {
+        Watched { process, flight: Box::new(flight) }
+    }
+}
+
 /// Waits until all the processes are quiet at one moment: all of them twice in a row, with nobody
 /// having run and nothing having passed through the proxy in between, and with all ready tasks of
 /// this runtime having had their turn. The pauses between looks are only a pace: what decides is
 /// what a look finds.
-pub async fn quiet(
-    processes: &mut [&mut Process],
-    flight: &dyn Fn() -> Flight,
-) -> Result<Quiet, NotQuiet> {
-    quiet_within(processes, flight, Patience::default()).await
+pub async fn quiet(watched: &mut [Watched<'_>]) -> Result<Quiet, NotQuiet> {
+    quiet_within(watched, Patience::default()).await
 }
 
 /// The same with a patience of the caller's.
 pub async fn quiet_within(
-    processes: &mut [&mut Process],
-    flight: &dyn Fn() -> Flight,
+    watched: &mut [Watched<'_>],
     patience: Patience,
 ) -> Result<Quiet, NotQuiet> {
     let pace = Pace::new()?;
     let (mut pause, mut pauses) = (FIRST_PAUSE, 0);
-    let (mut unknown, mut activity) = (0, flight().activity);
-    let mut work = Work::since(processes, patience);
+    let (mut unknown, mut activity) = (0, moved(&flights(watched)));
+    let mut work = Work::since(watched, patience);
     loop {
-        let now = flight();
-        let seen = look_at_all(processes, &now)?;
+        let now = flights(watched);
+        let seen = look_at_all(watched, &now)?;
         unknown = if matches!(seen, Seen::Unknown(_)) { unknown + 1 } else { 0 };
         let (why, again) = match seen {
             Seen::Quiet(mut found) => {
                 tokio::task::yield_now().await;
-                if flight() == now && processes.iter_mut().all(|process| process.still()) {
+                let still = watched.iter_mut().all(|one| one.process.still());
+                if still && flights(watched) == now {
                     found.passed = Duration::from_nanos(work.passed);
                     return Ok(found);
                 }
@@ -121,16 +132,16 @@ pub async fn quiet_within(
             Seen::Busy(why) => (why, false),
         };
         if matches!(why, Why::Due(_)) {
-            let mut all = processes.iter_mut();
-            all.try_for_each(|process| process.end_due_waits()).map_err(NotQuiet::Stuck)?;
+            let mut all = watched.iter_mut();
+            all.try_for_each(|one| one.process.end_due_waits()).map_err(NotQuiet::Stuck)?;
         }
-        work.go_on(processes, &now)?;
-        work.bounded(now.activity, why)?;
+        work.go_on(watched, &now)?;
+        work.bounded(moved(&now), why)?;
         if again {
             continue;
         }
-        if now.activity != activity {
-            (activity, pause, pauses) = (now.activity, FIRST_PAUSE, 0);
+        if moved(&now) != activity {
+            (activity, pause, pauses) = (moved(&now), FIRST_PAUSE, 0);
         }
         // The other tasks of this runtime, and the subject, go on meanwhile.
         pace.rest(pause).await?;
@@ -139,6 +150,15 @@ pub async fn quiet_within(
             pause = (pause * 3 / 2).min(LONGEST_PAUSE);
         }
     }
+}
+
+fn flights(watched: &[Watched<'_>]) -> Vec<Flight> {
+    watched.iter().map(|one| (one.flight)()).collect()
+}
+
+/// How much has moved between them and their servers.
+fn moved(flights: &[Flight]) -> u64 {
+    flights.iter().map(|flight| flight.activity).sum()
 }
 
 /// What subjects did since the last quiet moment, in nanoseconds.
@@ -153,8 +173,8 @@ struct Work {
 }
 
 impl Work {
-    fn since(processes: &[&mut Process], patience: Patience) -> Work {
-        Work { patience, booked: runtime(processes), used: 0, passed: 0, idle: (0, 0, 0) }
+    fn since(watched: &[Watched<'_>], patience: Patience) -> Work {
+        Work { patience, booked: runtime(watched), used: 0, passed: 0, idle: (0, 0, 0) }
     }
 
     /// Whether they may still become quiet. Errors: they loop, or wait for what nobody here can give.
@@ -176,22 +196,23 @@ impl Work {
     }
 
     /// Lets the time of further work pass if there was too much; never while a request is under way.
-    fn go_on(&mut self, processes: &mut [&mut Process], flight: &Flight) -> Result<(), NotQuiet> {
-        let booked = runtime(processes);
+    fn go_on(&mut self, watched: &mut [Watched<'_>], flights: &[Flight]) -> Result<(), NotQuiet> {
+        let booked = runtime(watched);
         let step = booked.saturating_sub(self.booked);
         (self.booked, self.used) = (booked, self.used + step);
-        let moves = processes.iter().all(|process| process.has_virtual_clock());
-        if self.used <= WORK_IN_NO_TIME || step == 0 || !flight.calls.is_empty() || !moves {
+        let moves = watched.iter().all(|one| one.process.has_virtual_clock());
+        let waited_for = flights.iter().any(|flight| !flight.calls.is_empty());
+        if self.used <= WORK_IN_NO_TIME || step == 0 || waited_for || !moves {
             return Ok(());
         }
         self.passed += step;
         let by = Duration::from_nanos(step);
-        processes.iter_mut().try_for_each(|process| process.advance(by)).map_err(NotQuiet::Stuck)
+        watched.iter_mut().try_for_each(|one| one.process.advance(by)).map_err(NotQuiet::Stuck)
     }
 }
 
-fn runtime(processes: &[&mut Process]) -> u64 {
-    processes.iter().map(|process| process.runtime()).sum()
+fn runtime(watched: &[Watched<'_>]) -> u64 {
+    watched.iter().map(|one| one.process.runtime()).sum()
 }
 
 /// What a look at all of them found.
@@ -202,11 +223,14 @@ enum Seen {
 }
 
 /// One look at each; the first that is not quiet stops the round.
-fn look_at_all(processes: &mut [&mut Process], flight: &Flight) -> Result<Seen, NotQuiet> {
+fn look_at_all(watched: &mut [Watched<'_>], flights: &[Flight]) -> Result<Seen, NotQuiet> {
     let mut all = Vec::new();
-    for (number, process) in processes.iter_mut().enumerate() {
-        match process.look(flight) {
-            Look::Quiet { timers, .. } => all.extend(timers),
+    for (number, (one, flight)) in watched.iter_mut().zip(flights).enumerate() {
+        match one.process.look(flight) {
+            Look::Quiet { mut timers, .. } => {
+                timers.sort_by_key(|timer| timer.remaining);
+                all.push(timers);
+            }
             Look::Unknown(Why::Ended(exit)) => {
                 return Err(NotQuiet::Ended { process: number, exit });
             }
@@ -214,7 +238,6 @@ fn look_at_all(processes: &mut [&mut Process], flight: &Flight) -> Result<Seen, 
             Look::Unknown(why) => return Ok(Seen::Unknown(why)),
         }
     }
-    all.sort_by_key(|timer| timer.remaining);
-    let deadline = all.first().map(|timer| timer.remaining);
+    let deadline = all.iter().flatten().map(|timer| timer.remaining).min();
     Ok(Seen::Quiet(Quiet { deadline, timers: all, passed: Duration::ZERO }))
 }

@@ -3,13 +3,13 @@
 
 use std::{fs::File, io, os::unix::fs::FileExt, path::Path};
 
-use crate::timers::{Blocked, Wait};
+use crate::timers::Blocked;
 
 /// The runtime of a program, from its executable file and the libraries that it has mapped.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Runtime {
-    /// Go: the thread in `epoll_pwait` waits for the next timer of all; timed futex waits are the runtime's own
-    /// upkeep, and short sleeps its monitor's.
+    /// Go: the thread in `epoll_pwait` waits for the next timer of all; timed futex waits of Go code are the runtime's
+    /// own upkeep, and so are the sleeps of its monitor ([`crate::monitors`]).
     Go,
     /// CPython: every timed wait counts.
     CPython,
@@ -51,41 +51,53 @@ impl Runtime {
         self == Runtime::Go
     }
 
-    /// Whether this is the monitor between two rounds (Go's `sysmon`, `runtime/proc.go`): it sleeps for 20 µs to 10 ms
-    /// as long as some processor of the runtime is not idle, and gives one that is held by a blocked call to whoever
-    /// can run. It sleeps by the machine's clock and needs no jump.
-    pub(crate) fn is_monitor(self, call: Blocked) -> bool {
-        let short = matches!(call.wait, Wait::After(..=10_000_000));
-        self == Runtime::Go && call.call == "sleep" && short
-    }
-
-    /// Whether this thread's timed waits are upkeep of the runtime that causes nothing outside.
-    pub(crate) fn is_upkeep(self, thread: &str, call: Blocked) -> bool {
+    /// Whether the thread's timed wait is upkeep of the runtime that causes nothing outside; `own` says that it was
+    /// made in the program itself, not in a library.
+    pub(crate) fn is_upkeep(self, thread: &str, call: Blocked, own: bool) -> bool {
         match self {
-            Runtime::Go => call.call == "futex" || self.is_monitor(call),
-            Runtime::Jvm => JVM_UPKEEP.iter().any(|prefix| thread.starts_with(prefix)),
+            // Go waits with time-outs for nothing but its own ends; what C libraries wait for is the program's.
+            Runtime::Go => call.call == "futex" && own,
+            Runtime::Jvm => is_of_the_virtual_machine(thread),
             _ => false,
         }
     }
 }
 
-/// Names (cut to 15 bytes by the kernel) of threads of the HotSpot virtual machine that wait with
-/// time-outs of their own.
-const JVM_UPKEEP: [&str; 13] = [
-    "VM Periodic",
+/// Names (cut to 15 bytes by the kernel) of threads of the HotSpot virtual machine that wait with time-outs of their
+/// own; in a program, a name that only begins so is the program's.
+const JVM_UPKEEP: [&str; 22] = [
+    "VM Periodic Tas",
     "VM Thread",
     "GC Thread",
-    "G1 ",
-    "ZGC",
-    "Shenandoah",
-    "C1 Compiler",
-    "C2 Compiler",
-    "Monitor Deflat",
+    "G1 Main Marker",
+    "G1 Conc",
+    "G1 Refine",
+    "G1 Service",
+    "G1 Young RemSet",
+    "ZDirector",
+    "ZDriverMinor",
+    "ZDriverMajor",
+    "ZDriver",
+    "ZStat",
+    "ZUncommitter",
+    "Shenandoah Cont",
+    "C1 CompilerThre",
+    "C2 CompilerThre",
+    "Monitor Deflati",
     "Sweeper thread",
     "Common-Cleaner",
-    "Signal Dispatc",
-    "Notification T",
+    "Signal Dispatch",
+    "Notification Th",
 ];
+
+/// Some have a number, as in `GC Thread#3`.
+fn is_of_the_virtual_machine(thread: &str) -> bool {
+    let name = match thread.rsplit_once('#') {
+        Some((name, number)) if number.bytes().all(|byte| byte.is_ascii_digit()) => name,
+        _ => thread,
+    };
+    JVM_UPKEEP.contains(&name)
+}
 
 /// Go's linker writes a section `.go.buildinfo` and one named `.gopclntab`; the names of sections
 /// survive stripping.

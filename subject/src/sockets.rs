@@ -14,7 +14,7 @@ use std::{
 
 use trace::SocketPair;
 
-use crate::sys::sockets as system;
+use crate::{descriptors, sys::sockets as system};
 
 /// One socket.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -147,7 +147,7 @@ pub(crate) fn inodes(process: i32) -> io::Result<Vec<u32>> {
         let target = std::fs::read_link(entry.path()).ok()?;
         target.to_str()?.strip_prefix("socket:[")?.strip_suffix(']')?.parse().ok()
     };
-    let entries = std::fs::read_dir(format!("/proc/{process}/fd"))?;
+    let entries = std::fs::read_dir(descriptors::holder(process).join("fd"))?;
     Ok(entries.filter_map(|entry| inode(entry.ok()?)).collect())
 }
 

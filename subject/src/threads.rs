@@ -50,6 +50,8 @@ pub(crate) struct Seen {
 pub(crate) struct Thread {
     pub number: i32,
     pub process: i32,
+    /// When it was made, in ticks of the kernel (10 ms).
+    pub made: u64,
     pub name: String,
     /// The latest sample.
     pub sample: Sample,
@@ -65,6 +67,8 @@ pub(crate) struct Thread {
 #[derive(Debug)]
 pub(crate) struct Member {
     pub runtime: Runtime,
+    /// Where the code of its executable file is mapped, in one piece.
+    code: (u64, u64),
     pub memory: File,
     /// Start of its vDSO, if it has one.
     pub vdso: Option<u64>,
@@ -149,12 +153,13 @@ impl Tree {
             let before: Vec<_> =
                 self.threads.iter().map(|thread| (thread.number, thread.sample.work)).collect();
             self.stale = true;
-            self.list()?;
+            let gone = self.list()?;
             let same = |(thread, before): (&Thread, &(i32, Booked))| {
                 thread.number == before.0 && thread.sample.work == before.1
             };
-            self.stale =
-                self.threads.len() != before.len() || !self.threads.iter().zip(&before).all(same);
+            self.stale = gone
+                || self.threads.len() != before.len()
+                || !self.threads.iter().zip(&before).all(same);
         }
         if self.stale { Err(Missed::Moving) } else { Ok(()) }
     }
@@ -178,7 +183,10 @@ impl Tree {
         self.stale = true;
     }
 
-    fn list(&mut self) -> Result<(), Missed> {
+    /// Whether somebody went while it was listed. Whose children went elsewhere then, or what was made meanwhile, is
+    /// not in this listing.
+    fn list(&mut self) -> Result<bool, Missed> {
+        let mut gone = false;
         let mut known: BTreeMap<i32, Thread> =
             self.threads.drain(..).map(|thread| (thread.number, thread)).collect();
         let mut members = std::mem::take(&mut self.members);
@@ -187,12 +195,12 @@ impl Tree {
         while let Some(&process) = processes.get(at) {
             at += 1;
             let first = self.threads.len();
-            let found = threads_of(process, &mut known, &mut processes, &mut self.threads);
-            match found {
-                // A child may end while we list; its parent has run then, at the latest when it
-                // reaps it.
-                Err(Missed::Gone) if process != self.root => continue,
-                other => other?,
+            match threads_of(process, &mut known, &mut processes, &mut self.threads) {
+                Err(Missed::Gone) if process != self.root => {
+                    gone = true;
+                    continue;
+                }
+                other => gone |= other?,
             }
             let threads = self.threads[first..].iter().map(|thread| thread.number);
             match Member::read(process, threads, members.remove(&process)) {
@@ -202,18 +210,18 @@ impl Tree {
             }
         }
         self.threads.sort_by_key(|thread| thread.number);
-        Ok(())
+        Ok(gone)
     }
 }
 
-/// Appends the threads of one process, sampled, and its children.
+/// Appends the threads of one process, sampled, and its children; whether a thread went meanwhile.
 fn threads_of(
     process: i32,
     known: &mut BTreeMap<i32, Thread>,
     processes: &mut Vec<i32>,
     threads: &mut Vec<Thread>,
-) -> Result<(), Missed> {
-    let first = threads.len();
+) -> Result<bool, Missed> {
+    let (first, mut gone) = (threads.len(), false);
     for entry in fs::read_dir(format!("/proc/{process}/task"))? {
         let Some(number) = entry?.file_name().to_str().and_then(|name| name.parse().ok()) else {
             continue;
@@ -221,7 +229,10 @@ fn threads_of(
         let mut thread = match known.remove(&number) {
             Some(thread) if thread.process == process => thread,
             _ => match Thread::open(process, number) {
-                Err(Missed::Gone) => continue,
+                Err(Missed::Gone) => {
+                    gone = true;
+                    continue;
+                }
                 other => other?,
             },
         };
@@ -229,7 +240,10 @@ fn threads_of(
             Ok(work) => thread.sample.work = work,
             Err(Missed::Gone) => match Thread::open(process, number) {
                 Ok(other) => thread = other, // the number was given to a new thread
-                Err(Missed::Gone) => continue,
+                Err(Missed::Gone) => {
+                    gone = true;
+                    continue;
+                }
                 Err(missed) => return Err(missed),
             },
             Err(missed) => return Err(missed),
@@ -239,7 +253,7 @@ fn threads_of(
     for thread in &threads[first..] {
         thread.children(processes)?;
     }
-    Ok(())
+    Ok(gone)
 }
 
 impl Thread {
@@ -262,8 +276,19 @@ impl Thread {
             needed("children", "CONFIG_PROC_CHILDREN")?,
         );
         let (name, sample, blocked) = (String::new(), Sample::default(), None);
-        let mut thread =
-            Thread { number, process, name, sample, blocked, stat, schedstat, syscall, children };
+        let made = made(text(&stat, &mut [0; 512])?);
+        let mut thread = Thread {
+            number,
+            process,
+            made,
+            name,
+            sample,
+            blocked,
+            stat,
+            schedstat,
+            syscall,
+            children,
+        };
         thread.sample = thread.read()?.0;
         Ok(thread)
     }
@@ -302,12 +327,14 @@ impl Thread {
 
     /// Notes the call that it is blocked in at `now` of the subject's monotonic clock; what is
     /// known of it. A call that the kernel restarted (after a stop) is the one that was seen
-    /// before.
+    /// before, if that is one that it restarts like this.
     pub fn waits(&mut self, call: Blocked, now: i64) -> Seen {
         let slices = self.sample.work.slices;
         let seen = match self.blocked {
             Some(seen) if seen.call == call && seen.slices == slices => seen,
-            Some(seen) if call.wait == Wait::Restarted => Seen { slices, ..seen },
+            Some(seen) if call.wait == Wait::Restarted && seen.call.is_restarted() => {
+                Seen { slices, ..seen }
+            }
             _ => Seen { call, since: now, slices },
         };
         self.blocked = Some(seen);
@@ -367,8 +394,14 @@ impl Member {
         let exe = format!("{folder}/exe");
         let name = fs::read_link(&exe).unwrap_or_default();
         let maps = fs::read_to_string(format!("{folder}/maps")).unwrap_or_default();
-        let runtime = Runtime::detect(Path::new(&exe), &name.to_string_lossy(), &maps);
-        Ok(Member { runtime, memory, vdso: vdso::base(&auxv), auxv })
+        let name = name.to_string_lossy();
+        let runtime = Runtime::detect(Path::new(&exe), &name, &maps);
+        Ok(Member { runtime, code: code(&maps, &name), memory, vdso: vdso::base(&auxv), auxv })
+    }
+
+    /// Whether this address is in the program itself, not in a library.
+    pub fn is_own_code(&self, address: u64) -> bool {
+        (self.code.0..self.code.1).contains(&address)
     }
 
     /// Whether its memory is that of a living program. After an exec the old memory is gone, and where addresses are
@@ -376,6 +409,23 @@ impl Member {
     fn is_there(&self) -> bool {
         self.vdso.is_none_or(|at| matches!(self.memory.read_at(&mut [0], at), Ok(1)))
     }
+}
+
+/// The 22nd field of a `stat` file; its second, the name in parentheses, may hold anything.
+fn made(stat: &str) -> u64 {
+    let fields = stat.rsplit_once(')').map_or("", |(_, rest)| rest);
+    fields.split_ascii_whitespace().nth(19).and_then(|field| field.parse().ok()).unwrap_or(0)
+}
+
+/// From the first to the last executable page of the file of this name.
+fn code(maps: &str, name: &str) -> (u64, u64) {
+    let of_it = |line: &&str| line.ends_with(name) && line.contains(" r-xp ");
+    let range = |line: &str| {
+        let (from, to) = line.split_once(' ')?.0.split_once('-')?;
+        Some((u64::from_str_radix(from, 16).ok()?, u64::from_str_radix(to, 16).ok()?))
+    };
+    let ranges = maps.lines().filter(of_it).filter_map(range);
+    ranges.reduce(|all, one| (all.0.min(one.0), all.1.max(one.1))).unwrap_or((0, 0))
 }
 
 fn text<'a>(file: &File, buffer: &'a mut [u8]) -> Result<&'a str, Missed> {

@@ -10,10 +10,12 @@ use std::{
     collections::BTreeMap,
     fs, io,
     os::fd::{AsFd, OwnedFd},
+    path::{Path, PathBuf},
     time::Duration,
 };
 
 use crate::{
+    descriptors,
     sys::{timer, wait},
     timers::Now,
     vdso::Offsets,
@@ -23,7 +25,7 @@ use crate::{
 #[derive(Debug)]
 pub(crate) struct TimerFds {
     work: u64,
-    found: BTreeMap<i32, Vec<i32>>,
+    found: BTreeMap<i32, (PathBuf, Vec<i32>)>,
     /// When each timer that was set to a duration is due: by the machine's steady clock, and by the subject's.
     due: BTreeMap<(i32, i32), (i64, i64)>,
     /// The machine's steady clock when the subject was last quiet.
@@ -85,9 +87,10 @@ impl TimerFds {
         }
         let mut all = Vec::new();
         for process in processes {
-            let descriptors = self.found.entry(process).or_insert_with(|| timer_files(process));
-            for armed in descriptors.clone().into_iter().filter_map(|number| read(process, number))
-            {
+            let (holder, numbers) =
+                self.found.entry(process).or_insert_with(|| timer_files(process));
+            let read = |number: &i32| read(holder, process, *number);
+            for armed in numbers.iter().filter_map(read).collect::<Vec<Armed>>() {
                 let now = Now::here();
                 all.push((armed, self.left(armed, now, offsets.shown(now))));
             }
@@ -113,8 +116,13 @@ impl TimerFds {
 
     /// Makes a timer expire after so many nanoseconds, and then at its own interval.
     pub fn rearm(&mut self, armed: Armed, left: i64) -> io::Result<()> {
-        let process = wait::open(armed.process)?;
-        let copy: OwnedFd = wait::copy_descriptor(process.as_fd(), armed.descriptor)?;
+        let holder = descriptors::holder(armed.process);
+        let number = holder.file_name().and_then(|name| name.to_str()?.parse().ok());
+        let holder = match number {
+            Some(thread) if thread != armed.process => wait::open_thread(thread)?,
+            _ => wait::open(armed.process)?,
+        };
+        let copy: OwnedFd = wait::copy_descriptor(holder.as_fd(), armed.descriptor)?;
         let nanoseconds = |value: i64| Duration::from_nanos(value.max(0) as u64);
         if let Some((here, _)) = self.due.get_mut(&(armed.process, armed.descriptor)) {
             *here = Now::here().steady + left;
@@ -123,22 +131,22 @@ impl TimerFds {
     }
 }
 
-fn timer_files(process: i32) -> Vec<i32> {
-    let Ok(entries) = fs::read_dir(format!("/proc/{process}/fd")) else { return Vec::new() };
+/// Who holds them, and their numbers.
+fn timer_files(process: i32) -> (PathBuf, Vec<i32>) {
+    let holder = descriptors::holder(process);
+    let entries = fs::read_dir(holder.join("fd")).into_iter().flatten();
     let is_timer = |entry: fs::DirEntry| {
         let target = fs::read_link(entry.path()).ok()?;
         (target.as_os_str() == "anon_inode:[timerfd]").then_some(())?;
         entry.file_name().to_str()?.parse().ok()
     };
-    entries.filter_map(|entry| is_timer(entry.ok()?)).collect()
+    let numbers = entries.filter_map(|entry| is_timer(entry.ok()?)).collect();
+    (holder, numbers)
 }
 
-fn read(process: i32, descriptor: i32) -> Option<Armed> {
-    parse(
-        &fs::read_to_string(format!("/proc/{process}/fdinfo/{descriptor}")).ok()?,
-        process,
-        descriptor,
-    )
+fn read(holder: &Path, process: i32, descriptor: i32) -> Option<Armed> {
+    let file = holder.join("fdinfo").join(descriptor.to_string());
+    parse(&fs::read_to_string(file).ok()?, process, descriptor)
 }
 
 fn parse(text: &str, process: i32, descriptor: i32) -> Option<Armed> {

@@ -29,6 +29,8 @@ pub(crate) struct Blocked {
     pub call: &'static str,
     /// System call number.
     pub number: i64,
+    /// Where in the program it was made.
+    pub at: u64,
     /// When it ends by itself.
     pub wait: Wait,
 }
@@ -40,9 +42,15 @@ impl Blocked {
     }
 
     /// Whether a goroutine that is in this call may hold one of its runtime's processors: all but the calls in which the
-    /// runtime itself waits.
+    /// runtime itself waits (`internal/runtime/syscall` and `runtime.futex`).
     pub fn may_hold_a_processor(&self) -> bool {
-        !matches!(self.call, "futex" | "epoll" | "sleep")
+        self.call != "futex" && self.number != libc::SYS_epoll_pwait
+    }
+
+    /// Whether the kernel may show it as a restarted call after a stop: it goes on with what is left of its time
+    /// (`ERESTART_RESTARTBLOCK`).
+    pub fn is_restarted(&self) -> bool {
+        matches!(self.call, "poll" | "sleep" | "futex") && matches!(self.wait, Wait::After(_))
     }
 
     /// Nanoseconds left at `shown` of the subject's clocks, in a call that was first seen at `seen` of its
@@ -86,23 +94,31 @@ const MILLISECOND: i64 = 1_000_000;
 pub(crate) fn blocked(line: &str, memory: &File) -> Option<Blocked> {
     let mut fields = line.split_ascii_whitespace();
     let number: i64 = fields.next()?.parse().ok()?; // "running"
-    let mut arguments = [0u64; 6];
-    for argument in &mut arguments {
-        *argument = match fields.next() {
+    // Six arguments, the stack and the place; only the last two where the number is −1: stopped outside of any call.
+    let mut words = [0u64; 8];
+    for word in &mut words {
+        *word = match fields.next() {
             Some(text) => u64::from_str_radix(text.trim_start_matches("0x"), 16).ok()?,
-            None => break, // number −1: stopped outside of any call
+            None => break,
         };
     }
-    Some(understand(number, &arguments, memory))
+    let [arguments @ .., _, at] = words;
+    let (call, wait) = understand(number, &arguments, memory);
+    Some(Blocked { call, number, at, wait })
 }
 
-fn understand(number: i64, arguments: &[u64; 6], memory: &File) -> Blocked {
+/// `futex_wait` of Linux 6.7, which libc does not name.
+const FUTEX_WAIT: libc::c_long = 455;
+/// `io_pgetevents`, neither.
+const IO_PGETEVENTS: libc::c_long = if cfg!(target_arch = "x86_64") { 333 } else { 292 };
+
+fn understand(number: i64, arguments: &[u64; 6], memory: &File) -> (&'static str, Wait) {
     let milliseconds = |value: u64| match value as i32 {
         negative if negative < 0 => Wait::Forever,
         value => Wait::After(i64::from(value) * MILLISECOND),
     };
     let relative = |address| read_time(memory, address, 1).map_or(Wait::Forever, Wait::After);
-    let (call, wait) = match number as libc::c_long {
+    match number as libc::c_long {
         #[cfg(target_arch = "x86_64")]
         libc::SYS_epoll_wait => ("epoll", milliseconds(arguments[3])),
         libc::SYS_epoll_pwait => ("epoll", milliseconds(arguments[3])),
@@ -119,6 +135,8 @@ fn understand(number: i64, arguments: &[u64; 6], memory: &File) -> Blocked {
         libc::SYS_clock_nanosleep => ("sleep", sleep(arguments, memory)),
         libc::SYS_futex => ("futex", futex(arguments, memory)),
         libc::SYS_futex_waitv => ("futex", absolute(memory, arguments[3], arguments[4] as i32)),
+        FUTEX_WAIT => ("futex", absolute(memory, arguments[4], arguments[5] as i32)),
+        libc::SYS_io_getevents | IO_PGETEVENTS => ("aio", relative(arguments[4])),
         libc::SYS_rt_sigtimedwait => ("signal", relative(arguments[2])),
         libc::SYS_semtimedop => ("semaphore", relative(arguments[3])),
         libc::SYS_mq_timedreceive | libc::SYS_mq_timedsend => {
@@ -127,8 +145,7 @@ fn understand(number: i64, arguments: &[u64; 6], memory: &File) -> Blocked {
         libc::SYS_io_uring_enter => ("io_uring", Wait::Hidden),
         libc::SYS_restart_syscall => ("wait", Wait::Restarted),
         _ => ("wait", Wait::Forever),
-    };
-    Blocked { call, number, wait }
+    }
 }
 
 /// A pair of seconds and a fraction counted in `unit` nanoseconds; `None` for a null pointer or
@@ -155,7 +172,10 @@ fn absolute(memory: &File, address: u64, clock: i32) -> Wait {
 
 fn sleep(arguments: &[u64; 6], memory: &File) -> Wait {
     let (clock, flags, request) = (arguments[0] as i32, arguments[1] as i32, arguments[2]);
-    if flags & libc::TIMER_ABSTIME != 0 {
+    let of_processors = [libc::CLOCK_PROCESS_CPUTIME_ID, libc::CLOCK_THREAD_CPUTIME_ID];
+    if clock < 0 || of_processors.contains(&clock) {
+        Wait::Forever // it ends when somebody has worked so long
+    } else if flags & libc::TIMER_ABSTIME != 0 {
         absolute(memory, request, clock)
     } else {
         read_time(memory, request, 1).map_or(Wait::Forever, Wait::After)
@@ -227,7 +247,8 @@ mod tests {
     #[test]
     fn what_is_left_is_counted_by_the_subjects_clocks() {
         let shown = Now { steady: 150, wall: 700 };
-        let left = |wait, since| Blocked { call: "wait", number: 0, wait }.left(shown, since);
+        let left =
+            |wait, since| Blocked { call: "wait", number: 0, at: 0, wait }.left(shown, since);
         assert_eq!(left(Wait::After(30), 140), Some(20));
         assert_eq!(left(Wait::Steady(160), 0), Some(10));
         assert_eq!(left(Wait::Wall(690), 0), Some(-10));

@@ -59,7 +59,22 @@ impl Lab {
     pub fn prepare(campaign: Campaign, scratch: PathBuf, workers: usize) -> anyhow::Result<Lab> {
         let spec = &campaign.file.spec;
         let path_variable = std::env::var("PATH").unwrap_or_else(|_| "/usr/bin:/bin".to_owned());
-        let command = resolve(&campaign, &path_variable)?;
+        let hint = match &spec.subject.build {
+            Some(build) => format!("the build ({build}) did not make it"),
+            None => "build it first, or give spec.subject.build".to_owned(),
+        };
+        let find = |key: &str, command: Vec<String>, hint: &str| {
+            let found = resolve(&campaign, &path_variable, command, hint);
+            found.map_err(|what| usage(format!("{}: {key}: {what}", campaign.path.display())))
+        };
+        let command = find("spec.subject.command", spec.subject.command.clone(), &hint)?;
+        let manager = match &spec.cluster {
+            ClusterSpec::Embedded(embedded) => embedded.controller_manager(),
+            ClusterSpec::Kubeconfig(_) => None,
+        };
+        let hint = "https://dl.k8s.io/v1.36.3/bin/linux/amd64/kube-controller-manager is one; name its file";
+        let key = "spec.cluster.embedded.controllerManager";
+        let manager = manager.map(|command| find(key, command, hint)).transpose()?;
         let workload_file = campaign.resolve(&spec.workload.file);
         let workload = Workload::load(&workload_file).map_err(|error| usage(error.to_string()))?;
         if workload.skip {
@@ -122,6 +137,7 @@ impl Lab {
             ground,
             token,
             command,
+            manager,
             path_variable,
             certificates,
             isolation,
@@ -133,34 +149,26 @@ impl Lab {
     }
 }
 
-/// Program and arguments with the program's path made absolute.
-fn resolve(campaign: &Campaign, path_variable: &str) -> anyhow::Result<Vec<String>> {
-    let mut command = campaign.file.spec.subject.command.clone();
-    let program = command[0].clone();
+/// Program and arguments with the program's path made absolute. Errors: what is wrong, and what to do.
+fn resolve(
+    campaign: &Campaign,
+    path_variable: &str,
+    mut command: Vec<String>,
+    hint: &str,
+) -> Result<Vec<String>, String> {
+    let program = &command[0];
     let found = if program.contains('/') {
-        Some(campaign.resolve(Path::new(&program))).filter(|path| path.is_file())
+        Some(campaign.resolve(Path::new(program))).filter(|path| path.is_file())
     } else {
         let folders = std::env::split_paths(path_variable);
-        folders.map(|folder| folder.join(&program)).find(|path| path.is_file())
+        folders.map(|folder| folder.join(program)).find(|path| path.is_file())
     };
-    let Some(found) = found else {
-        let hint = match &campaign.file.spec.subject.build {
-            Some(build) => format!("the build ({build}) did not make it"),
-            None => "build it first, or give spec.subject.build".to_owned(),
-        };
-        return Err(usage(format!(
-            "{}: spec.subject.command: there is no program {program}: {hint}",
-            campaign.path.display()
-        )));
-    };
+    let found = found.ok_or_else(|| format!("there is no program {program}: {hint}"))?;
     use std::os::unix::fs::PermissionsExt;
     let mode = found.metadata().map_or(0, |metadata| metadata.permissions().mode());
     if mode & 0o111 == 0 {
-        return Err(usage(format!(
-            "{}: spec.subject.command: {} can't be executed: it has no execute permission",
-            campaign.path.display(),
-            found.display()
-        )));
+        let found = found.display();
+        return Err(format!("{found} can't be executed: it has no execute permission"));
     }
     command[0] = found.display().to_string();
     Ok(command)

@@ -97,7 +97,7 @@ impl Live {
                 };
                 let serving = front.serve(listener, client)?;
                 let path = folder.join("user.kubeconfig");
-                crate::kubeconfig::write_admin(&path, port, lab)?;
+                crate::kubeconfig::write(&path, port, lab, cluster::ADMIN_TOKEN)?;
                 self.user_listener = Some((serving, path.clone()));
                 Ok(path)
             }

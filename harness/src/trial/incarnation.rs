@@ -1,6 +1,9 @@
 //! One start of the subject: its process, its listener, its output.
 
-use std::path::Path;
+use std::{
+    collections::BTreeMap,
+    path::{Path, PathBuf},
+};
 
 use trace::{Actor, Event, ProcessEvent, ProcessHappening};
 
@@ -16,6 +19,20 @@ const REPLICA: u32 = 0;
 const PORT: u16 = 6443;
 /// A controller that ends by itself this often is not started again: the oracles call it a crash loop.
 const EXITS_ALLOWED: u32 = 3;
+
+/// A program that finds the API by a kubeconfig.
+pub(super) struct Program<'a> {
+    /// Its command line, with placeholders.
+    pub command: &'a [String],
+    /// Environment on top of the fixed one.
+    pub env: &'a BTreeMap<String, String>,
+    /// Who it is to the API.
+    pub token: &'a str,
+    /// Where its kubeconfig and its home are.
+    pub folder: &'a Path,
+    /// What it finds of its ServiceAccount; seen in namespaces only.
+    pub account: Option<PathBuf>,
+}
 
 /// A running start of the subject.
 pub(super) struct Incarnation {
@@ -39,49 +56,15 @@ impl Trial<'_> {
     async fn launch(&mut self) -> anyhow::Result<Incarnation> {
         let number = self.started;
         self.started += 1;
-        let home = self.folder.join("home");
-        std::fs::create_dir_all(&home)?;
-        let account = kubeconfig::write_service_account(&self.folder, self.lab)?;
-        let kubeconfig_path = self.folder.join("kubeconfig");
-        let ahead = self.cluster.now().0 - kubeconfig::real_now().0;
-        let clock = match self.lab.clock {
-            ClockMode::Virtual => subject::Pace::Virtual { ahead },
-            ClockMode::Real => subject::Pace::Real { ahead },
-            ClockMode::Untouched => subject::Pace::Untouched,
-        };
-        let namespaces = self.lab.isolation == subject::Isolation::Namespaces;
-        let mut launch = subject::Launch {
-            command: vec![],
-            dir: self.lab.campaign.folder.clone(),
-            env: vec![],
-            isolation: self.lab.isolation,
-            clock,
-            port: PORT,
-            service_account: namespaces.then_some(account),
-            determinism: determinism(self.lab),
-        };
-        let outside = match launch.isolation {
-            subject::Isolation::Namespaces => None,
-            subject::Isolation::None => Some(std::net::TcpListener::bind("127.0.0.1:0")?),
-        };
-        let port = match &outside {
-            Some(listener) => listener.local_addr()?.port(),
-            None => PORT,
-        };
-        kubeconfig::write(&kubeconfig_path, port, self.lab)?;
-        launch.command = substitute(&self.lab.command, &kubeconfig_path, port);
-        launch.env = environment(self.lab, &home, &kubeconfig_path, port);
-        let started = subject::start_at(&launch, outside)?;
-        if self.lab.clock != ClockMode::Untouched
-            && let subject::ClockAbility::Real(why) = started.process.clock()
-        {
-            anyhow::bail!("the controller's clock could not be set: {why}");
-        }
         let (actor, recorder) = (Actor::Subject(REPLICA), self.recorder.clone());
-        let what = ProcessHappening::Started {
-            command: launch.command,
-            pid: started.process.pid() as i32,
-        };
+        let (command, started) = self.start_program(&Program {
+            command: &self.lab.command,
+            env: &self.lab.campaign.file.spec.subject.env,
+            token: &self.lab.token,
+            folder: &self.folder,
+            account: Some(kubeconfig::write_service_account(&self.folder, self.lab)?),
+        })?;
+        let what = ProcessHappening::Started { command, pid: started.process.pid() as i32 };
         recorder.record(process_event(number, what));
         let client =
             proxy::Client { actor, incarnation: number, tls: self.lab.certificates.server.clone() };
@@ -91,6 +74,49 @@ impl Trial<'_> {
             recorder.record(process_event(number, ProcessHappening::Line { text }));
         })?;
         Ok(Incarnation { process: started.process, serving, number, output })
+    }
+
+    /// Starts a program at the world's time, in surroundings of its own where the machine allows it. Also gives its
+    /// command line as it was started.
+    pub(super) fn start_program(
+        &self,
+        program: &Program<'_>,
+    ) -> anyhow::Result<(Vec<String>, subject::Started)> {
+        let home = program.folder.join("home");
+        std::fs::create_dir_all(&home)?;
+        let outside = match self.lab.isolation {
+            subject::Isolation::Namespaces => None,
+            subject::Isolation::None => Some(std::net::TcpListener::bind("127.0.0.1:0")?),
+        };
+        let port = match &outside {
+            Some(listener) => listener.local_addr()?.port(),
+            None => PORT,
+        };
+        let kubeconfig = program.folder.join("kubeconfig");
+        kubeconfig::write(&kubeconfig, port, self.lab, program.token)?;
+        let ahead = self.cluster.now().0 - kubeconfig::real_now().0;
+        let namespaces = self.lab.isolation == subject::Isolation::Namespaces;
+        let launch = subject::Launch {
+            command: substitute(program.command, &kubeconfig, port),
+            dir: self.lab.campaign.folder.clone(),
+            env: environment(self.lab, program.env, &home, &kubeconfig, port),
+            isolation: self.lab.isolation,
+            clock: match self.lab.clock {
+                ClockMode::Virtual => subject::Pace::Virtual { ahead },
+                ClockMode::Real => subject::Pace::Real { ahead },
+                ClockMode::Untouched => subject::Pace::Untouched,
+            },
+            port: PORT,
+            service_account: program.account.clone().filter(|_| namespaces),
+            determinism: determinism(self.lab),
+        };
+        let started = subject::start_at(&launch, outside)?;
+        if self.lab.clock != ClockMode::Untouched
+            && let subject::ClockAbility::Real(why) = started.process.clock()
+        {
+            anyhow::bail!("the clock of {} could not be set: {why}", launch.command[0]);
+        }
+        Ok((launch.command, started))
     }
 
     /// Ends the subject, if it runs. `silently` at the end of a trial: no event of the history.
@@ -164,6 +190,7 @@ fn determinism(lab: &crate::lab::Lab) -> subject::Determinism {
 /// A small fixed environment, so that a trial does not depend on the shell that started Trommel.
 pub(crate) fn environment(
     lab: &crate::lab::Lab,
+    more: &BTreeMap<String, String>,
     home: &Path,
     kubeconfig: &Path,
     port: u16,
@@ -179,7 +206,7 @@ pub(crate) fn environment(
     if spec.hash_seeds == Dice::Fixed {
         env.push(("PYTHONHASHSEED".to_owned(), "0".to_owned()));
     }
-    for (name, value) in &lab.campaign.file.spec.subject.env {
+    for (name, value) in more {
         env.retain(|(known, _)| known != name);
         let value = value
             .replace("{kubeconfig}", &kubeconfig.display().to_string())

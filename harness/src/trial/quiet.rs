@@ -2,12 +2,12 @@
 
 use std::time::Duration;
 
-use plans::{Crash, moment::MomentCounter};
+use subject::Watched;
 use trace::{Event, Settled, Time};
 
 use oracles::judge::livelock::{COMMITS_WITHOUT_SETTLING, Cycle, NEVER_SETTLES_AFTER};
 
-use super::{Going, RunEnd, Stop, Trial, output::Output};
+use super::{Going, RunEnd, Stop, Trial, armed::stopped, incarnation::Incarnation, output::Output};
 use crate::providers::LiveCluster;
 
 /// A subject that sent this many requests without a quiet moment is in a hot loop.
@@ -20,41 +20,6 @@ pub(crate) const AT_ONCE: Duration = Duration::from_millis(50);
 
 /// How often to look whether something happened while real time passes. It decides nothing.
 const PACE: Duration = Duration::from_millis(1);
-
-/// The gate's alarm for the next perturbation.
-pub(super) struct Armed {
-    stopped: proxy::Armed,
-    /// Writes that are never to reach the store; let go with the connections that they came on.
-    _held: Vec<proxy::Hold>,
-}
-
-impl Armed {
-    /// Closes the gate at the crash's moment: the call is committed, its sender has not heard.
-    pub(super) fn new(proxy: &proxy::Proxy, cluster: &LiveCluster, crash: Crash) -> Armed {
-        let mut counter = MomentCounter::new(crash.at.clone());
-        let changed = cluster.change_detector();
-        let hold = |dropped: plans::DroppedCall| {
-            let mut seen = 0;
-            proxy.gate().hold(move |passing| match passing {
-                proxy::Passing::Request(call) if dropped.call.matches(call) => {
-                    seen += 1;
-                    seen == dropped.occurrence
-                }
-                _ => false,
-            })
-        };
-        let held = crash.dropped.into_iter().map(hold).collect();
-        let matches = move |passing: &proxy::Passing<'_>| match passing {
-            proxy::Passing::Response(call, answer) => {
-                let changed = changed(call, answer);
-                counter.answered(call, answer, changed)
-            }
-            _ => false,
-        };
-        let stopped = proxy.gate().arm(proxy::Stop { matches: Box::new(matches) });
-        Armed { stopped, _held: held }
-    }
-}
 
 /// What quiet found.
 pub(super) struct Quiet {
@@ -69,30 +34,20 @@ impl Trial<'_> {
     /// whose moment comes meanwhile.
     pub(super) async fn quiet(&mut self) -> Going<Quiet> {
         loop {
-            let Some(incarnation) = &mut self.subject else {
+            if self.subject.is_none() && self.manager.is_none() {
                 self.cluster.caught_up().await;
                 self.run_environment()?;
                 return Ok(Quiet { deadline: self.environment_deadline(), timers: vec![] });
-            };
-            let limits = Limits::new(&self.recorder);
-            let (proxy, cluster, output) = (&self.proxy, &self.cluster, &incarnation.output);
-            let flight = || flight(proxy, cluster, output);
-            let mut processes = [&mut incarnation.process];
-            let waited = tokio::select! {
-                biased;
-                () = stopped(&mut self.armed) => Waited::Stopped,
-                quiet = subject::quiet(&mut processes, &flight) => Waited::Quiet(quiet),
-                why = limits.exceeded() => Waited::Exceeded(why),
-            };
-            match waited {
+            }
+            match self.wait().await {
                 Waited::Stopped => self.crash().await?,
-                Waited::Quiet(Ok(quiet)) => {
+                Waited::Quiet(Ok(mut quiet)) => {
                     if !quiet.passed.is_zero() {
                         self.world_time_passes(quiet.passed);
                     }
-                    let activity = self.proxy.flight().activity;
+                    let activity = self.activity();
                     self.cluster.caught_up().await;
-                    if self.proxy.flight().activity != activity {
+                    if self.activity() != activity {
                         continue;
                     }
                     // The environment is slower than the subject, faster than the user.
@@ -101,11 +56,15 @@ impl Trial<'_> {
                     if self.cluster.revision() != revision {
                         continue;
                     }
-                    let timers = quiet.timers.iter().map(ToString::to_string).collect();
+                    let of_subject = self.subject.as_ref().map(|_| quiet.timers.remove(0));
+                    let timers = of_subject.iter().flatten().map(ToString::to_string).collect();
                     let deadlines = quiet.deadline.into_iter().chain(self.environment_deadline());
                     return Ok(Quiet { deadline: deadlines.min(), timers });
                 }
-                Waited::Quiet(Err(subject::NotQuiet::Ended { exit, .. })) => {
+                Waited::Quiet(Err(subject::NotQuiet::Ended { process, exit })) => {
+                    if self.subject.is_none() || process > 0 {
+                        return Err(self.manager_exited(&exit));
+                    }
                     self.subject_exited(exit).await?
                 }
                 Waited::Quiet(Err(why)) => {
@@ -118,6 +77,32 @@ impl Trial<'_> {
                 }
             }
         }
+    }
+
+    /// Waits until the programs are quiet, or something has to be done before.
+    async fn wait(&mut self) -> Waited {
+        let limits = Limits::new(&self.recorder);
+        let Trial { subject, manager, proxy, cluster, armed, .. } = self;
+        // The subject first.
+        let mut watched = Vec::new();
+        if let Some(Incarnation { process, output, .. }) = subject {
+            watched.push(Watched::new(process, || flight(proxy, cluster, output)));
+        }
+        if let Some(manager) = manager {
+            watched.push(manager.watched());
+        }
+        tokio::select! {
+            biased;
+            () = stopped(armed) => Waited::Stopped,
+            quiet = subject::quiet(&mut watched) => Waited::Quiet(quiet),
+            why = limits.exceeded() => Waited::Exceeded(why),
+        }
+    }
+
+    /// Grows with everything that moves between programs and us.
+    fn activity(&self) -> u64 {
+        let manager = self.manager.as_ref().map_or(0, |manager| manager.flight().activity);
+        self.proxy.flight().activity + manager
     }
 
     /// Lets the built-in controllers act until they are quiet, or one makes the write after which the subject is
@@ -242,14 +227,16 @@ impl Trial<'_> {
         let from = self.cluster.now();
         if self.lab.virtual_time() {
             self.cluster.advance_to(from.plus(duration));
-            if let Some(incarnation) = &mut self.subject {
-                incarnation.process.advance(duration).map_err(Stop::broken)?;
+            let subject = self.subject.iter_mut().map(|incarnation| &mut incarnation.process);
+            let manager = self.manager.iter_mut().map(|manager| &mut manager.process);
+            for process in subject.chain(manager) {
+                process.advance(duration).map_err(Stop::broken)?;
             }
         } else {
-            let activity = self.proxy.flight().activity;
+            let activity = self.activity();
             let changed = async {
                 let mut pace = tokio::time::interval(PACE);
-                while self.proxy.flight().activity == activity {
+                while self.activity() == activity {
                     pace.tick().await;
                 }
             };
@@ -305,14 +292,6 @@ enum Waited {
     Stopped,
     Quiet(Result<subject::Quiet, subject::NotQuiet>),
     Exceeded(String),
-}
-
-/// Ends when the gate was closed for the next perturbation.
-pub(super) async fn stopped(armed: &mut Option<Armed>) {
-    match armed {
-        Some(armed) => drop((&mut armed.stopped).await),
-        None => std::future::pending().await,
-    }
 }
 
 /// A bound on one wait, so that a hot loop ends the trial and not the patience of the user. What a subject does by

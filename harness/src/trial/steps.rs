@@ -3,7 +3,7 @@
 use trace::{Cursor, Event, StepEvent, StepState, Time};
 use workloads::{CheckOutcome, Operation, OperationKind};
 
-use super::{Going, RunEnd, Stop, Trial, quiet::stopped};
+use super::{Going, RunEnd, Stop, Trial, armed::stopped};
 
 impl Trial<'_> {
     /// Performs the operation at the cursor and moves the cursor past it. A failure that the author allows

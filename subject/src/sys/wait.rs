@@ -51,6 +51,17 @@ pub fn open(pid: i32) -> io::Result<std::os::fd::OwnedFd> {
     Ok(super::descriptor::own(raw as i32))
 }
 
+/// A pidfd for a thread that is known to be alive, whatever became of the others of its process.
+///
+/// # Errors
+/// Kernels before Linux 6.9 know none.
+pub fn open_thread(thread: i32) -> io::Result<std::os::fd::OwnedFd> {
+    // SAFETY: no pointers.
+    let raw =
+        checked_long(unsafe { libc::syscall(libc::SYS_pidfd_open, thread, libc::PIDFD_THREAD) })?;
+    Ok(super::descriptor::own(raw as i32))
+}
+
 /// A descriptor of another process, as a descriptor of ours for the same file.
 pub fn copy_descriptor(pidfd: BorrowedFd<'_>, number: i32) -> io::Result<std::os::fd::OwnedFd> {
     // SAFETY: no pointers.

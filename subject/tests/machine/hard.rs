@@ -11,7 +11,7 @@ use std::{
 use subject::{ClockAbility, Look, Started, Why};
 
 use crate::{
-    programs::{Lines, folder, launch, python, quiet},
+    programs::{Lines, ask, folder, launch, python, quiet},
     server::{Server, on_one_thread},
     time::{five_minutes, five_minutes_of},
 };
@@ -138,7 +138,7 @@ if ring >= 0: libc.syscall(426, ring, 0, 1, 1, None, 0)
         if Lines::new(output).next().await == "none" {
             return println!("skipped: this machine has no io_uring");
         }
-        let asked = subject::quiet(&mut [&mut process], &|| server.flight()).await;
+        let asked = ask(&mut process, &server).await;
         let told = asked.unwrap_err().to_string();
         assert!(told.contains("until a time that the kernel does not show"), "{told}");
         let look = process.look(&server.flight());
@@ -168,7 +168,7 @@ fn moving_the_time_of_the_dead_is_no_failure() {
         let number = process.pid().to_string();
         assert!(Command::new("kill").args(["-9", &number]).status().unwrap().success());
         process.advance(found.deadline.unwrap()).unwrap();
-        let asked = subject::quiet(&mut [&mut process], &|| server.flight()).await;
+        let asked = ask(&mut process, &server).await;
         assert!(asked.unwrap_err().to_string().contains("killed by signal 9"));
         assert_eq!(process.clock(), ClockAbility::Virtual);
     });

@@ -8,7 +8,7 @@ use std::{
     sync::OnceLock,
 };
 
-use subject::{Isolation, Launch, Process, Started};
+use subject::{Isolation, Launch, Process, Started, Watched};
 use tokio::net::unix::pipe;
 
 /// How tests start things: namespaces where the machine allows them.
@@ -156,5 +156,12 @@ pub fn go(name: &str, source: &str) -> Option<PathBuf> {
 
 /// Waits until the process is quiet behind this server.
 pub async fn quiet(process: &mut Process, server: &super::server::Server) -> subject::Quiet {
-    subject::quiet(&mut [process], &|| server.flight()).await.unwrap()
+    ask(process, server).await.unwrap()
 }
+
+/// The same where it may not become so.
+pub async fn ask(process: &mut Process, server: &super::server::Server) -> Asked {
+    subject::quiet(&mut [Watched::new(process, || server.flight())]).await
+}
+
+type Asked = Result<subject::Quiet, subject::NotQuiet>;

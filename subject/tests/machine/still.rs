@@ -1,9 +1,9 @@
 //! Quiet is reported when, and only when, nothing can happen any more without input.
 
-use subject::{Isolation, Look, NotQuiet, Patience, Started, Why};
+use subject::{Isolation, Look, NotQuiet, Patience, Started, Watched, Why};
 
 use crate::{
-    programs::{Lines, go, launch, python, quiet},
+    programs::{Lines, ask, go, launch, python, quiet},
     server::{Server, on_one_thread},
 };
 
@@ -111,7 +111,7 @@ c.sock.recv(1)
         assert_eq!(why.to_string(), "request GET /hold has no complete answer");
         server.release();
         let found = quiet(&mut started.process, &server).await;
-        assert_eq!((found.deadline, found.timers), (None, Vec::new()));
+        assert_eq!((found.deadline, found.timers), (None, vec![vec![]]));
         let mut flight = server.flight();
         flight.undelivered = 2;
         assert_eq!(started.process.look(&flight), Look::Busy(Why::Undelivered(2)));
@@ -123,6 +123,42 @@ c.sock.recv(1)
         let mut flight = server.flight();
         flight.connections[0].received_bytes -= 3;
         assert_eq!(started.process.look(&flight), Look::Busy(Why::Written { client, bytes: 3 }));
+    });
+}
+
+/// Each in a namespace of its own, with a connection of the same two ports, over which not as much went.
+#[test]
+fn two_at_once_have_each_their_own_connections() {
+    let Some(python) = python() else { return };
+    let code = |paths: &str, seconds: u32| {
+        format!(
+            "\
+import http.client, time
+c = http.client.HTTPConnection('127.0.0.1', 18080, source_address=('127.0.0.1', 40404))
+for path in {paths}: c.request('GET', path); c.getresponse().read()
+time.sleep({seconds})
+"
+        )
+    };
+    on_one_thread(async {
+        let start = |code: String| {
+            let started = subject::start(&launch(&[python.to_str().unwrap(), "-c", &code]));
+            let Started { process, listener, output } = started.unwrap();
+            (process, Server::serve(listener), output)
+        };
+        let (mut one, of_one, _output) = start(code("['/echo/a']", 30));
+        let (mut two, of_two, _output) = start(code("['/echo/long', '/echo/longer']", 20));
+        let watched = &mut [
+            Watched::new(&mut one, || of_one.flight()),
+            Watched::new(&mut two, || of_two.flight()),
+        ];
+        let mut found = subject::quiet(watched).await.unwrap();
+        while of_one.paths().is_empty() || of_two.paths().len() < 2 {
+            found = subject::quiet(watched).await.unwrap();
+        }
+        let next = |timers: &[subject::Timer]| timers[0].remaining.as_secs_f64().round();
+        assert_eq!(found.timers.iter().map(|of| next(of)).collect::<Vec<_>>(), [30.0, 20.0]);
+        assert_eq!(found.deadline, Some(found.timers[1][0].remaining));
     });
 }
 
@@ -187,7 +223,7 @@ fn the_end_of_a_subject_ends_the_wait() {
     on_one_thread(async {
         let mut started = subject::start(&launch(&["sh", "-c", "exit 3"])).unwrap();
         let server = Server::serve(started.listener);
-        let ended = subject::quiet(&mut [&mut started.process], &|| server.flight()).await;
+        let ended = ask(&mut started.process, &server).await;
         match ended {
             Err(NotQuiet::Ended { process: 0, exit }) => {
                 assert_eq!(exit.to_string(), "exit code 3")
@@ -202,8 +238,8 @@ async fn in_vain(code: &str, patience: Patience) -> NotQuiet {
     let mut started = subject::start(&launch(&["sh", "-c", code])).unwrap();
     let server = Server::serve(started.listener);
     assert_eq!(Lines::new(started.output).next().await, "on");
-    let processes = &mut [&mut started.process];
-    subject::quiet_within(processes, &|| server.flight(), patience).await.unwrap_err()
+    let watched = &mut [Watched::new(&mut started.process, || server.flight())];
+    subject::quiet_within(watched, patience).await.unwrap_err()
 }
 
 #[test]
@@ -237,12 +273,16 @@ fn two_subjects_are_quiet_together() {
         let mut first = subject::start(&launch).unwrap();
         launch.command = ["sh", "-c", "sleep 300; sleep 1000"].map(String::from).to_vec();
         let mut second = subject::start(&launch).unwrap();
-        let server = Server::serve(first.listener);
+        let (one, two) = (Server::serve(first.listener), Server::serve(second.listener));
         assert_eq!(Lines::new(first.output).next().await, "on");
         let mut fired = Vec::new();
         for _ in 0..3 {
-            let both = &mut [&mut first.process, &mut second.process];
-            let found = subject::quiet(both, &|| server.flight()).await.unwrap();
+            let mut both = [
+                Watched::new(&mut first.process, || one.flight()),
+                Watched::new(&mut second.process, || two.flight()),
+            ];
+            let found = subject::quiet(&mut both).await.unwrap();
+            drop(both);
             let jump = found.deadline.unwrap();
             fired.push(jump.as_secs_f64().round() as u64);
             first.process.advance(jump).unwrap();
@@ -279,7 +319,7 @@ fn a_connection_to_something_else_makes_quiet_unknowable() {
         let mut started = subject::start(&launch).unwrap();
         let server = Server::serve(started.listener);
         assert_eq!(Lines::new(started.output).next().await, "on");
-        let found = subject::quiet(&mut [&mut started.process], &|| server.flight()).await;
+        let found = ask(&mut started.process, &server).await;
         match found {
             Err(NotQuiet::Unknown(Why::Foreign { to, .. })) => {
                 assert_eq!(to, outside.local_addr().unwrap());

@@ -1,0 +1,105 @@
+//! The embedded cluster, as a campaign asks for it: `spec.cluster.embedded`.
+
+use cluster::{Controller, EnvironmentOptions, World};
+use serde::{Deserialize, Serialize};
+
+use super::{AuthorizationSpec, Located};
+
+/// What upstream supports in one cluster (kubernetes.io/docs/setup/best-practices/cluster-large).
+const NODES_AT_MOST: u32 = 5000;
+
+/// What a real kube-controller-manager does not do: the rest of `environment: kcm`.
+const BESIDE_KCM: [Controller; 3] =
+    [Controller::Provisioner, Controller::Scheduler, Controller::Kubelet];
+
+/// The embedded cluster.
+#[derive(Debug, Clone, Default, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct EmbeddedSpec {
+    /// Which built-in controllers run.
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub environment: Environment,
+    /// How many nodes there are from the beginning; with `environment: full` and `kcm` only, default 1.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub nodes: Option<u32>,
+    /// Program and further flags of the kube-controller-manager of `environment: kcm`; the program as in
+    /// `subject.command`, default `kube-controller-manager` in PATH.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub controller_manager: Vec<String>,
+    /// Whether permissions count.
+    #[serde(default, skip_serializing_if = "Located::is_default")]
+    pub authorization: Located<AuthorizationSpec>,
+    /// Whether new pods get their ServiceAccount and a volume with its token, and are refused without the account.
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub mount_service_accounts: bool,
+}
+
+fn is_default<T: Default + PartialEq>(value: &T) -> bool {
+    *value == T::default()
+}
+
+impl EmbeddedSpec {
+    /// Errors: the key below `spec.cluster.embedded` that does not belong to the others, and why.
+    pub fn check(&self) -> Result<(), (&'static str, String)> {
+        if !self.controller_manager.is_empty() && self.environment != Environment::Kcm {
+            let why = "a kube-controller-manager runs with environment: kcm only";
+            return Err(("controllerManager", why.to_owned()));
+        }
+        let Some(nodes) = self.nodes else { return Ok(()) };
+        if !matches!(self.environment, Environment::Full | Environment::Kcm) {
+            let why = "there are nodes with environment: full or kcm only";
+            return Err(("nodes", why.to_owned()));
+        }
+        if nodes > NODES_AT_MOST {
+            return Err(("nodes", format!("at most {NODES_AT_MOST}")));
+        }
+        Ok(())
+    }
+
+    /// The command line of the kube-controller-manager that runs beside the subject, if one does.
+    pub fn controller_manager(&self) -> Option<Vec<String>> {
+        let named = match &self.controller_manager[..] {
+            [] => vec!["kube-controller-manager".to_owned()],
+            given => given.to_vec(),
+        };
+        (self.environment == Environment::Kcm).then_some(named)
+    }
+
+    /// Sets a new world up: the policy, and what runs.
+    pub fn set_up(&self, world: &mut World) {
+        if self.authorization.value == AuthorizationSpec::Rbac {
+            world.enforce_rbac();
+        }
+        if self.mount_service_accounts {
+            world.mount_service_accounts();
+        }
+        world.start_environment(&self.options());
+    }
+
+    /// What runs.
+    pub fn options(&self) -> EnvironmentOptions {
+        let nodes = self.nodes.unwrap_or(1);
+        let (controllers, nodes) = match self.environment {
+            Environment::None => (vec![], 0),
+            Environment::Minimal => (Controller::MINIMAL.to_vec(), 0),
+            Environment::Full => (Controller::FULL.to_vec(), nodes),
+            Environment::Kcm => (BESIDE_KCM.to_vec(), nodes),
+        };
+        EnvironmentOptions { controllers, nodes, ..Default::default() }
+    }
+}
+
+/// Which built-in controllers run in the embedded cluster.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, clap::ValueEnum)]
+#[serde(rename_all = "lowercase")]
+pub enum Environment {
+    /// None: as envtest.
+    #[default]
+    None,
+    /// Garbage collector and namespace controller.
+    Minimal,
+    /// All that exist, among them Deployments, ReplicaSets, a scheduler and kubelets.
+    Full,
+    /// What a real kube-controller-manager leaves to others: a scheduler, kubelets, a provisioner of volumes.
+    Kcm,
+}
