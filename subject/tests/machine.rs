@@ -19,3 +19,5 @@ mod still;
 mod time;
 #[path = "machine/unseen.rs"]
 mod unseen;
+#[path = "machine/whose.rs"]
+mod whose;

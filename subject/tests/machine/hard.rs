@@ -18,16 +18,23 @@ use crate::{
 
 const SLEEPER: &str = r#"
 #define _GNU_SOURCE
+#include <errno.h>
 #include <poll.h>
 #include <pthread.h>
+#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/select.h>
+#include <sys/syscall.h>
+#include <sys/timerfd.h>
 #include <time.h>
 #include <unistd.h>
 static void *thread(void *words) { execv("/proc/self/exe", words); return 0; }
 static void *slow(void *none) { struct timespec wait = {300, 0};
   printf("start\n"); fflush(stdout); nanosleep(&wait, 0); printf("end\n"); fflush(stdout); pause(); return none; }
+static void *file(void *none) { struct itimerspec wait = {{0, 0}, {300, 0}}; uint64_t times;
+  int timer = timerfd_create(CLOCK_MONOTONIC, 0); timerfd_settime(timer, 0, &wait, 0);
+  printf("start\n"); fflush(stdout); read(timer, &times, 8); printf("end\n"); fflush(stdout); pause(); return none; }
 int main(int count, char **words) {
   struct timespec begin, end, wait = {300, 0};
   struct timeval limit = {300, 0}; fd_set set; int pipes[2]; pthread_t other;
@@ -36,6 +43,7 @@ int main(int count, char **words) {
     nanosleep(&(struct timespec){0, 1000}, 0);
     pthread_create(&other, 0, thread, again); pause();
   }
+  if (words[1][0] == 't') { pthread_create(&other, 0, file, 0); pthread_exit(0); }
   if (words[1][0] == 'z') { pthread_create(&other, 0, slow, 0); pthread_exit(0); }
   clock_gettime(CLOCK_MONOTONIC, &begin);
   printf("start\n"); fflush(stdout);
@@ -48,6 +56,15 @@ int main(int count, char **words) {
     case 4: if (pipe(pipes)) return 1;
             FD_ZERO(&set); FD_SET(pipes[0], &set);
             if (select(pipes[0] + 1, &set, 0, 0, &limit) || FD_ISSET(pipes[0], &set)) return 1;
+            break;
+    case 5: { unsigned long context = 0; char event[64];
+            if (syscall(SYS_io_setup, 8, &context)) return 1;
+            if (syscall(SYS_io_getevents, context, 1, 1, event, &wait)) return 1;
+            break; }
+    case 6: { uint32_t word = 0; wait = begin; wait.tv_sec += 300;
+            // futex_wait of Linux 6.7
+            if (syscall(455, &word, 0, ~0u, 2 | 128, &wait, CLOCK_MONOTONIC) && errno == ENOSYS) nanosleep(&(struct timespec){300, 0}, 0);
+            break; }
   }
   clock_gettime(CLOCK_MONOTONIC, &end);
   long passed = end.tv_sec - begin.tv_sec;
@@ -80,9 +97,11 @@ fn static_programs_live_in_virtual_time() {
     for compiler in ["cc", "musl-gcc"] {
         let Some(program) = compiled(compiler, &["-static"]) else { continue };
         // The last one: its first thread ends, another goes on.
-        for way in ["0", "1", "2", "3", "4", "z"] {
+        for way in ["0", "1", "2", "3", "4", "5", "6", "z"] {
             five_minutes(&[program.to_str().unwrap(), way]);
         }
+        // The same with a timer file, which may be late by as much as there was to do.
+        five_minutes_of(&launch(&[program.to_str().unwrap(), "t"]), Duration::from_secs(1));
     }
 }
 

@@ -139,7 +139,7 @@ pub fn go(name: &str, source: &str) -> Option<PathBuf> {
         .arg(&program)
         .arg(&file)
         .env("GO111MODULE", "off")
-        .env("CGO_ENABLED", "0");
+        .env("CGO_ENABLED", if source.contains("import \"C\"") { "1" } else { "0" });
     match build.stdout(Stdio::null()).stderr(Stdio::piped()).spawn() {
         Err(error) => {
             println!("skipped: there is no Go on this machine ({error})");

@@ -179,6 +179,9 @@ fn a_jump_ends_waits_of_java() {
         "Thread.sleep(300000);",
         "new Object().wait(300000);",
         "Thread.currentThread().join(300000);",
+        // A name that begins as one of the virtual machine's own.
+        "Thread t = new Thread(() -> { try { Thread.sleep(300000); } catch (Exception e) {} }, \"GC Thread of mine\"); \
+         t.start(); t.join();",
     ] {
         let wait =
             wait.replace("new Object().wait", "Object o = new Object(); synchronized (o) { o.wait");
