@@ -12,7 +12,7 @@ use crate::{
     interrupt,
     lab::{self, Lab},
     progress::{Event, Progress, Show},
-    publish, reference,
+    publish, reference, rehearsal,
     run_folder::RunFolder,
 };
 
@@ -50,6 +50,7 @@ pub fn run(args: &RunArgs) -> anyhow::Result<Exit> {
     );
     progress.tell(phase("confirming"));
     let suspects = std::mem::take(&mut explored.suspects);
+    rehearsal::be_patient(&mut lab);
     let findings = confirm::findings(&lab, &references.baseline, suspects, &progress);
     let report =
         publish::report(&lab, &folder, &references, &explored, &findings, began.elapsed(), args);

@@ -22,6 +22,7 @@ use trace::{
 
 use crate::{
     config::{Campaign, Horizon, Transport},
+    rehearsal,
     trial::TrialRun,
 };
 
@@ -70,6 +71,8 @@ pub struct Learnt {
     pub horizon: Option<Duration>,
     /// Jumps of the clock after which a world counts as settled though the horizon has not passed.
     pub jumps: usize,
+    /// Whether trials wait at least as long as the rehearsal did: what turned up has to hold however long one waits.
+    pub patient: bool,
     /// For how long the rehearsal waited, if it ended before it should, because the subject has so many timers.
     pub cut_short: Option<Duration>,
     /// See [`oracles::Baseline::random_payloads`].
@@ -81,6 +84,7 @@ impl Default for Learnt {
         Learnt {
             horizon: None,
             jumps: usize::MAX,
+            patient: false,
             cut_short: None,
             random_payloads: BTreeSet::new(),
         }
@@ -120,6 +124,14 @@ pub const HORIZON: Duration = Duration::from_secs(60);
 impl Lab {
     /// How long the store must stay unchanged until it counts as settled, by the subject's time.
     pub fn horizon(&self) -> Duration {
+        match self.learnt.patient {
+            true => self.explored_horizon().max(rehearsal::PATIENCE),
+            false => self.explored_horizon(),
+        }
+    }
+
+    /// What it was while worlds were explored.
+    pub fn explored_horizon(&self) -> Duration {
         match (self.campaign.file.spec.settle.horizon, self.clock) {
             (Horizon::For(duration), _) => duration,
             (Horizon::Auto, ClockMode::Virtual) => self.learnt.horizon.unwrap_or(HORIZON),

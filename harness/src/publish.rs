@@ -248,8 +248,13 @@ fn notes(
         let (k, n) = suspect.confirmed;
         let control = if suspect.control_failed { ", and the undisturbed run failed" } else { "" };
         notes.push(format!(
-            "suspected, not confirmed ({k} of {n}{control}): {}; plan: {}",
-            suspect.title, suspect.plan
+            "suspected, not confirmed ({k} of {n}{control}): {}; plan: {}{}",
+            suspect.title,
+            suspect.plan,
+            match lab.horizon() > lab.explored_horizon() {
+                true => "; runs that confirm wait for ten minutes, those before did not (settle.horizon)",
+                false => "",
+            }
         ));
     }
     notes
@@ -277,7 +282,7 @@ fn later_timers(lab: &Lab, references: &References) -> Option<String> {
     };
     Some(format!(
         "settled means {} s without a change; timers that were still pending then: {timers}",
-        lab.horizon().as_secs()
+        lab.explored_horizon().as_secs()
     ))
 }
 

@@ -34,7 +34,7 @@ pub struct References {
 /// A reference that fails, or references that disagree: exit 105, with what to look at.
 pub fn learn(lab: &mut Lab, folder: &RunFolder, progress: &Progress) -> anyhow::Result<References> {
     let accepted = accepted(lab)?;
-    rehearsal::rehearse(lab, folder);
+    rehearsal::rehearse(lab, folder)?;
     let mut runs: Vec<TrialRun> = Vec::new();
     let mut views = Vec::new();
     loop {
@@ -46,7 +46,7 @@ pub fn learn(lab: &mut Lab, folder: &RunFolder, progress: &Progress) -> anyhow::
         let shared = &*lab;
         for run in pool::map(lab.workers, &specs, |spec| trial::run(shared, spec.clone())) {
             progress.tell(Event::Done { unknown: false });
-            check(&run, folder)?;
+            check(&run, folder, &format!("undisturbed run {}", run.spec.repeat))?;
             views.push(judge::run_view(&run));
             runs.push(run);
         }
@@ -90,13 +90,13 @@ fn accepted(lab: &Lab) -> anyhow::Result<Vec<Accepted>> {
 }
 
 /// A reference must complete, and the controller must have done something in it.
-fn check(run: &TrialRun, folder: &RunFolder) -> anyhow::Result<()> {
+///
+/// # Errors
+/// What `name` ended with instead: exit 105.
+pub fn check(run: &TrialRun, folder: &RunFolder, name: &str) -> anyhow::Result<()> {
     let place = run.spec.folder.as_ref().unwrap_or(&folder.path).display().to_string();
     let failed = |what: String| {
-        Err(Expected::error(
-            Exit::References,
-            format!("undisturbed run {}: {what}\nits files are in {place}", run.spec.repeat),
-        ))
+        Err(Expected::error(Exit::References, format!("{name}: {what}\nits files are in {place}")))
     };
     let refused = run.history.records.iter().find_map(|record| match &record.event {
         trace::Event::Answer(answer) if answer.status == 403 => Some(answer.call),
@@ -114,9 +114,7 @@ fn check(run: &TrialRun, folder: &RunFolder) -> anyhow::Result<()> {
     match &run.end {
         RunEnd::Completed => {}
         RunEnd::Broken(why) => {
-            let number = run.spec.repeat;
-            let message =
-                format!("undisturbed run {number} broke: {why}\nits files are in {place}");
+            let message = format!("{name} broke: {why}\nits files are in {place}");
             return Err(Expected::error(Exit::Environment, message));
         }
         RunEnd::StepFailed(why) => return failed(format!("the workload failed: {why}{hint}")),

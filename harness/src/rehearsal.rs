@@ -13,21 +13,39 @@ use crate::{
     lab::{HORIZON, Lab},
     reference,
     run_folder::RunFolder,
-    trial::{self, RunEnd, TrialSpec},
+    trial::{self, TrialSpec},
 };
 
 /// How long the rehearsal waits for another write.
-const PATIENCE: Duration = Duration::from_secs(600);
+pub const PATIENCE: Duration = Duration::from_secs(600);
 
 /// A subject with more timers than this in ten minutes (33 a second) would make the rehearsal long: it ends earlier, and
 /// the report says so.
 const JUMPS: usize = 20_000;
 
-/// Learns the horizon, where time is virtual and the campaign does not say it. A rehearsal that fails teaches
-/// nothing: the references will fail the same way and tell why.
-pub fn rehearse(lab: &mut Lab, folder: &RunFolder) {
-    if !lab.virtual_time() || lab.campaign.file.spec.settle.horizon != Horizon::Auto {
-        return;
+/// What comes so soon after something new is taken for the answer to it.
+const REACTION: Duration = Duration::from_secs(1);
+
+/// Whether the horizon is learnt: where time is virtual and the campaign does not say it.
+fn learns(lab: &Lab) -> bool {
+    lab.virtual_time() && lab.campaign.file.spec.settle.horizon == Horizon::Auto
+}
+
+/// Lets all further trials wait as long as the rehearsal, for those that confirm: one that was explored with a shorter
+/// horizon may only have been looked at too early.
+pub fn be_patient(lab: &mut Lab) {
+    if learns(lab) {
+        (lab.learnt.patient, lab.learnt.jumps) = (true, JUMPS);
+    }
+}
+
+/// Learns the horizon.
+///
+/// # Errors
+/// A rehearsal that fails, as of a reference: it waits longer than those, which may not come to see why.
+pub fn rehearse(lab: &mut Lab, folder: &RunFolder) -> anyhow::Result<()> {
+    if !learns(lab) {
+        return Ok(());
     }
     let spec = TrialSpec {
         folder: Some(folder.path.join("references").join("rehearsal")),
@@ -35,10 +53,10 @@ pub fn rehearse(lab: &mut Lab, folder: &RunFolder) {
     };
     (lab.learnt.horizon, lab.learnt.jumps) = (Some(PATIENCE), JUMPS);
     let run = trial::run(lab, spec);
-    let completed = matches!(run.end, RunEnd::Completed);
-    let learnt = completed.then(|| horizon(longest_gap(&run.history)));
-    (lab.learnt.horizon, lab.learnt.jumps) = (learnt, usize::MAX);
-    lab.learnt.cut_short = cut_short(&run.history).filter(|_| completed);
+    let learnt = horizon(longest_gap(&run.history));
+    (lab.learnt.horizon, lab.learnt.jumps) = (Some(learnt), usize::MAX);
+    lab.learnt.cut_short = cut_short(&run.history);
+    reference::check(&run, folder, "the rehearsal, which waits for ten minutes")
 }
 
 /// Twice the longest gap in whole seconds, so that the phases of timers don't show; a minute at least.
@@ -62,13 +80,20 @@ fn is_new(event: &Event) -> bool {
     }
 }
 
-/// The longest time that passed without anything new before the subject wrote something useful.
+/// The longest time that passed before the subject wrote something useful, since it last did, or started. Not since
+/// something else happened, unless it looks like the answer to that: what it waited for began when it did something
+/// itself, and after a restart it waits as long again.
 fn longest_gap(history: &History) -> Duration {
-    let mut last: Option<Time> = None;
+    let (mut last, mut own): (Option<Time>, Option<Time>) = (None, None);
     let mut longest = Duration::ZERO;
     for record in history.records.iter().filter(|record| is_new(&record.event)) {
-        if matches!(&record.event, Event::Commit(commit) if commit.actor.is_subject()) {
-            longest = longest.max(last.map_or(Duration::ZERO, |last| record.at.since(last)));
+        let since = |at: Option<Time>| at.map_or(Duration::ZERO, |at| record.at.since(at));
+        let wrote = matches!(&record.event, Event::Commit(commit) if commit.actor.is_subject());
+        if wrote && since(last) > REACTION {
+            longest = longest.max(since(own));
+        }
+        if wrote || matches!(record.event, Event::Process(_)) {
+            own = Some(record.at);
         }
         last = Some(record.at);
     }
@@ -91,36 +116,63 @@ fn cut_short(history: &History) -> Option<Duration> {
 
 #[cfg(test)]
 mod tests {
-    use trace::{Actor, Change, Commit, GroupResource, ObjectKey, ProcessEvent, Record, Revision};
+    use trace::{
+        Actor, Change, Commit, GroupResource, ObjectKey, ProcessEvent, Record, Revision, StepEvent,
+        StepState,
+    };
 
     use super::*;
 
-    /// A minute after the user's step the subject says something, and writes ten seconds after that.
-    #[test]
-    fn what_a_subject_says_is_nothing_new() {
-        let (at, mut history) = (|second: i64| Time(second * 1_000_000_000), History::default());
-        let process =
-            |what| Event::Process(ProcessEvent { actor: Actor::Subject(0), incarnation: 0, what });
-        let commit = Commit {
+    fn process(what: ProcessHappening) -> Event {
+        Event::Process(ProcessEvent { actor: Actor::Subject(0), incarnation: 0, what })
+    }
+
+    fn started() -> Event {
+        process(ProcessHappening::Started { command: vec![], pid: 1 })
+    }
+
+    fn wrote() -> Event {
+        Event::Commit(Commit {
             revision: Revision(2),
             change: Change::Created,
             key: ObjectKey::new(GroupResource::new("", "configmaps"), "default", "a"),
             object: serde_json::json!({}).into(),
             actor: Actor::Subject(0),
             call: None,
-        };
-        let line = ProcessHappening::Line { text: "about to write".to_owned() };
-        let events = [
-            (0, process(ProcessHappening::Started { command: vec![], pid: 1 })),
-            (60, process(line)),
-            (70, Event::Commit(commit)),
-        ];
+        })
+    }
+
+    /// Events at seconds.
+    fn history(events: impl IntoIterator<Item = (i64, Event)>) -> History {
+        let mut history = History::default();
         for (second, event) in events {
             let sequence = history.records.len() as u64;
-            history.records.push(Record { sequence, at: at(second), real_us: 0, event });
+            let at = Time(second * 1_000_000_000);
+            history.records.push(Record { sequence, at, real_us: 0, event });
         }
+        history
+    }
+
+    /// A minute after its start the subject says something, and writes ten seconds after that.
+    #[test]
+    fn what_a_subject_says_is_nothing_new() {
+        let line = ProcessHappening::Line { text: "about to write".to_owned() };
+        let history = history([(0, started()), (60, process(line)), (70, wrote())]);
         assert_eq!(longest_gap(&history), Duration::from_secs(70));
         assert_eq!(cut_short(&history), None);
+    }
+
+    /// A timer of five minutes from the start, with a step of the user's in between; and an answer to a step.
+    #[test]
+    fn what_it_waited_for_began_with_what_it_did_itself() {
+        let step = || {
+            let (cursor, title) = (trace::Cursor::default(), "sleep".to_owned());
+            Event::Step(StepEvent { cursor, title, state: StepState::Done })
+        };
+        let events = [(0, started()), (240, step()), (300, wrote())];
+        assert_eq!(longest_gap(&history(events)), Duration::from_secs(300));
+        let events = [(0, started()), (240, step()), (241, wrote())];
+        assert_eq!(longest_gap(&history(events)), Duration::ZERO);
     }
 
     #[test]
