@@ -53,9 +53,31 @@ pub const CASES: &[Case] = &[
     Case {
         name: "unknown-environment",
         from: "  workload:",
-        to: "  cluster: {embedded: {environment: kcm}}\n  workload:",
+        to: "  cluster: {embedded: {environment: envtest}}\n  workload:",
         exit: 64,
-        says: &["unknown-environment.yaml:9:37", "unknown variant `kcm`", "none, minimal, full"],
+        says: &[
+            "unknown-environment.yaml:9:37",
+            "unknown variant `envtest`",
+            "none, minimal, full",
+        ],
+    },
+    Case {
+        name: "no-manager",
+        from: "  workload:",
+        to: "  cluster: {embedded: {environment: kcm, controllerManager: [bin/kcm]}}\n  workload:",
+        exit: 64,
+        says: &[
+            "spec.cluster.embedded.controllerManager",
+            "there is no program bin/kcm",
+            "dl.k8s.io",
+        ],
+    },
+    Case {
+        name: "manager-of-nobody",
+        from: "  workload:",
+        to: "  cluster: {embedded: {environment: full, controllerManager: [bin/kcm]}}\n  workload:",
+        exit: 64,
+        says: &["spec.cluster.embedded.controllerManager", "environment: kcm"],
     },
     Case {
         name: "nodes-of-nobody",

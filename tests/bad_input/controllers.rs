@@ -24,6 +24,8 @@ pub const SCRIPTS: &[(&str, &str)] = &[
     ),
     // Never waits for an answer: the loop is bound by what the API answers.
     ("hot.sh", "connect; cat <&3 >/dev/null & while ask GET /version ''; do :; done\n"),
+    // Only the rehearsal waits so long.
+    ("ends-late.sh", "version; sleep 480; echo 'gave up waiting' >&2; exit 1\n"),
     // The rehearsal makes the first folder; only one of the runs that are compared gets to make the second.
     (
         "differs.sh",
@@ -40,7 +42,14 @@ pub const CASES: &[Case] = &[
         from: "idle.sh",
         to: "exits.sh",
         exit: 105,
-        says: &["ended by itself (exit code 3)", "unknown flag --leader", "references/0"],
+        says: &["ended by itself (exit code 3)", "unknown flag --leader", "references/rehearsal"],
+    },
+    Case {
+        name: "ends-late",
+        from: "idle.sh",
+        to: "ends-late.sh",
+        exit: 105,
+        says: &["the rehearsal, which waits for ten minutes", "(exit code 1)", "gave up waiting"],
     },
     Case {
         name: "panics",
@@ -61,7 +70,7 @@ pub const CASES: &[Case] = &[
         from: "idle.sh",
         to: "deaf.sh",
         exit: 105,
-        says: &["never connected to the API", "KUBECONFIG", "references/0"],
+        says: &["never connected to the API", "KUBECONFIG", "references/rehearsal"],
     },
     Case {
         name: "deaf-and-awaited",

@@ -11,7 +11,7 @@ use serde_json::{Value, json};
 use tokio::runtime::Runtime;
 use tower::ServiceExt;
 use trace::Time;
-use trommel_tests::real::Cluster;
+use trommel_tests::real::Access;
 
 /// How long the real controllers get to come to a state.
 const PATIENCE: Duration = Duration::from_secs(60);
@@ -121,8 +121,7 @@ pub struct Real {
 }
 
 impl Real {
-    pub fn new(cluster: &Cluster) -> Real {
-        let access = cluster.access();
+    pub fn new(access: &Access) -> Real {
         let tls = proxy::tls::client_config(&access.authority, None).expect("a TLS configuration");
         let base = access.server.parse().expect("a URL");
         let token = access.admin.parse().expect("a header");

@@ -17,11 +17,17 @@ mod stateful;
 
 use std::{
     collections::BTreeMap,
+    path::PathBuf,
     sync::atomic::{AtomicUsize, Ordering},
 };
 
 use serde_json::{Value, json};
-use trommel_tests::{Need, needs, root};
+use trommel_tests::{
+    Need, needs,
+    real::{Access, Cluster, ControllerManager},
+    root,
+    served::Served,
+};
 
 use arm::{Arm, Embedded, Real};
 use controllers::branches::Branch;
@@ -39,15 +45,38 @@ fn the_real_controllers_come_to_the_same_ends() {
     if !needs(&[Need::Go, Need::Judge]) {
         return;
     }
-    let folder = root().join("target/tests/environment");
+    let folder = empty("target/tests/environment");
+    let cluster = Cluster::start(&folder, &["--controllers"]);
+    agree(&scenarios(), &cluster.access());
+}
+
+/// The real controllers find nothing about our server that makes them do otherwise.
+#[test]
+fn the_real_controllers_do_the_same_on_the_embedded_server() {
+    if !needs(&[Need::Go, Need::Judge]) {
+        return;
+    }
+    let folder = empty("target/tests/environment-kcm");
+    let served = Served::start(&folder, &["--environment", "none"]);
+    let log = folder.join("kube-controller-manager.log");
+    let _manager = ControllerManager::start(&served.kubeconfig, &log);
+    agree(&by_hand(), &Access::by(&served.kubeconfig));
+}
+
+/// A fresh folder.
+fn empty(path: &str) -> PathBuf {
+    let folder = root().join(path);
     drop(std::fs::remove_dir_all(&folder));
     std::fs::create_dir_all(&folder).expect("the folder can be made");
-    let cluster = trommel_tests::real::Cluster::start(&folder, &["--controllers"]);
-    let scenarios = scenarios();
-    let (scenarios, next) = (&scenarios, &AtomicUsize::new(0));
+    folder
+}
+
+/// Plays all of them on an embedded cluster each and on the real controllers.
+fn agree(scenarios: &[Scenario], access: &Access) {
+    let next = &AtomicUsize::new(0);
     let played: Vec<Played> = std::thread::scope(|scope| {
         let parts = (0..AT_ONCE).map(|_| {
-            let real = Real::new(&cluster);
+            let real = Real::new(access);
             let mine = std::iter::from_fn(|| scenarios.get(next.fetch_add(1, Ordering::Relaxed)));
             scope.spawn(move || mine.map(|one| told(one, &real)).collect::<Vec<Played>>())
         });
@@ -59,18 +88,29 @@ fn the_real_controllers_come_to_the_same_ends() {
     assert!(different.is_empty(), "{}", different.join("\n"));
 }
 
-/// Those by hand, and those that are drawn.
-fn scenarios() -> Vec<Scenario> {
+/// Those by hand.
+fn by_hand() -> Vec<Scenario> {
     let mut scenarios = scenario::all();
     scenarios.extend(stateful::all());
     scenarios.extend(jobs::all());
     scenarios.extend(daemons::all());
     scenarios.extend(services::all());
     scenarios.extend(corners::all());
+    asked_for(scenarios)
+}
+
+/// Those by hand, and those that are drawn.
+fn scenarios() -> Vec<Scenario> {
+    let mut scenarios = by_hand();
     // For a long run: that many.
     let drawn =
         std::env::var("TROMMEL_GENERATED").map_or(GENERATED, |n| n.parse().expect("a number"));
     scenarios.extend((0..drawn).map(generated::scenario));
+    asked_for(scenarios)
+}
+
+/// All, or fewer while one is being written.
+fn asked_for(mut scenarios: Vec<Scenario>) -> Vec<Scenario> {
     // While a scenario is being written: those whose names begin so.
     if let Ok(only) = std::env::var("TROMMEL_SCENARIOS") {
         scenarios.retain(|scenario| only.split(',').any(|name| scenario.name.starts_with(name)));

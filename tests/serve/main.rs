@@ -3,19 +3,8 @@
 
 mod script;
 
-use std::{
-    io::{BufRead, BufReader, Read},
-    path::{Path, PathBuf},
-    process::{Child, Command, Stdio},
-};
-
-use rustix::process::{Pid, Signal, kill_process};
-use trommel_tests::{
-    Need,
-    house::House,
-    needs,
-    product::{Ended, command, run},
-};
+use rustix::process::Signal;
+use trommel_tests::{Need, house::House, needs, product::run, served::Served};
 
 const DEPLOYMENT: &str = "\
 apiVersion: apps/v1
@@ -28,43 +17,6 @@ spec:
     metadata: {labels: {app: web}}
     spec: {containers: [{name: c, image: 'web:1'}]}
 ";
-
-/// A server that runs.
-struct Served {
-    process: Child,
-    kubeconfig: PathBuf,
-}
-
-impl Served {
-    /// Returns when it says that it serves.
-    fn start(folder: &Path, arguments: &[&str]) -> Served {
-        let all = ["serve"].iter().chain(arguments).copied();
-        let mut command = command(folder, all);
-        let mut process =
-            command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().expect("it starts");
-        let mut line = String::new();
-        let stdout = process.stdout.take().expect("stdout is a pipe");
-        BufReader::new(stdout).read_line(&mut line).expect("a pipe can be read");
-        let kubeconfig = line.trim().strip_prefix("export KUBECONFIG=").map(PathBuf::from);
-        Served { process, kubeconfig: kubeconfig.unwrap_or_else(|| panic!("it says {line:?}")) }
-    }
-
-    fn kubectl(&self, arguments: &[&str]) -> Ended {
-        let mut kubectl = Command::new("kubectl");
-        kubectl.env("KUBECONFIG", &self.kubeconfig).args(arguments).stdin(Stdio::null());
-        Ended::of(kubectl)
-    }
-
-    /// Its exit code and what it said, after a signal.
-    fn end(mut self, signal: Signal) -> (Option<i32>, String) {
-        kill_process(Pid::from_child(&self.process), signal).expect("it can be told");
-        let mut said = String::new();
-        let mut stderr = self.process.stderr.take().expect("stderr is a pipe");
-        stderr.read_to_string(&mut said).expect("text");
-        let status = self.process.wait().expect("a child can be waited for");
-        (status.code(), said)
-    }
-}
 
 #[test]
 fn kubectl_works_with_it() {

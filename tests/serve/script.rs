@@ -13,7 +13,7 @@ use std::{
 use regex::Regex;
 use trommel_tests::{Need, needs, product::Ended, real::Cluster, root};
 
-use crate::Served;
+use trommel_tests::served::Served;
 
 /// Steps whose outputs differ, and why that is accepted.
 const ACCEPTED: [(&str, &str); 1] = [(

@@ -11,6 +11,7 @@ pub mod played;
 pub mod processes;
 pub mod product;
 pub mod real;
+pub mod served;
 pub mod subjects;
 
 use std::{

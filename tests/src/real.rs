@@ -1,4 +1,5 @@
-//! etcd and kube-apiserver, started by `tests/reference/serve.sh`, as a person would.
+//! etcd and kube-apiserver, started by `tests/reference/serve.sh`, as a person would; and the real controllers by
+//! themselves, for another server.
 
 use std::{
     io::{BufRead, BufReader},
@@ -6,6 +7,7 @@ use std::{
     process::{Child, Command, Stdio},
 };
 
+use base64::Engine;
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::Value;
 
@@ -28,20 +30,33 @@ pub struct Access {
     pub admin: String,
 }
 
+impl Access {
+    /// What a kubeconfig says, the judge's or ours.
+    pub fn by(kubeconfig: &Path) -> Access {
+        let config = yaml(kubeconfig);
+        let find = |pointer: &str| config.pointer(pointer).and_then(Value::as_str);
+        let text = |pointer: &str| {
+            find(pointer).unwrap_or_else(|| panic!("a kubeconfig has {pointer}")).to_owned()
+        };
+        let authority = match find("/clusters/0/cluster/certificate-authority") {
+            Some(file) => std::fs::read(file).expect("a file"),
+            None => {
+                let data = text("/clusters/0/cluster/certificate-authority-data");
+                base64::engine::general_purpose::STANDARD.decode(data).expect("base64")
+            }
+        };
+        Access {
+            server: text("/clusters/0/cluster/server"),
+            authority: String::from_utf8(authority).expect("a certificate in PEM"),
+            admin: format!("Bearer {}", text("/users/0/user/token")),
+        }
+    }
+}
+
 impl Cluster {
     /// What its kubeconfig says.
     pub fn access(&self) -> Access {
-        let config = yaml(&self.kubeconfig);
-        let text = |pointer: &str| {
-            let value = config.pointer(pointer).and_then(Value::as_str);
-            value.unwrap_or_else(|| panic!("the judge's kubeconfig has {pointer}")).to_owned()
-        };
-        let authority = std::fs::read_to_string(text("/clusters/0/cluster/certificate-authority"));
-        Access {
-            server: text("/clusters/0/cluster/server"),
-            authority: authority.expect("a certificate in PEM"),
-            admin: format!("Bearer {}", text("/users/0/user/token")),
-        }
+        Access::by(&self.kubeconfig)
     }
 
     /// Starts it with everything in this folder, and with these arguments of `serve.sh`; returns when it serves.
@@ -72,5 +87,42 @@ impl Drop for Cluster {
         if told.is_ok() {
             drop(self.server.wait());
         }
+    }
+}
+
+/// Where a program of the judge is.
+pub fn program(name: &str) -> PathBuf {
+    let script = root().join("tests/reference/build.sh");
+    let said = Command::new(script).arg("--where").output().expect("a script");
+    assert!(said.status.success(), "the judge is built");
+    Path::new(String::from_utf8_lossy(&said.stdout).trim()).join(name)
+}
+
+/// The real kube-controller-manager, at work on any server; dropping it ends it.
+pub struct ControllerManager(Child);
+
+impl ControllerManager {
+    /// Starts it; what it says goes to `log`.
+    pub fn start(kubeconfig: &Path, log: &Path) -> ControllerManager {
+        let log = std::fs::File::create(log).expect("a file can be made");
+        let flag = |name: &str, value: &dyn std::fmt::Display| format!("--{name}={value}");
+        let child = Command::new(program("kube-controller-manager"))
+            .arg(flag("kubeconfig", &kubeconfig.display()))
+            .args(["--leader-elect=false", "--use-service-account-credentials=false"])
+            .args(["--kube-api-qps=1000", "--kube-api-burst=1000"])
+            .args(["--concurrent-namespace-syncs=50", "--secure-port=0"])
+            .stdin(Stdio::null())
+            .stdout(log.try_clone().expect("a file can be shared"))
+            .stderr(log)
+            .spawn();
+        ControllerManager(child.expect("it starts"))
+    }
+}
+
+impl Drop for ControllerManager {
+    fn drop(&mut self) {
+        // It may be gone.
+        drop(self.0.kill());
+        drop(self.0.wait());
     }
 }

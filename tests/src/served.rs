@@ -1,0 +1,61 @@
+//! `trommel serve`, started as a person would.
+
+use std::{
+    io::{BufRead, BufReader, Read},
+    path::{Path, PathBuf},
+    process::{Child, Command, Stdio},
+};
+
+use rustix::process::{Pid, Signal, kill_process};
+
+use crate::product::{Ended, command};
+
+/// A server that runs.
+pub struct Served {
+    process: Child,
+    /// For its administrator.
+    pub kubeconfig: PathBuf,
+}
+
+impl Served {
+    /// Returns when it says that it serves.
+    pub fn start(folder: &Path, arguments: &[&str]) -> Served {
+        let all = ["serve"].iter().chain(arguments).copied();
+        let mut command = command(folder, all);
+        let mut process =
+            command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().expect("it starts");
+        let mut line = String::new();
+        let stdout = process.stdout.take().expect("stdout is a pipe");
+        BufReader::new(stdout).read_line(&mut line).expect("a pipe can be read");
+        let kubeconfig = line.trim().strip_prefix("export KUBECONFIG=").map(PathBuf::from);
+        // If not, dropping it reaps it.
+        let mut served = Served { process, kubeconfig: PathBuf::new() };
+        served.kubeconfig = kubeconfig.unwrap_or_else(|| panic!("it says {line:?}"));
+        served
+    }
+
+    /// What kubectl says of it.
+    pub fn kubectl(&self, arguments: &[&str]) -> Ended {
+        let mut kubectl = Command::new("kubectl");
+        kubectl.env("KUBECONFIG", &self.kubeconfig).args(arguments).stdin(Stdio::null());
+        Ended::of(kubectl)
+    }
+
+    /// Its exit code and what it said, after a signal.
+    pub fn end(mut self, signal: Signal) -> (Option<i32>, String) {
+        kill_process(Pid::from_child(&self.process), signal).expect("it can be told");
+        let mut said = String::new();
+        let mut stderr = self.process.stderr.take().expect("stderr is a pipe");
+        stderr.read_to_string(&mut said).expect("text");
+        let status = self.process.wait().expect("a child can be waited for");
+        (status.code(), said)
+    }
+}
+
+impl Drop for Served {
+    fn drop(&mut self) {
+        // One that a test has not ended; it may be gone.
+        drop(self.process.kill());
+        drop(self.process.wait());
+    }
+}
