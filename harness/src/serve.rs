@@ -11,6 +11,7 @@ use std::{
 };
 
 use cluster::{Server, SuffixOrder, Upstream, World, WorldOptions};
+use proxy::tls::Authority;
 use tokio::{
     signal::unix::{SignalKind, signal},
     time::{Instant, timeout_at},
@@ -68,22 +69,23 @@ pub fn run(options: &Options) -> anyhow::Result<Exit> {
     };
     let wrong = |(_, what)| Expected::error(Exit::Usage, format!("--nodes: {what}"));
     embedded.check().map_err(wrong)?;
-    let server = Server::new(world(&embedded), None);
+    let authority = Authority::mint(real_now())?;
+    let server = Server::new(world(&embedded, &authority), None);
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
-    runtime.block_on(serve(options, &server))?;
+    runtime.block_on(serve(options, &server, &authority))?;
     Ok(Exit::Clean)
 }
 
 /// A new cluster, as of now.
-fn world(embedded: &EmbeddedSpec) -> World {
+fn world(embedded: &EmbeddedSpec, authority: &Authority) -> World {
     let start = Time(real_now().seconds() * 1_000_000_000);
     let seed = real_now().0.unsigned_abs();
     let mut world = World::new(WorldOptions { start, seed, suffixes: SuffixOrder::Ascending });
-    embedded.set_up(&mut world);
+    embedded.set_up(&mut world, &authority.pair().certificate);
     world
 }
 
-async fn serve(options: &Options, server: &Server) -> anyhow::Result<()> {
+async fn serve(options: &Options, server: &Server, authority: &Authority) -> anyhow::Result<()> {
     let (mut interrupt, mut terminate) =
         (signal(SignalKind::interrupt())?, signal(SignalKind::terminate())?);
     let address = ("127.0.0.1", options.port);
@@ -96,7 +98,6 @@ async fn serve(options: &Options, server: &Server) -> anyhow::Result<()> {
     })?;
     listener.set_nonblocking(true)?;
     let port = listener.local_addr()?.port();
-    let authority = proxy::tls::Authority::mint(real_now())?;
     let tls = proxy::tls::server_config(&authority.server(real_now(), &[])?)?;
     let written = Kubeconfig::write(&options.kubeconfig, port, &authority.pair().certificate)?;
     let listener = tokio::net::TcpListener::from_std(listener)?;

@@ -11,6 +11,7 @@ mod daemons;
 mod form;
 mod generated;
 mod jobs;
+mod operator;
 mod scenario;
 mod services;
 mod stateful;

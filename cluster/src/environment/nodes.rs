@@ -34,7 +34,11 @@ pub(crate) fn join(world: &mut World, count: u32) {
                     "kubernetes.io/hostname": name,
                     "kubernetes.io/os": "linux",
                     "kubernetes.io/arch": "amd64",
+                    "beta.kubernetes.io/os": "linux",
+                    "beta.kubernetes.io/arch": "amd64",
                 },
+                // As the TTL controller writes it in clusters of up to a hundred nodes.
+                "annotations": {"node.alpha.kubernetes.io/ttl": "0"},
             },
             "spec": {},
             "status": {

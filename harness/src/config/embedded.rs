@@ -65,19 +65,18 @@ impl EmbeddedSpec {
         (self.environment == Environment::Kcm).then_some(named)
     }
 
-    /// Sets a new world up: the policy, and what runs.
-    pub fn set_up(&self, world: &mut World) {
+    /// Sets a new world up, whose API server is known by this certificate in PEM: the policy, and what runs.
+    pub fn set_up(&self, world: &mut World, root_ca: &str) {
         if self.authorization.value == AuthorizationSpec::Rbac {
             world.enforce_rbac();
         }
         if self.mount_service_accounts {
             world.mount_service_accounts();
         }
-        world.start_environment(&self.options());
+        world.start_environment(&self.options(root_ca));
     }
 
-    /// What runs.
-    pub fn options(&self) -> EnvironmentOptions {
+    fn options(&self, root_ca: &str) -> EnvironmentOptions {
         let nodes = self.nodes.unwrap_or(1);
         let (controllers, nodes) = match self.environment {
             Environment::None => (vec![], 0),
@@ -85,7 +84,7 @@ impl EmbeddedSpec {
             Environment::Full => (Controller::FULL.to_vec(), nodes),
             Environment::Kcm => (BESIDE_KCM.to_vec(), nodes),
         };
-        EnvironmentOptions { controllers, nodes, ..Default::default() }
+        EnvironmentOptions { controllers, nodes, root_ca: root_ca.to_owned() }
     }
 }
 
