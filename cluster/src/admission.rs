@@ -11,7 +11,6 @@ mod accounts;
 mod limits;
 mod pods;
 mod quota;
-mod resources;
 mod storage;
 
 use serde_json::{Value, json};

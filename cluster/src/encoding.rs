@@ -11,7 +11,6 @@
 mod accept;
 mod duplicate;
 mod protobuf;
-mod quantity;
 mod types;
 mod view;
 mod watch;
@@ -21,12 +20,10 @@ use bytes::Bytes;
 use serde_json::Value;
 
 pub use accept::{Format, MediaType, NotAcceptable, Offer, Target, negotiate};
+pub use controllers::quantity::{canonical as canonical_quantity, nanos_of as quantity_nanos};
 pub use duplicate::duplicate_fields;
 pub use protobuf::ProtobufError;
 pub(crate) use protobuf::zero_value;
-pub use quantity::{
-    canonical as canonical_quantity, nanos_of as quantity_nanos, sum as quantity_sum,
-};
 pub use view::{metadata_list_view, metadata_view};
 pub use watch::{WatchFrames, watch_frame};
 

@@ -13,6 +13,7 @@
 
 use std::{sync::Arc, time::Duration};
 
+use base64::{Engine, engine::general_purpose::STANDARD};
 use controllers::{Change, Controller, Kinds, Next, Object, Response, View};
 use rpds::{RedBlackTreeMapSync, RedBlackTreeSetSync};
 use serde_json::{Value, json};
@@ -108,6 +109,7 @@ impl Environment {
             working: None,
         };
         environment.view.root_ca = options.root_ca.as_str().into();
+        environment.view.root_ca_base64 = STANDARD.encode(&options.root_ca).into();
         environment.serve(kinds(&world.customs));
         for (key, object) in world.objects() {
             environment.see(key, Some(Object::read(key, object)), world.now);
@@ -247,6 +249,7 @@ impl Environment {
     /// as it is; keys of objects that are gone stand as text, which at most costs a merge.
     pub(crate) fn pending(&self, world: &World) -> Value {
         let idle = self.working.is_none() && self.queue.is_empty() && self.timers.is_empty();
+        let idle = idle && self.view.all_recent().next().is_none();
         if idle && self.failures.is_empty() && self.held.is_empty() {
             return Value::Null;
         }
@@ -259,6 +262,13 @@ impl Environment {
         json!({
             "queue": self.queue.values().map(item).collect::<Vec<_>>(),
             "timers": self.timers.iter().map(timer).collect::<Vec<_>>(),
+            "recent": self.view.all_recent().map(|(key, recent)| {
+                let ages = |events: &[(i64, Time)]| -> Value {
+                    events.iter().map(|(n, at)| json!([n, world.now.since(*at).as_millis()])).collect()
+                };
+                let all = [&recent.recommendations, &recent.added, &recent.removed];
+                json!([rank(key), all.map(|events| ages(events))])
+            }).collect::<Vec<_>>(),
             "failures": self.failures.iter().map(|(of, n)| json!([item(of), n])).collect::<Vec<_>>(),
             "held": self.held.iter().map(|controller| controller.name()).collect::<Vec<_>>(),
             // What it began with is told by the revision: exact within one campaign's forks, and never wrong.

@@ -32,7 +32,6 @@ mod subresources;
 mod token;
 mod update;
 
-pub(crate) use prepare::qos_class;
 pub(crate) use strategy::label_problem;
 pub(crate) use subresources::selector_text;
 

@@ -7,6 +7,7 @@
 use std::{sync::Arc, time::Duration};
 
 use crate::{
+    autoscaler::Scale,
     object::{Meta, Object},
     request::Request,
 };
@@ -32,6 +33,10 @@ pub enum Response {
     Written(Option<Object>),
     /// What a list found.
     Listed(Vec<Arc<Meta>>),
+    /// Whether somebody may do what was asked about.
+    Reviewed(bool),
+    /// A Scale that was read.
+    Scale(Scale),
     /// It was refused.
     Refused {
         /// HTTP status.
@@ -90,7 +95,7 @@ impl Calls<'_> {
     ) -> Result<Option<Object>, Stop> {
         match self.send(request)? {
             Response::Written(object) => Ok(object.clone()),
-            Response::Listed(_) => Ok(None),
+            Response::Listed(_) | Response::Scale(_) | Response::Reviewed(_) => Ok(None),
             Response::Refused { code, message, .. } => {
                 Err(Stop::Failed(format!("{code}: {message}")))
             }

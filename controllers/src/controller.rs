@@ -5,12 +5,13 @@ use std::time::Duration;
 use trace::{ObjectKey, Time};
 
 use crate::{
+    account_token, autoscaler,
     calls::{self, Calls, Next, Response},
     cron_job, daemon_set, deployment, disruption, garbage_collector, job, kubelet, namespace,
     node_lifecycle,
     object::Object,
-    pod_gc, replica_set, root_ca, scheduler, service_account, services, stateful_set,
-    taint_eviction,
+    pod_gc, quota, replica_set, root_ca, scheduler, service_account, services, signing_request,
+    stateful_set, taint_eviction,
     view::View,
     volumes,
 };
@@ -26,6 +27,8 @@ pub enum Controller {
     Deployment,
     /// Keeps as many pods as a ReplicaSet asks for.
     ReplicaSet,
+    /// Keeps as many pods as a ReplicationController asks for.
+    ReplicationController,
     /// Keeps the pods of StatefulSets, in order, with their claims.
     StatefulSet,
     /// Keeps a pod of each DaemonSet on each node that it is for.
@@ -40,12 +43,20 @@ pub enum Controller {
     EndpointSlice,
     /// The same, in Endpoints.
     Endpoints,
+    /// Copies Endpoints that users write into EndpointSlices.
+    EndpointSliceMirroring,
     /// Says how many pods may be evicted.
     Disruption,
     /// Gives every namespace its default ServiceAccount.
     ServiceAccount,
+    /// Fills Secrets with tokens of ServiceAccounts.
+    AccountToken,
     /// Gives every namespace the API server's certificate.
     RootCa,
+    /// Approves what kubelets ask to have signed.
+    RequestApprover,
+    /// Deletes old requests for certificates.
+    RequestCleaner,
     /// Deletes pods whose nodes are gone.
     PodGc,
     /// Taints nodes that are not well.
@@ -56,10 +67,16 @@ pub enum Controller {
     VolumeBinder,
     /// Makes volumes for claims.
     Provisioner,
+    /// Says which driver is to let a claim grow.
+    Expand,
     /// Keeps claims that are in use.
     ClaimProtection,
     /// Keeps volumes that are bound.
     VolumeProtection,
+    /// Scales workloads by what their pods use.
+    Autoscaler,
+    /// Counts what namespaces hold.
+    Quota,
     /// Binds pods to nodes.
     Scheduler,
     /// Runs the pods of all nodes.
@@ -104,6 +121,7 @@ impl Controller {
         Controller::Namespace,
         Controller::Deployment,
         Controller::ReplicaSet,
+        Controller::ReplicationController,
         Controller::StatefulSet,
         Controller::DaemonSet,
         Controller::Job,
@@ -111,16 +129,23 @@ impl Controller {
         Controller::TtlAfterFinished,
         Controller::EndpointSlice,
         Controller::Endpoints,
+        Controller::EndpointSliceMirroring,
         Controller::Disruption,
         Controller::ServiceAccount,
+        Controller::AccountToken,
         Controller::RootCa,
+        Controller::RequestApprover,
+        Controller::RequestCleaner,
         Controller::PodGc,
         Controller::NodeLifecycle,
         Controller::TaintEviction,
         Controller::VolumeBinder,
         Controller::Provisioner,
+        Controller::Expand,
         Controller::ClaimProtection,
         Controller::VolumeProtection,
+        Controller::Autoscaler,
+        Controller::Quota,
         Controller::Scheduler,
         Controller::Kubelet,
     ];
@@ -132,6 +157,7 @@ impl Controller {
             Controller::Namespace => "namespace-controller",
             Controller::Deployment => "deployment-controller",
             Controller::ReplicaSet => "replicaset-controller",
+            Controller::ReplicationController => "replicationcontroller-controller",
             Controller::StatefulSet => "statefulset-controller",
             Controller::DaemonSet => "daemonset-controller",
             Controller::Job => "job-controller",
@@ -139,16 +165,23 @@ impl Controller {
             Controller::TtlAfterFinished => "ttl-after-finished-controller",
             Controller::EndpointSlice => "endpointslice-controller",
             Controller::Endpoints => "endpoints-controller",
+            Controller::EndpointSliceMirroring => "endpointslice-mirroring-controller",
             Controller::Disruption => "disruption-controller",
             Controller::ServiceAccount => "serviceaccount-controller",
+            Controller::AccountToken => "serviceaccount-token-controller",
             Controller::RootCa => "root-ca-certificate-publisher-controller",
+            Controller::RequestApprover => "certificatesigningrequest-approving-controller",
+            Controller::RequestCleaner => "certificatesigningrequest-cleaner-controller",
             Controller::PodGc => "pod-garbage-collector-controller",
             Controller::NodeLifecycle => "node-lifecycle-controller",
             Controller::TaintEviction => "taint-eviction-controller",
             Controller::VolumeBinder => "persistentvolume-binder-controller",
             Controller::Provisioner => "external-provisioner",
+            Controller::Expand => "persistentvolume-expander-controller",
             Controller::ClaimProtection => "persistentvolumeclaim-protection-controller",
             Controller::VolumeProtection => "persistentvolume-protection-controller",
+            Controller::Autoscaler => "horizontal-pod-autoscaler-controller",
+            Controller::Quota => "resourcequota-controller",
             Controller::Scheduler => "scheduler",
             Controller::Kubelet => "kubelet",
         }
@@ -186,7 +219,9 @@ impl Controller {
             Controller::GarbageCollector => garbage_collector::reconcile(view, key, calls),
             Controller::Namespace => namespace::reconcile(view, key, now, calls),
             Controller::Deployment => deployment::reconcile(view, key, now, calls),
-            Controller::ReplicaSet => replica_set::reconcile(view, key, now, calls),
+            Controller::ReplicaSet | Controller::ReplicationController => {
+                replica_set::reconcile(view, key, now, calls)
+            }
             Controller::StatefulSet => stateful_set::reconcile(view, key, now, calls),
             Controller::DaemonSet => daemon_set::reconcile(view, key, now, calls),
             Controller::Job => job::reconcile(view, key, now, calls),
@@ -194,17 +229,24 @@ impl Controller {
             Controller::TtlAfterFinished => job::ttl::reconcile(view, key, now, calls),
             Controller::EndpointSlice => services::slices::reconcile(view, key, calls),
             Controller::Endpoints => services::endpoints::reconcile(view, key, calls),
+            Controller::EndpointSliceMirroring => services::mirror::reconcile(view, key, calls),
             Controller::Disruption => disruption::reconcile(view, key, now, calls),
             Controller::ServiceAccount => service_account::reconcile(view, key, calls),
+            Controller::AccountToken => account_token::reconcile(view, key, calls),
             Controller::RootCa => root_ca::reconcile(view, key, calls),
+            Controller::RequestApprover => signing_request::approve(view, key, calls),
+            Controller::RequestCleaner => signing_request::clean(view, key, now, calls),
             Controller::PodGc => pod_gc::reconcile(view, key, now, calls),
             Controller::NodeLifecycle => node_lifecycle::reconcile(view, key, now, calls),
             Controller::TaintEviction => taint_eviction::reconcile(view, key, now, calls),
             Controller::VolumeBinder => volumes::binder::reconcile(view, key, calls),
             Controller::Provisioner => volumes::provisioner::reconcile(view, key, calls),
+            Controller::Expand => volumes::expand::reconcile(view, key, calls),
             Controller::ClaimProtection | Controller::VolumeProtection => {
                 volumes::protection::reconcile(view, key, calls)
             }
+            Controller::Autoscaler => autoscaler::reconcile(view, key, now, calls),
+            Controller::Quota => quota::reconcile(view, key, now, calls),
             Controller::Scheduler => scheduler::reconcile(view, key, now, calls),
             Controller::Kubelet => kubelet::reconcile(view, key, now, calls),
         })
@@ -216,7 +258,12 @@ impl Controller {
             Controller::GarbageCollector => garbage_collector::keys_affected(view, change),
             Controller::Namespace => namespace::keys_affected(change),
             Controller::Deployment => deployment::keys_affected(view, change),
-            Controller::ReplicaSet => replica_set::keys_affected(view, change),
+            Controller::ReplicaSet => {
+                replica_set::keys_affected(view, change, &replica_set::replica_sets())
+            }
+            Controller::ReplicationController => {
+                replica_set::keys_affected(view, change, &replica_set::replication_controllers())
+            }
             Controller::StatefulSet => stateful_set::keys_affected(view, change),
             Controller::DaemonSet => daemon_set::keys_affected(view, change),
             Controller::Job => job::keys_affected(view, change),
@@ -224,16 +271,24 @@ impl Controller {
             Controller::TtlAfterFinished => job::ttl::keys_affected(change),
             Controller::EndpointSlice => services::slices::keys_affected(view, change),
             Controller::Endpoints => services::endpoints::keys_affected(view, change),
+            Controller::EndpointSliceMirroring => services::mirror::keys_affected(change),
             Controller::Disruption => disruption::keys_affected(view, change),
             Controller::ServiceAccount => service_account::keys_affected(change),
+            Controller::AccountToken => account_token::keys_affected(change),
             Controller::RootCa => root_ca::keys_affected(change),
+            Controller::RequestApprover | Controller::RequestCleaner => {
+                signing_request::keys_affected(change)
+            }
             Controller::PodGc => pod_gc::keys_affected(view, change),
             Controller::NodeLifecycle => node_lifecycle::keys_affected(view, change),
             Controller::TaintEviction => taint_eviction::keys_affected(view, change),
             Controller::VolumeBinder => volumes::binder::keys_affected(view, change),
             Controller::Provisioner => volumes::provisioner::keys_affected(view, change),
+            Controller::Expand => volumes::expand::keys_affected(change),
             Controller::ClaimProtection => volumes::protection::keys_affected_claims(view, change),
             Controller::VolumeProtection => volumes::protection::keys_affected_volumes(change),
+            Controller::Autoscaler => autoscaler::keys_affected(change),
+            Controller::Quota => quota::keys_affected(view, change),
             Controller::Scheduler => scheduler::keys_affected(view, change),
             Controller::Kubelet => kubelet::keys_affected(view, change),
         }

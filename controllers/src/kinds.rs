@@ -25,6 +25,13 @@ impl Kinds {
         self.0.get(&(api_version.into(), kind.into()))
     }
 
+    /// The type of a `kind` of a group, in whichever version it is served.
+    pub fn of_group(&self, group: &str, kind: &str) -> Option<&Kind> {
+        let mut all = self.0.iter();
+        let found = all.find(|((_, name), one)| **name == *kind && *one.resource.group == *group);
+        found.map(|(_, one)| one)
+    }
+
     /// Whether objects of this type live in namespaces.
     pub fn is_namespaced(&self, resource: &GroupResource) -> bool {
         self.0.values().any(|kind| kind.namespaced && kind.resource == *resource)

@@ -8,6 +8,8 @@ use serde_json::Value;
 use trace::{ObjectKey, Revision, Time};
 
 use crate::{
+    account_token::{Account, TokenSecret},
+    autoscaler::{Autoscaler, PodMetrics},
     cron_job::CronJob,
     daemon_set::DaemonSet,
     deployment::Deployment,
@@ -16,11 +18,13 @@ use crate::{
     job::Job,
     namespace::Namespace,
     pod::Pod,
+    quota::Quota,
     read,
     replica_set::ReplicaSet,
     scheduler::Node,
     selector::Selector,
     services::{Service, Slice, endpoints::Endpoints},
+    signing_request::SigningRequest,
     stateful_set::StatefulSet,
     volumes::{Claim, Class, Volume},
 };
@@ -127,6 +131,18 @@ pub enum Body {
     Volume(Arc<Volume>),
     /// A StorageClass.
     Class(Arc<Class>),
+    /// A ServiceAccount.
+    Account(Arc<Account>),
+    /// A Secret with a token of a ServiceAccount.
+    TokenSecret(Arc<TokenSecret>),
+    /// A CertificateSigningRequest.
+    SigningRequest(Arc<SigningRequest>),
+    /// A HorizontalPodAutoscaler.
+    Autoscaler(Arc<Autoscaler>),
+    /// A PodMetrics.
+    PodMetrics(Arc<PodMetrics>),
+    /// A ResourceQuota.
+    Quota(Arc<Quota>),
 }
 
 impl Body {

@@ -4,8 +4,10 @@ use serde_json::Value;
 use trace::Time;
 
 use crate::{
+    autoscaler::Asks,
     node_affinity::NodeAffinity,
     object::{Labels, Text},
+    quota::Counted,
     read,
 };
 
@@ -56,6 +58,12 @@ pub struct Pod {
     pub init_containers: Vec<Container>,
     /// Of `spec.volumes`, names and the claims that they use.
     pub claims: Vec<(Text, Text)>,
+    /// What quotas count.
+    pub counted: Counted,
+    /// What its containers ask for, each.
+    pub asks: Asks,
+    /// `status.startTime`.
+    pub started: Option<Time>,
 }
 
 /// A container, as its pod's status tells of it.
@@ -138,6 +146,9 @@ impl Pod {
             containers: read::list(status, "containerStatuses").map(container).collect(),
             init_containers: read::list(status, "initContainerStatuses").map(container).collect(),
             claims: read::list(spec, "volumes").filter_map(claim).collect(),
+            counted: Counted::pod(object),
+            asks: Asks::read(object),
+            started: read::time(status, "startTime"),
         }
     }
 }

@@ -6,6 +6,8 @@ use serde_json::Value;
 use trace::{ObjectKey, Revision, Time};
 
 use crate::{
+    account_token::{Account, TokenSecret},
+    autoscaler::{Autoscaler, PodMetrics},
     cron_job::CronJob,
     daemon_set::DaemonSet,
     deployment::Deployment,
@@ -15,9 +17,11 @@ use crate::{
     namespace::{Condition, Namespace},
     object::{Body, Labels, Meta, Owner, Text},
     pod::Pod,
+    quota::Quota,
     replica_set::ReplicaSet,
     scheduler::Node,
     services::{Service, Slice, endpoints::Endpoints},
+    signing_request::SigningRequest,
     stateful_set::StatefulSet,
     volumes::{Claim, Class, Volume},
 };
@@ -104,6 +108,22 @@ pub(crate) fn body(key: &ObjectKey, object: &Value) -> Body {
         ("", "persistentvolumeclaims") => Body::Claim(Arc::new(Claim::read(object))),
         ("", "persistentvolumes") => Body::Volume(Arc::new(Volume::read(object))),
         ("storage.k8s.io", "storageclasses") => Body::Class(Arc::new(Class::read(object))),
+        ("", "replicationcontrollers") => {
+            Body::ReplicaSet(Arc::new(ReplicaSet::read_older(object)))
+        }
+        ("", "serviceaccounts") => Body::Account(Arc::new(Account::read(object))),
+        ("", "secrets") => match TokenSecret::read(object) {
+            Some(secret) => Body::TokenSecret(Arc::new(secret)),
+            None => Body::Opaque,
+        },
+        ("certificates.k8s.io", "certificatesigningrequests") => {
+            Body::SigningRequest(Arc::new(SigningRequest::read(object)))
+        }
+        ("autoscaling", "horizontalpodautoscalers") => {
+            Body::Autoscaler(Arc::new(Autoscaler::read(object)))
+        }
+        ("metrics.k8s.io", "pods") => Body::PodMetrics(Arc::new(PodMetrics::read(object))),
+        ("", "resourcequotas") => Body::Quota(Arc::new(Quota::read(object))),
         _ => Body::Opaque,
     }
 }

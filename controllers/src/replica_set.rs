@@ -1,5 +1,6 @@
 //! The ReplicaSet controller (`pkg/controller/replicaset`, Kubernetes 1.36): adopts and releases pods by its
-//! selector, makes the missing ones, deletes the ones too many, and counts.
+//! selector, makes the missing ones, deletes the ones too many, and counts. Also the ReplicationController controller
+//! (`pkg/controller/replication`), which is the same with an older type.
 //!
 //! Expectations have no part here: the view shows the controller's own writes.
 
@@ -83,10 +84,21 @@ impl ReplicaSet {
             },
         }
     }
+
+    /// A ReplicationController, whose selector is of labels only.
+    pub(crate) fn read_older(object: &Value) -> ReplicaSet {
+        let labels = read::labels(&object["spec"], "selector");
+        let selector = Selector { labels, expressions: vec![] };
+        ReplicaSet { selector, ..ReplicaSet::read(object) }
+    }
 }
 
 pub(crate) fn replica_sets() -> GroupResource {
     GroupResource::new("apps", "replicasets")
+}
+
+pub(crate) fn replication_controllers() -> GroupResource {
+    GroupResource::new("", "replicationcontrollers")
 }
 
 fn pods() -> GroupResource {
@@ -172,6 +184,14 @@ pub(crate) fn candidates<'v>(
     found.into_iter().collect()
 }
 
+fn owner(key: &ObjectKey, meta: &Meta) -> Owner {
+    if key.resource == replica_sets() {
+        return controller_ref("apps/v1", "ReplicaSet", key, meta);
+    }
+    branch!(ReplicationController);
+    controller_ref("v1", "ReplicationController", key, meta)
+}
+
 pub(crate) fn reconcile(
     view: &View,
     key: &ObjectKey,
@@ -180,7 +200,8 @@ pub(crate) fn reconcile(
 ) -> Reconciled {
     let Some(object) = view.get(key) else { return Ok(None) };
     let Body::ReplicaSet(set) = &object.body else { return Ok(None) };
-    let owner = controller_ref("apps/v1", "ReplicaSet", key, &object.meta);
+    let owner = owner(key, &object.meta);
+    let counts_terminating = key.resource == replica_sets();
     let deleted = object.meta.is_deleted();
     let mut active: Vec<(ObjectKey, &Object, &Pod)> = Vec::new();
     let (mut terminating, resource) = (0, pods());
@@ -206,7 +227,7 @@ pub(crate) fn reconcile(
         fully_labeled: 0,
         ready: 0,
         available: 0,
-        terminating: Some(terminating),
+        terminating: counts_terminating.then_some(terminating),
         observed_generation: object.meta.generation,
         failure: match &managed {
             Ok(()) => None,
@@ -298,7 +319,7 @@ fn create(
             let sent = calls.send(|| Request::CreatePod {
                 namespace: key.namespace.clone(),
                 generate_name: format!("{}-", key.name).into(),
-                owner: controller_ref("apps/v1", "ReplicaSet", key, &object.meta),
+                owner: owner(key, &object.meta),
                 template: set.template.clone(),
             })?;
             match sent {
@@ -320,14 +341,15 @@ fn create(
     Ok(Ok(()))
 }
 
-pub(crate) fn keys_affected(view: &View, change: &Change<'_>) -> Vec<Affected> {
+/// `of` is the type of the objects that keep pods.
+pub(crate) fn keys_affected(view: &View, change: &Change<'_>, of: &GroupResource) -> Vec<Affected> {
     let mut affected = Vec::new();
-    if change.key.resource == replica_sets() {
+    if change.key.resource == *of {
         affected.push(Affected::now(change.key));
     }
     if change.key.resource == pods() {
         for object in [change.before, change.after].into_iter().flatten() {
-            affected.extend(owners_of(view, &replica_sets(), change.key, object));
+            affected.extend(owners_of(view, of, change.key, object));
         }
     }
     affected.dedup();

@@ -6,6 +6,7 @@ use serde_json::Value;
 use trace::{GroupResource, ObjectKey, Revision, Time};
 
 use crate::{
+    autoscaler::Recent,
     deployment::DeploymentStatus,
     namespace::Condition,
     object::{Labels, Owner, Text},
@@ -161,6 +162,45 @@ pub enum Request {
         subresource: &'static str,
         /// JSON pointers and what stands there afterwards; null for nothing.
         fields: Vec<(&'static str, Value)>,
+    },
+    /// POST of a SubjectAccessReview; answered with [`crate::Response::Reviewed`].
+    Review {
+        /// `spec`.
+        spec: Box<Value>,
+    },
+    /// GET of the `scale` of an object; answered with [`crate::Response::Scale`].
+    GetScale {
+        /// Of which object.
+        key: ObjectKey,
+    },
+    /// PUT of the `scale` of an object.
+    SetScale {
+        /// Of which object.
+        key: ObjectKey,
+        /// Precondition: its revision.
+        revision: Revision,
+        /// `spec.replicas`.
+        replicas: i64,
+    },
+    /// No request to the API server: an autoscaler keeps what it did for its next turn.
+    Remember {
+        /// Which autoscaler.
+        key: ObjectKey,
+        /// What it did.
+        recent: Box<Recent>,
+    },
+    /// PUT of a Secret with a new token of a ServiceAccount, its namespace and the API server's authority.
+    FillToken {
+        /// Which Secret.
+        key: ObjectKey,
+        /// Precondition: its revision.
+        revision: Revision,
+        /// The account's name.
+        account: Text,
+        /// The account's uid.
+        uid: Text,
+        /// `ca.crt` in base64, where one is known.
+        authority: Option<Text>,
     },
     /// POST of a pod.
     CreatePod {

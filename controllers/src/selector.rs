@@ -35,6 +35,24 @@ impl Selector {
         }
     }
 
+    /// The selector that a `scale` shows as text (`labels.Parse`), as far as label selectors go.
+    pub(crate) fn parse(text: &str) -> Selector {
+        let mut parts: Vec<String> = vec![String::new()];
+        let mut depth = 0;
+        for letter in text.chars() {
+            depth += i32::from(letter == '(') - i32::from(letter == ')');
+            match parts.last_mut() {
+                Some(part) if letter != ',' || depth > 0 => part.push(letter),
+                _ => parts.push(String::new()),
+            }
+        }
+        let requirements = parts.iter().filter(|part| !part.is_empty());
+        Selector {
+            labels: Labels::new(),
+            expressions: requirements.map(|r| requirement(r)).collect(),
+        }
+    }
+
     /// Whether it selects nothing: a workload with an empty selector controls nothing.
     pub fn is_empty(&self) -> bool {
         self.labels.is_empty() && self.expressions.is_empty()
@@ -62,6 +80,31 @@ impl Expression {
     }
 }
 
+/// One requirement of a selector's text: `a=b`, `a!=b`, `a in (b,c)`, `a notin (b)`, `a`, `!a`.
+fn requirement(text: &str) -> Expression {
+    let of = |key: &str, operator: &str, values: &str| Expression {
+        key: key.trim().into(),
+        operator: operator.into(),
+        values: values.trim_matches(['(', ')', ' ']).split(',').map(|v| v.trim().into()).collect(),
+    };
+    if let Some((key, values)) = text.split_once(" notin ") {
+        return of(key, "NotIn", values);
+    }
+    if let Some((key, values)) = text.split_once(" in ") {
+        return of(key, "In", values);
+    }
+    if let Some((key, value)) = text.split_once("!=") {
+        return of(key, "NotIn", value);
+    }
+    if let Some((key, value)) = text.split_once('=') {
+        return of(key, "In", value.trim_start_matches('='));
+    }
+    match text.strip_prefix('!') {
+        Some(key) => of(key, "DoesNotExist", ""),
+        None => of(text, "Exists", ""),
+    }
+}
+
 pub(crate) fn expression(value: &Value) -> Expression {
     Expression {
         key: read::text(value, "key"),
@@ -74,6 +117,20 @@ pub(crate) fn expression(value: &Value) -> Expression {
 mod tests {
     use super::*;
     use serde_json::json;
+
+    #[test]
+    fn selectors_are_read_from_their_text() {
+        let check = |text: &str, labels: Value, expect: bool| {
+            let labels = read::labels(&json!({"labels": labels}), "labels");
+            assert_eq!(Selector::parse(text).matches(&labels), expect, "{text} {labels:?}");
+        };
+        check("a=1,b in (2,3),!c,d", json!({"a": "1", "b": "3", "d": ""}), true);
+        check("a=1,b in (2,3)", json!({"a": "1", "b": "4"}), false);
+        check("a notin (2)", json!({}), true);
+        check("a!=2", json!({"a": "2"}), false);
+        check("!a", json!({"a": "2"}), false);
+        check("a", json!({}), false);
+    }
 
     #[test]
     fn selectors_select() {

@@ -7,11 +7,13 @@ use crate::{
     controller::{Affected, Change},
     object::{Body, Labels, Object, Text},
     pod::Pod,
+    quota::{Amounts, Counted},
     read,
     view::View,
 };
 
 pub mod endpoints;
+pub(crate) mod mirror;
 pub(crate) mod slices;
 
 pub use slices::{Endpoint, Slice};
@@ -34,6 +36,8 @@ pub struct Service {
     pub ports: Vec<ServicePort>,
     /// `spec.publishNotReadyAddresses`.
     pub publishes_all: bool,
+    /// What quotas count.
+    pub uses: Amounts,
 }
 
 /// A port of a Service.
@@ -89,6 +93,7 @@ impl Service {
                 .collect(),
             ports: read::list(spec, "ports").map(port).collect(),
             publishes_all: read::flag(spec, "publishNotReadyAddresses"),
+            uses: Counted::service(object),
         }
     }
 

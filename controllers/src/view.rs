@@ -9,6 +9,7 @@ use rpds::{RedBlackTreeMapSync, RedBlackTreeSetSync};
 use trace::{GroupResource, ObjectKey};
 
 use crate::{
+    autoscaler::Recent,
     kinds::Kinds,
     object::{Body, Object, Text},
 };
@@ -25,6 +26,8 @@ pub struct View {
     pub kinds: Kinds,
     /// The certificate by which the API server is known, in PEM; empty where none is.
     pub root_ca: Text,
+    /// The same, in base64.
+    pub root_ca_base64: Text,
     tables: Map<GroupResource, Table>,
     by_uid: Map<Text, ObjectKey>,
     /// Uid of an owner and key of the object that names it. The owner need not exist.
@@ -35,6 +38,8 @@ pub struct View {
     unbound: RedBlackTreeSetSync<ObjectKey>,
     /// Node and key of the pods on it.
     on_node: RedBlackTreeSetSync<(Text, Option<ObjectKey>)>,
+    /// What autoscalers remember: no objects, and gone with them.
+    recent: Map<ObjectKey, Recent>,
 }
 
 /// Whether objects of this type are adopted by workloads.
@@ -50,12 +55,14 @@ impl Default for View {
         View {
             kinds: Kinds::default(),
             root_ca: "".into(),
+            root_ca_base64: "".into(),
             tables: Map::new_sync(),
             by_uid: Map::new_sync(),
             dependents: RedBlackTreeSetSync::new_sync(),
             uncontrolled: RedBlackTreeSetSync::new_sync(),
             unbound: RedBlackTreeSetSync::new_sync(),
             on_node: RedBlackTreeSetSync::new_sync(),
+            recent: Map::new_sync(),
         }
     }
 }
@@ -146,6 +153,21 @@ impl View {
             })
     }
 
+    /// What an autoscaler did lately, if it ever acted.
+    pub fn recent(&self, key: &ObjectKey) -> Option<&Recent> {
+        self.recent.get(key)
+    }
+
+    /// What all autoscalers did lately.
+    pub fn all_recent(&self) -> impl Iterator<Item = (&ObjectKey, &Recent)> {
+        self.recent.iter()
+    }
+
+    /// Lets an autoscaler remember what it did.
+    pub fn remember(&mut self, key: &ObjectKey, recent: Recent) {
+        self.recent.insert_mut(key.clone(), recent);
+    }
+
     /// Sets or removes an object; answers what was there.
     pub fn set(&mut self, key: &ObjectKey, object: Option<Object>) -> Option<Object> {
         let before = self.get(key).cloned();
@@ -168,6 +190,7 @@ impl View {
             }
             None => {
                 table.remove_mut(&slot);
+                self.recent.remove_mut(key);
             }
         }
         self.tables.insert_mut(key.resource.clone(), table);

@@ -3,9 +3,10 @@
 use serde_json::Value;
 use trace::{GroupResource, ObjectKey};
 
-use crate::{object::Text, pod::quantity_milli, read, selector::Selector};
+use crate::{object::Text, pod::quantity_milli, quota::Counted, read, selector::Selector};
 
 pub(crate) mod binder;
+pub(crate) mod expand;
 pub(crate) mod protection;
 pub(crate) mod provisioner;
 
@@ -46,6 +47,8 @@ pub struct Claim {
     pub bound_modes: Vec<Text>,
     /// `status.capacity.storage`.
     pub capacity: Text,
+    /// What quotas count.
+    pub counted: Counted,
 }
 
 /// A PersistentVolume.
@@ -65,6 +68,8 @@ pub struct Volume {
     pub claim: Option<ClaimRef>,
     /// `status.phase`.
     pub phase: Text,
+    /// The driver that has taken over a volume of an older type.
+    pub driver: Option<&'static str>,
 }
 
 /// Whose a volume is.
@@ -117,6 +122,7 @@ impl Claim {
             phase: read::text(status, "phase"),
             bound_modes: texts(status, "accessModes"),
             capacity: read::text(&status["capacity"], "storage"),
+            counted: Counted::claim(object),
         }
     }
 }
@@ -137,6 +143,7 @@ impl Volume {
                 uid: read::text(claim, "uid"),
             }),
             phase: read::text(&object["status"], "phase"),
+            driver: expand::driver_of(spec),
         }
     }
 }

@@ -46,6 +46,9 @@ pub trait Arm {
         self.send("POST", path, Some(map)).1["metadata"]["creationTimestamp"].clone()
     }
 
+    /// Waits until something holds.
+    fn wait_for(&self, holds: &dyn Fn() -> bool);
+
     /// The bodies of several GETs.
     fn get_all(&self, paths: &[String]) -> Vec<Value> {
         paths.iter().map(|path| self.send("GET", path, None).1).collect()
@@ -84,6 +87,14 @@ impl Embedded {
             Controller::VolumeBinder,
             Controller::ClaimProtection,
             Controller::VolumeProtection,
+            Controller::ReplicationController,
+            Controller::EndpointSliceMirroring,
+            Controller::Quota,
+            Controller::Autoscaler,
+            Controller::AccountToken,
+            Controller::RequestApprover,
+            Controller::RequestCleaner,
+            Controller::Expand,
         ];
         world.start_environment(&EnvironmentOptions {
             controllers,
@@ -104,6 +115,10 @@ impl Embedded {
 impl Arm for Embedded {
     fn send(&self, method: &str, path: &str, body: Option<Value>) -> (u16, Value) {
         block_on(answer(self.0.service(), method, path, body))
+    }
+
+    fn wait_for(&self, holds: &dyn Fn() -> bool) {
+        assert!(holds(), "here nothing takes time");
     }
 }
 
@@ -169,6 +184,12 @@ impl Real {
 impl Arm for Real {
     fn send(&self, method: &str, path: &str, body: Option<Value>) -> (u16, Value) {
         self.runtime.block_on(answer(self.upstream.clone(), method, path, body))
+    }
+
+    fn wait_for(&self, holds: &dyn Fn() -> bool) {
+        while !holds() {
+            self.pause();
+        }
     }
 }
 

@@ -70,6 +70,25 @@ fn class(name: &str, provisioner: &str, annotations: Value, mode: &str) -> Step 
     )
 }
 
+/// A class whose volumes may grow.
+fn grows(name: &str) -> Step {
+    let mut class = class(name, "example.com/own", json!({}), "Immediate");
+    if let Step::Create(_, object) = &mut class {
+        object["allowVolumeExpansion"] = json!(true);
+    }
+    class
+}
+
+/// A volume of an older type, that a CSI driver looks after by now.
+fn taken_over(mut volume: Step) -> Step {
+    if let Step::Create(_, object) = &mut volume {
+        let spec = object["spec"].as_object_mut().expect("it has a spec");
+        spec.remove("nfs");
+        spec.insert("gcePersistentDisk".to_owned(), json!({"pdName": "disk"}));
+    }
+    volume
+}
+
 fn deployments() -> Vec<Scenario> {
     let mut held = template("v1");
     held["metadata"]["finalizers"] = json!(["example.com/hold"]);
@@ -379,6 +398,19 @@ fn volumes() -> Vec<Scenario> {
                 volume("one", "1Gi", json!({"persistentVolumeReclaimPolicy": "Delete"})),
                 claim("c", json!({})),
                 Step::Delete(CLAIM, None),
+            ],
+        ),
+        scenario(
+            "corner-claim-names-resizer",
+            vec![
+                grows("grows-$NS"),
+                taken_over(volume("one", "1Gi", json!({"storageClassName": "grows-$NS"}))),
+                claim("c", json!({"storageClassName": "grows-$NS"})),
+                Step::Patch(
+                    CLAIM,
+                    json!({"spec": {"resources": {"requests": {"storage": "2Gi"}}}}),
+                ),
+                Step::Delete("/apis/storage.k8s.io/v1/storageclasses/grows-NS", None),
             ],
         ),
         scenario(

@@ -32,6 +32,16 @@ const MORE: &[(&str, &str, Part)] = &[
     ("statefulsets", "api/v1/persistentvolumes?labelSelector=scenario%3DNS", volume),
     ("serviceaccounts", "api/v1/namespaces/NS/serviceaccounts", metadata),
     ("nodes", "api/v1/nodes?labelSelector=scenario%3DNS", node),
+    (
+        "signingrequests",
+        "apis/certificates.k8s.io/v1/certificatesigningrequests?labelSelector=scenario%3DNS",
+        signing_request,
+    ),
+    ("secrets", "api/v1/namespaces/NS/secrets", secret),
+    ("secrets", "api/v1/namespaces/NS/serviceaccounts", account),
+    ("autoscaling", "apis/autoscaling/v2/namespaces/NS/horizontalpodautoscalers", autoscaler),
+    ("resourcequotas", "api/v1/namespaces/NS/resourcequotas", plain),
+    ("replicationcontrollers", "api/v1/namespaces/NS/replicationcontrollers", workload),
     ("services", "api/v1/namespaces/NS/endpoints", endpoints),
     ("services", "apis/discovery.k8s.io/v1/namespaces/NS/endpointslices", slice),
     ("disruption", "apis/policy/v1/namespaces/NS/poddisruptionbudgets", workload),
@@ -86,6 +96,10 @@ pub fn of(arm: &dyn Arm, namespace: &str, more: &[(&'static str, Part)]) -> Valu
         }
         // Of a Job that is gone.
         tokens.add(&pod["metadata"]["labels"]["controller-uid"], "UID".to_owned());
+    }
+    for object in others.iter().flat_map(items) {
+        let uid = &object["metadata"]["annotations"]["kubernetes.io/service-account.uid"];
+        tokens.add(uid, "UID".to_owned());
     }
     for object in [maps, pods, deployments].into_iter().chain(others).flat_map(items) {
         tokens.add(&object["metadata"]["uid"], "UID".to_owned());
@@ -223,6 +237,33 @@ fn job(object: &Value) -> Value {
         job["status"][time] = (!job["status"][time].is_null()).into();
     }
     job
+}
+
+/// Not what it says: tokens are signed by other keys. Nor the authority: the judge's controllers know none.
+fn secret(object: &Value) -> Value {
+    let data = object["data"].as_object().into_iter().flatten();
+    let told: Vec<&String> = data.map(|(key, _)| key).filter(|key| *key != "ca.crt").collect();
+    json!({"metadata": metadata(object), "type": object["type"], "data": told})
+}
+
+/// Not who sends it: that is somebody else in each arm.
+fn signing_request(object: &Value) -> Value {
+    let status = json!({
+        "conditions": conditions(&object["status"]), "certificate": object["status"]["certificate"],
+    });
+    json!({"metadata": metadata(object), "usages": object["spec"]["usages"], "status": status})
+}
+
+fn account(object: &Value) -> Value {
+    json!({"metadata": metadata(object), "secrets": object["secrets"]})
+}
+
+fn autoscaler(object: &Value) -> Value {
+    let mut autoscaler = plain(object);
+    let scaled = !autoscaler["status"]["lastScaleTime"].is_null();
+    autoscaler["status"]["lastScaleTime"] = scaled.into();
+    autoscaler["status"]["currentMetrics"] = object["status"]["currentMetrics"].clone();
+    autoscaler
 }
 
 fn cron_job(object: &Value) -> Value {

@@ -5,13 +5,19 @@
 //! a node, a scheduler or a kubelet: the scenario says when pods become ready, and does it the same way to both.
 #![allow(clippy::print_stdout)] // for whoever reads the log of a long run
 
+mod accounts;
 mod arm;
 mod corners;
 mod daemons;
 mod form;
 mod generated;
 mod jobs;
+mod mirrors;
+mod older;
 mod operator;
+mod quotas;
+mod requests;
+mod scalers;
 mod scenario;
 mod services;
 mod stateful;
@@ -74,8 +80,12 @@ fn empty(path: &str) -> PathBuf {
 
 /// Plays all of them on an embedded cluster each and on the real controllers.
 fn agree(scenarios: &[Scenario], access: &Access) {
-    let next = &AtomicUsize::new(0);
-    let played: Vec<Played> = std::thread::scope(|scope| {
+    let (first, scenarios): (Vec<&Scenario>, Vec<&Scenario>) =
+        scenarios.iter().partition(|scenario| scenario.name == scalers::UNSERVED);
+    let first: Vec<Played> =
+        first.into_iter().map(|one| told(one, &Real::new(access))).collect();
+    let (scenarios, next) = (&scenarios, &AtomicUsize::new(0));
+    let mut played: Vec<Played> = std::thread::scope(|scope| {
         let parts = (0..AT_ONCE).map(|_| {
             let real = Real::new(access);
             let mine = std::iter::from_fn(|| scenarios.get(next.fetch_add(1, Ordering::Relaxed)));
@@ -84,6 +94,7 @@ fn agree(scenarios: &[Scenario], access: &Access) {
         let parts: Vec<_> = parts.collect();
         parts.into_iter().flat_map(|part| part.join().expect("no panic")).collect()
     });
+    played.extend(first);
     println!("{}", tally(&played));
     let different: Vec<&str> = played.iter().filter_map(|one| one.different.as_deref()).collect();
     assert!(different.is_empty(), "{}", different.join("\n"));
@@ -96,6 +107,12 @@ fn by_hand() -> Vec<Scenario> {
     scenarios.extend(jobs::all());
     scenarios.extend(daemons::all());
     scenarios.extend(services::all());
+    scenarios.extend(quotas::all());
+    scenarios.extend(mirrors::all());
+    scenarios.extend(older::all());
+    scenarios.extend(scalers::all());
+    scenarios.extend(accounts::all());
+    scenarios.extend(requests::all());
     scenarios.extend(corners::all());
     asked_for(scenarios)
 }
@@ -120,12 +137,16 @@ fn asked_for(mut scenarios: Vec<Scenario>) -> Vec<Scenario> {
 }
 
 /// Branches that no scenario can come to on both sides, and what comes to them instead.
-const ELSEWHERE: [(Branch, &str); 3] = [
+const ELSEWHERE: [(Branch, &str); 5] = [
     // The pod collector takes such a pod away after 40 s here, within a minute upstream: the arms are never as slow as
     // each other.
     (Branch::SliceNoNode, "controllers: a_pod_waits_for_its_node"),
     // The name that is taken has a hash in it, which is another one upstream.
     (Branch::DeploymentCollision, "cluster: a_name_that_is_taken_is_a_collision"),
+    // Upstream tells of the autoscalers in the order of a Go map.
+    (Branch::AutoscalerAmbiguous, "controllers: pods_of_two_autoscalers"),
+    // Nothing refuses a scale that an autoscaler may ask for, but a conflict, which upstream meets by trying again.
+    (Branch::AutoscalerRefused, "controllers: a_scale_that_is_refused"),
     (Branch::HistoryCollision, "nothing: as with the ReplicaSets of a Deployment"),
 ];
 
@@ -135,6 +156,7 @@ fn every_branch_of_the_controllers_is_compared() {
     for scenario in scenarios() {
         let embedded = Embedded::new();
         embedded.make_namespace(&scenario.name);
+        scalers::serve_metrics(&embedded, &scenario);
         for step in &scenario.steps {
             play(&embedded, &scenario.name, step);
             embedded.rest();
@@ -204,6 +226,7 @@ fn once(scenario: &Scenario, real: &Real) -> Option<String> {
 fn compare(scenario: &Scenario, embedded: &Embedded, real: &Real) -> Option<String> {
     for arm in [embedded as &dyn Arm, real] {
         arm.make_namespace(&scenario.name);
+        scalers::serve_metrics(arm, scenario);
     }
     let more = form::more(scenario);
     for (number, step) in scenario.steps.iter().enumerate() {

@@ -2,10 +2,11 @@
 
 use std::ops::Bound;
 
+use controllers::quota::amounts;
 use serde_json::{Map, Value, json};
 use trace::GroupResource;
 
-use super::{refuse, resources};
+use super::refuse;
 use crate::{encoding::quantity_nanos, status::Refusal, verbs::Work};
 
 const ANNOTATION: &str = "kubernetes.io/limit-ranger";
@@ -77,7 +78,7 @@ pub(super) fn check_pod(work: &Work<'_>, pod: &Value) -> Result<(), Refusal> {
             }
             Some("Pod") => {
                 let (requests, limits) =
-                    (resources::of_pod(pod, "requests"), resources::of_pod(pod, "limits"));
+                    (amounts::of_pod(pod, "requests"), amounts::of_pod(pod, "limits"));
                 check(&limit, &requests, &limits, &mut errors);
             }
             _ => {}

@@ -6,25 +6,20 @@
 use std::ops::Bound;
 
 use bytes::Bytes;
-use serde_json::{Value, json};
+use controllers::quota::{Amounts, Scope, Traits, amounts, scope::covers, usage};
+use serde_json::Value;
 use trace::{Actor, GroupResource, ObjectKey, Verb};
 
-use super::{
-    refuse,
-    resources::{self, Amounts},
-};
+use super::refuse;
 use crate::{
     discovery::GIT_VERSION,
-    encoding::{quantity_nanos, quantity_sum},
+    encoding::quantity_nanos,
     route::Route,
     server::request::Request,
     status::Refusal,
     verbs::{self, Work},
     world::meta,
 };
-
-mod scope;
-mod usage;
 
 /// Counts a write that is about to be stored. Errors: 403.
 pub(super) fn charge(
@@ -75,7 +70,8 @@ fn one(
     let (hard, mut used) = (part("hard"), part("used"));
     let matching: Vec<&String> =
         hard.keys().filter(|resource| usage::counts(served, resource)).collect();
-    if matching.is_empty() || !scope::covers(quota, served, new) {
+    let traits = Traits::read(served, new);
+    if matching.is_empty() || !covers(&Scope::all(quota), traits.as_ref()) {
         return Ok(None);
     }
     let name = meta(quota, "name");
@@ -93,7 +89,7 @@ fn one(
         return Ok(None);
     }
     let before = used.clone();
-    resources::add(&mut used, &requested);
+    amounts::add(&mut used, &requested);
     let nanos = |amounts: &Amounts, resource: &str| {
         amounts.get(resource).and_then(Value::as_str).and_then(quantity_nanos).unwrap_or(0)
     };
@@ -138,9 +134,4 @@ fn write(work: &mut Work<'_>, key: &ObjectKey, used: &Amounts) {
     let Some(kind) = work.live.world.kind("", "v1", "resourcequotas") else { return };
     let written = verbs::carry_out(work.live, &request, &route, kind, Verb::Update);
     debug_assert!(written.is_ok(), "a quota's own status is valid");
-}
-
-/// `a + b` of quantities; a helper of [`usage`].
-fn plus(a: &Value, b: &str) -> Value {
-    json!(quantity_sum(a.as_str().unwrap_or("0"), b))
 }

@@ -4,7 +4,10 @@
 //! They are signed with a key that everyone can read here (HS256): whoever reaches this server owns it. So no
 //! keys are published at `/openid/v1/jwks`, and a program that checks signatures by itself can't check these.
 
-use base64::{Engine, engine::general_purpose::URL_SAFE_NO_PAD as BASE64};
+use base64::{
+    Engine,
+    engine::general_purpose::{STANDARD, URL_SAFE_NO_PAD as BASE64},
+};
 use hmac::{Hmac, Mac};
 use serde_json::{Value, json};
 use sha2::Sha256;
@@ -26,7 +29,7 @@ pub(crate) struct Claims {
     pub(crate) name: String,
     pub(crate) uid: String,
     pub(crate) audiences: Vec<String>,
-    /// Its own identifier.
+    /// Its own identifier; empty for the token of a Secret.
     pub(crate) id: String,
     pub(crate) since: Time,
     pub(crate) until: Time,
@@ -36,8 +39,10 @@ impl Claims {
     /// Whom it makes its bearer.
     pub(super) fn user(&self) -> User {
         let mut user = User::account(&self.namespace, &self.name, &self.uid);
-        let key = "authentication.kubernetes.io/credential-id".to_owned();
-        user.extra.insert(key, vec![format!("JTI={}", self.id)]);
+        if !self.id.is_empty() {
+            let key = "authentication.kubernetes.io/credential-id".to_owned();
+            user.extra.insert(key, vec![format!("JTI={}", self.id)]);
+        }
         user
     }
 
@@ -51,10 +56,55 @@ impl Claims {
             },
             "nbf": since.seconds(), "sub": format!("system:serviceaccount:{namespace}:{name}"),
         });
-        let signed = format!("{}.{}", BASE64.encode(HEADER), BASE64.encode(claims.to_string()));
-        let signature = BASE64.encode(mac(&signed).finalize().into_bytes());
-        format!("{signed}.{signature}")
+        sign(&claims)
     }
+}
+
+fn sign(claims: &Value) -> String {
+    let signed = format!("{}.{}", BASE64.encode(HEADER), BASE64.encode(claims.to_string()));
+    let signature = BASE64.encode(mac(&signed).finalize().into_bytes());
+    format!("{signed}.{signature}")
+}
+
+/// What the token of a Secret says of it (`legacyPrivateClaims`).
+const OF_SECRET: &str = "kubernetes.io/serviceaccount/";
+/// Who issues tokens of Secrets.
+const SECRET_ISSUER: &str = "kubernetes/serviceaccount";
+
+/// The token of a Secret, of an account by name and uid: good as long as the Secret has it (`LegacyClaims`).
+pub(crate) fn of_secret(namespace: &str, secret: &str, (name, uid): (&str, &str)) -> String {
+    let mut claims =
+        json!({"iss": SECRET_ISSUER, "sub": format!("system:serviceaccount:{namespace}:{name}")});
+    let parts = [
+        ("namespace", namespace),
+        ("secret.name", secret),
+        ("service-account.name", name),
+        ("service-account.uid", uid),
+    ];
+    for (part, text) in parts {
+        claims[format!("{OF_SECRET}{part}")] = json!(text);
+    }
+    sign(&claims)
+}
+
+/// What a token of a Secret says, if the Secret still has it (`legacyValidator`).
+fn read_of_secret(world: &World, token: &str, claims: &Value) -> Option<Claims> {
+    let part = |name: &str| Some(claims[format!("{OF_SECRET}{name}")].as_str()?.to_owned());
+    let (namespace, secret) = (part("namespace")?, part("secret.name")?);
+    let key = ObjectKey::new(GroupResource::new("", "secrets"), &namespace, &secret);
+    let secret = world.store.get(&key)?;
+    let known = STANDARD.decode(secret["data"]["token"].as_str()?).ok()?;
+    let gone = secret["metadata"]["deletionTimestamp"].is_string();
+    (known == token.as_bytes() && !gone).then_some(())?;
+    Some(Claims {
+        namespace,
+        name: part("service-account.name")?,
+        uid: part("service-account.uid")?,
+        audiences: vec![ISSUER.to_owned()],
+        id: String::new(),
+        since: Time(0),
+        until: Time(i64::MAX),
+    })
 }
 
 fn mac(signed: &str) -> Hmac<Sha256> {
@@ -69,6 +119,9 @@ pub(crate) fn read(world: &World, token: &str) -> Option<Claims> {
     mac(signed).verify_slice(&BASE64.decode(signature).ok()?).ok()?;
     let (_, claims) = signed.split_once('.')?;
     let claims: Value = serde_json::from_slice(&BASE64.decode(claims).ok()?).ok()?;
+    if claims["iss"] == SECRET_ISSUER {
+        return still_there(world, read_of_secret(world, token, &claims)?);
+    }
     let text = |path: &str| claims.pointer(path).and_then(Value::as_str).map(str::to_owned);
     let time = |path: &str| Some(Time(claims[path].as_i64()?.checked_mul(1_000_000_000)?));
     let audiences = claims["aud"].as_array().into_iter().flatten();
@@ -81,6 +134,11 @@ pub(crate) fn read(world: &World, token: &str) -> Option<Claims> {
         since: time("iat")?,
         until: time("exp")?,
     };
+    still_there(world, claims)
+}
+
+/// Claims that are not out of date, of an account that is still there.
+fn still_there(world: &World, claims: Claims) -> Option<Claims> {
     let accounts = GroupResource::new("", "serviceaccounts");
     let key = ObjectKey::new(accounts, &claims.namespace, &claims.name);
     let account = world.store.get(&key)?;
@@ -117,6 +175,27 @@ mod tests {
         later.now = Time(60_000_000_000);
         assert_eq!(read(&later, &token), None);
         world.remove(key);
+        assert_eq!(read(&world, &token), None);
+    }
+
+    #[test]
+    fn the_token_of_a_secret_is_good_as_long_as_the_secret_has_it() {
+        let options = WorldOptions { start: Time(0), seed: 1, suffixes: SuffixOrder::Ascending };
+        let mut world = World::new(options);
+        let account = ObjectKey::new(GroupResource::new("", "serviceaccounts"), "a", "b");
+        world.put(account, json!({"metadata": {"name": "b", "namespace": "a", "uid": "u"}}));
+        let token = of_secret("a", "s", ("b", "u"));
+        assert_eq!(read(&world, &token), None);
+        let secret = ObjectKey::new(GroupResource::new("", "secrets"), "a", "s");
+        let data = json!({"token": STANDARD.encode(&token)});
+        let metadata = json!({"name": "s", "namespace": "a", "uid": "x"});
+        world.put(secret.clone(), json!({"metadata": metadata, "data": data}));
+        let claims = read(&world, &token).expect("it is good");
+        assert_eq!(claims.user().name, "system:serviceaccount:a:b");
+        assert!(claims.user().extra.is_empty());
+        let old = of_secret("a", "s", ("b", "another"));
+        assert_eq!(read(&world, &old), None);
+        world.remove(secret);
         assert_eq!(read(&world, &token), None);
     }
 }

@@ -1,5 +1,6 @@
 //! Objects and patches that controllers send.
 
+use base64::{Engine, engine::general_purpose::STANDARD};
 use controllers::{
     Owner,
     deployment::{DeploymentCondition, DeploymentStatus},
@@ -11,6 +12,8 @@ use controllers::{
 };
 use serde_json::{Map, Value, json};
 use trace::{ObjectKey, Time};
+
+use crate::{auth::token, world::meta};
 
 pub(super) fn labels(labels: &Labels) -> Value {
     labels.iter().map(|(key, value)| (key.to_string(), json!(value))).collect::<Map<_, _>>().into()
@@ -183,6 +186,33 @@ pub(super) fn replica_set(new: &NewReplicaSet) -> Value {
             "template": template,
         },
     })
+}
+
+/// A Secret with what it lacks of a token of this account (name and uid).
+pub(super) fn token_secret(
+    mut secret: Value,
+    (account, uid): (&str, &str),
+    authority: Option<&str>,
+) -> Value {
+    let namespace = meta(&secret, "namespace").to_owned();
+    let name = meta(&secret, "name").to_owned();
+    let lacks =
+        |secret: &Value, field: &str| secret["data"][field].as_str().is_none_or(str::is_empty);
+    if let Some(authority) = authority {
+        secret["data"]["ca.crt"] = json!(authority);
+    }
+    if lacks(&secret, "namespace") {
+        secret["data"]["namespace"] = json!(STANDARD.encode(&namespace));
+    }
+    if lacks(&secret, "token") {
+        let token = token::of_secret(&namespace, &name, (account, uid));
+        secret["data"]["token"] = json!(STANDARD.encode(token));
+    }
+    for (annotation, text) in [("name", account), ("uid", uid)] {
+        let annotation = format!("kubernetes.io/service-account.{annotation}");
+        secret["metadata"]["annotations"][annotation] = json!(text);
+    }
+    secret
 }
 
 /// Sets numbers that are not zero, as Go's `omitempty`.

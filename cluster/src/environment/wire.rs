@@ -4,7 +4,9 @@
 //! names and the revision that the controller saw: where that is not the stored one, the answer is the same 409.
 
 use bytes::Bytes;
-use controllers::{Controller, Propagation, Request, Response, namespace::Condition};
+use controllers::{
+    Controller, Propagation, Request, Response, autoscaler::Scale, namespace::Condition,
+};
 use serde_json::{Value, json};
 use trace::{Actor, GroupResource, ObjectKey, Revision, Verb};
 
@@ -13,7 +15,7 @@ use crate::{
     route::Route,
     server::{Live, request},
     status::Refusal,
-    verbs,
+    verbs::{self, Outcome, Payload},
     world::meta,
 };
 
@@ -42,7 +44,19 @@ pub(crate) fn send(live: &mut Live, controller: Controller, request: &Request) -
         });
         return Response::Listed(found.collect());
     }
+    if let Request::Remember { key, recent } = request {
+        if let Some(environment) = live.world.environment.as_mut().map(std::sync::Arc::make_mut) {
+            environment.view.remember(key, (**recent).clone());
+        }
+        return Response::Written(None);
+    }
+    if let Request::Review { spec } = request {
+        return review(live, controller, spec);
+    }
     let key = key_of(request);
+    if matches!(request, Request::GetScale { .. }) {
+        return get_scale(live, controller, &key);
+    }
     match call(live, &key, request).and_then(|call| carry_out(live, controller, &call)) {
         Ok(()) => {
             let environment = live.world.environment.as_ref();
@@ -50,12 +64,56 @@ pub(crate) fn send(live: &mut Live, controller: Controller, request: &Request) -
                 environment.and_then(|environment| environment.view.get(&key).cloned()),
             )
         }
-        Err(refusal) => Response::Refused {
-            code: refusal.code,
-            reason: reason(&refusal).into(),
-            message: refusal.message.into(),
-        },
+        Err(refusal) => refused(refusal),
     }
+}
+
+fn refused(refusal: Refusal) -> Response {
+    Response::Refused {
+        code: refusal.code,
+        reason: reason(&refusal).into(),
+        message: refusal.message.into(),
+    }
+}
+
+fn reviews() -> GroupResource {
+    GroupResource::new("authorization.k8s.io", "subjectaccessreviews")
+}
+
+/// Asks whether somebody may do something.
+fn review(live: &mut Live, controller: Controller, spec: &Value) -> Response {
+    let key = ObjectKey::new(reviews(), "", "");
+    let body = json!({
+        "apiVersion": "authorization.k8s.io/v1", "kind": "SubjectAccessReview", "spec": spec,
+    });
+    let call = Call { verb: Verb::Create, key: &key, subresource: "", content_type: JSON, body };
+    match outcome(live, controller, &call).map(|outcome| outcome.payload) {
+        Ok(Payload::Object(review)) => {
+            Response::Reviewed(review.pointer("/status/allowed") == Some(&json!(true)))
+        }
+        Ok(_) => refused(Refusal::internal("a review is an object")),
+        Err(refusal) => refused(refusal),
+    }
+}
+
+/// Reads the `scale` of an object.
+fn get_scale(live: &mut Live, controller: Controller, key: &ObjectKey) -> Response {
+    let call =
+        Call { verb: Verb::Get, key, subresource: "scale", content_type: JSON, body: Value::Null };
+    let payload = match outcome(live, controller, &call) {
+        Ok(outcome) => outcome.payload,
+        Err(refusal) => return refused(refusal),
+    };
+    let Payload::Object(scale) = payload else {
+        return refused(Refusal::internal("a scale is an object"));
+    };
+    let number = |pointer: &str| scale.pointer(pointer).and_then(Value::as_i64).unwrap_or(0);
+    Response::Scale(Scale {
+        wanted: number("/spec/replicas"),
+        there: number("/status/replicas"),
+        selector: scale["status"]["selector"].as_str().unwrap_or("").into(),
+        revision: Revision::parse(meta(&scale, "resourceVersion")).unwrap_or_default(),
+    })
 }
 
 /// A namespace that is being terminated is a cause, not a reason (`apierrors.HasStatusCause`).
@@ -80,6 +138,10 @@ fn key_of(request: &Request) -> ObjectKey {
         | Request::RemoveFinalizer { key, .. }
         | Request::Create { key, .. }
         | Request::Update { key, .. }
+        | Request::GetScale { key }
+        | Request::SetScale { key, .. }
+        | Request::FillToken { key, .. }
+        | Request::Remember { key, .. }
         | Request::UpdateReplicaSet { key, .. }
         | Request::ReplicaSetStatus { key, .. }
         | Request::DeploymentStatus { key, .. }
@@ -89,6 +151,7 @@ fn key_of(request: &Request) -> ObjectKey {
         Request::CreatePod { namespace, .. } => {
             ObjectKey::new(GroupResource::new("", "pods"), namespace, "")
         }
+        Request::Review { .. } => ObjectKey::new(reviews(), "", ""),
         Request::DeleteCollection { resource, namespace, .. }
         | Request::List { resource, namespace } => ObjectKey::new(resource.clone(), namespace, ""),
     }
@@ -247,7 +310,31 @@ fn call<'a>(
             object["status"] = bodies::deployment_status(status);
             verb(Verb::Update, "status", JSON, object)
         }
-        Request::List { .. } => return Err(Refusal::internal("a list is answered by the view")),
+        Request::FillToken { revision, account, uid, authority, .. } => {
+            let secret = bodies::token_secret(
+                seen(live, key, *revision)?,
+                (account, uid),
+                authority.as_deref(),
+            );
+            verb(Verb::Update, "", JSON, secret)
+        }
+        Request::SetScale { revision, replicas, .. } => {
+            let scale = json!({
+                "apiVersion": "autoscaling/v1", "kind": "Scale",
+                "metadata": {
+                    "name": key.name, "namespace": key.namespace,
+                    "resourceVersion": revision.to_string(),
+                },
+                "spec": {"replicas": replicas},
+            });
+            verb(Verb::Update, "scale", JSON, scale)
+        }
+        Request::List { .. }
+        | Request::GetScale { .. }
+        | Request::Remember { .. }
+        | Request::Review { .. } => {
+            return Err(Refusal::internal("it is answered otherwise"));
+        }
     })
 }
 
@@ -319,6 +406,10 @@ fn seen(live: &Live, key: &ObjectKey, revision: Revision) -> Result<Value, Refus
 }
 
 fn carry_out(live: &mut Live, controller: Controller, call: &Call<'_>) -> Result<(), Refusal> {
+    outcome(live, controller, call).map(drop)
+}
+
+fn outcome(live: &mut Live, controller: Controller, call: &Call<'_>) -> Result<Outcome, Refusal> {
     let GroupResource { group, resource } = &call.key.resource;
     let (kind, version) =
         kind_of(&live.world, &call.key.resource).ok_or_else(Refusal::no_such_path)?;
@@ -343,5 +434,5 @@ fn carry_out(live: &mut Live, controller: Controller, call: &Call<'_>) -> Result
         .into_parts()
         .0;
     let request = request::Request::new(parts, Ok(Bytes::from(call.body.to_string())));
-    verbs::carry_out(live, &request, &route, kind, call.verb).map(drop)
+    verbs::carry_out(live, &request, &route, kind, call.verb)
 }

@@ -361,6 +361,27 @@ fn host_ports(spec: &mut Fields) {
     }
 }
 
+/// Rules in both directions, once there are any (`SetDefaults_HorizontalPodAutoscalerBehavior`). For how long scaling
+/// down is stabilized is the controller's affair.
+fn behavior(fields: &mut Fields) {
+    let Some(behavior) = fields.get_mut("behavior").and_then(Value::as_object_mut) else { return };
+    let percent = json!({"type": "Percent", "value": 100, "periodSeconds": 15});
+    let pods = json!({"type": "Pods", "value": 4, "periodSeconds": 15});
+    let up = json!({
+        "stabilizationWindowSeconds": 0, "selectPolicy": "Max", "policies": [pods, percent],
+    });
+    let down = json!({"selectPolicy": "Max", "policies": [percent]});
+    for (direction, rules) in [("scaleUp", up), ("scaleDown", down)] {
+        let given = behavior.entry(direction).or_insert_with(|| json!({}));
+        if given.is_null() {
+            *given = json!({});
+        }
+        if let Some(given) = given.as_object_mut() {
+            set_all(given, rules);
+        }
+    }
+}
+
 fn others(name: &str, fields: &mut Fields) {
     const RBAC: &str = "rbac.authorization.k8s.io";
     match name {
@@ -373,6 +394,7 @@ fn others(name: &str, fields: &mut Fields) {
             if metrics.is_none_or(Vec::is_empty) {
                 fields.insert("metrics".to_owned(), json!([{"type": "Resource", "resource": cpu}]));
             }
+            behavior(fields);
         }
         "api.scheduling.v1.PriorityClass" => {
             set(fields, "preemptionPolicy", "PreemptLowerPriority")

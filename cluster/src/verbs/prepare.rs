@@ -3,11 +3,12 @@
 
 mod job;
 mod service;
+mod signing;
 
 use serde_json::{Value, json};
 
 use super::{Work, object};
-use crate::{encoding::quantity_nanos, status::Refusal};
+use crate::status::Refusal;
 
 impl Work<'_> {
     /// Errors: what an allocator refuses. 422.
@@ -17,13 +18,17 @@ impl Work<'_> {
         new: &mut Value,
         dry_run: bool,
     ) -> Result<(), Refusal> {
+        if self.kind.storage == signing::requests() {
+            self.prepare_signing(old, new);
+            return Ok(());
+        }
         if self.kind.is_custom() || !matches!(self.route.subresource.as_str(), "" | "resize") {
             return Ok(());
         }
         let row = self.kind.row();
         match (row.group.as_str(), row.resource.as_str()) {
             ("", "pods") if old.is_none() => {
-                new["status"]["qosClass"] = json!(qos_class(new));
+                new["status"]["qosClass"] = json!(controllers::quota::qos_class(new));
             }
             ("", "services") => return self.prepare_service(old, new, dry_run),
             ("", "namespaces") => prepare_namespace(old, new),
@@ -89,31 +94,5 @@ fn prepare_node(new: &mut Value) {
         && new.pointer("/status/allocatable").is_none()
     {
         new["status"]["allocatable"] = capacity;
-    }
-}
-
-/// `ComputePodQOS`: Guaranteed if every container limits cpu and memory and requests as much, BestEffort
-/// if none requests or limits anything, Burstable otherwise.
-pub(crate) fn qos_class(pod: &Value) -> &'static str {
-    let lists = ["containers", "initContainers"];
-    let containers: Vec<&Value> =
-        lists.iter().filter_map(|list| pod["spec"][list].as_array()).flatten().collect();
-    let amount = |container: &Value, what: &str, resource: &str| {
-        let value = container.pointer(&format!("/resources/{what}/{resource}"))?.as_str()?;
-        quantity_nanos(value).filter(|amount| *amount != 0)
-    };
-    let (mut any, mut guaranteed) = (false, !containers.is_empty());
-    for container in containers {
-        for resource in ["cpu", "memory"] {
-            let (request, limit) =
-                (amount(container, "requests", resource), amount(container, "limits", resource));
-            any |= request.is_some() || limit.is_some();
-            guaranteed &= limit.is_some() && (request.is_none() || request == limit);
-        }
-    }
-    match (any, guaranteed) {
-        (false, _) => "BestEffort",
-        (true, true) => "Guaranteed",
-        (true, false) => "Burstable",
     }
 }

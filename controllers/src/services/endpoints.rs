@@ -35,13 +35,17 @@ struct Address {
     hostname: Option<Text>,
 }
 
-fn endpoints() -> GroupResource {
+pub(super) fn endpoints() -> GroupResource {
     GroupResource::new("", "endpoints")
 }
 
 impl Endpoints {
     pub(crate) fn read(object: &Value) -> Endpoints {
         Endpoints(object.get("subsets").cloned().unwrap_or_else(|| json!([])))
+    }
+
+    pub(super) fn subsets(&self) -> &Value {
+        &self.0
     }
 }
 
@@ -190,6 +194,10 @@ fn named(key: &ObjectKey, _: &Object) -> Option<Text> {
     Some(key.name.clone())
 }
 
+/// Endpoints count only when they go: those that users make, with or without a Service, are theirs.
 pub(crate) fn keys_affected(view: &View, change: &Change<'_>) -> Vec<Affected> {
+    if change.key.resource == endpoints() && change.after.is_some() {
+        return vec![];
+    }
     super::affected(view, change, &endpoints(), named)
 }

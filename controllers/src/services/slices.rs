@@ -23,8 +23,8 @@ use crate::{
     write,
 };
 
-const SERVICE_NAME: &str = "kubernetes.io/service-name";
-const MANAGED_BY: &str = "endpointslice.kubernetes.io/managed-by";
+pub(super) const SERVICE_NAME: &str = "kubernetes.io/service-name";
+pub(super) const MANAGED_BY: &str = "endpointslice.kubernetes.io/managed-by";
 const CONTROLLER: &str = "endpointslice-controller.k8s.io";
 const ZONE: &str = "topology.kubernetes.io/zone";
 /// At most this many endpoints stand in a slice (`--max-endpoints-per-slice`).
@@ -58,7 +58,7 @@ pub struct Endpoint {
     pub hostname: Option<Text>,
 }
 
-fn slices() -> GroupResource {
+pub(super) fn slices() -> GroupResource {
     GroupResource::new("discovery.k8s.io", "endpointslices")
 }
 
@@ -66,12 +66,6 @@ impl Slice {
     pub(crate) fn read(object: &Value) -> Slice {
         let text =
             |value: &Value, field: &str| value.get(field).and_then(Value::as_str).map(Text::from);
-        let port = |port: &Value| EndpointPort {
-            name: read::text(port, "name"),
-            protocol: read::text(port, "protocol"),
-            port: read::number(port, "port"),
-            app_protocol: text(port, "appProtocol"),
-        };
         let endpoint = |endpoint: &Value| {
             let conditions = &endpoint["conditions"];
             Endpoint {
@@ -91,15 +85,24 @@ impl Slice {
         };
         Slice {
             family: read::text(object, "addressType"),
-            ports: read::list(object, "ports").map(port).collect(),
+            ports: read::list(object, "ports").map(read_port).collect(),
             endpoints: read::list(object, "endpoints").map(endpoint).collect(),
         }
     }
 }
 
+pub(super) fn read_port(port: &Value) -> EndpointPort {
+    EndpointPort {
+        name: read::text(port, "name"),
+        protocol: read::text(port, "protocol"),
+        port: read::number(port, "port"),
+        app_protocol: port.get("appProtocol").and_then(Value::as_str).map(Text::from),
+    }
+}
+
 impl Endpoint {
     /// The same for what is the same endpoint, whatever its state (`hashEndpoint`).
-    fn identity(&self) -> (Vec<Text>, Option<Text>, Text) {
+    pub(super) fn identity(&self) -> (Vec<Text>, Option<Text>, Text) {
         (self.addresses.clone(), self.hostname.clone(), self.target.0.clone())
     }
 
@@ -409,7 +412,7 @@ fn endpoints(key: &ObjectKey, endpoints: &[Endpoint]) -> Value {
 }
 
 /// A port, with its name even where that is empty.
-fn port(port: &EndpointPort) -> Value {
+pub(super) fn port(port: &EndpointPort) -> Value {
     let mut value = json!({"name": port.name, "port": port.port, "protocol": port.protocol});
     if let Some(protocol) = &port.app_protocol {
         value["appProtocol"] = json!(protocol);

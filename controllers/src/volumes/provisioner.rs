@@ -2,8 +2,8 @@
 //! the size that the claim asks for, and deletes it when it is released and its class says so.
 //!
 //! Volumes hold nothing here, so any class will do. Who could notice: whoever expects a class with an unknown
-//! provisioner to stay without volumes; `kubernetes.io/no-provisioner` is for that. Resizing, snapshots and clones
-//! are not there.
+//! provisioner to stay without volumes; `kubernetes.io/no-provisioner` is for that. What it made grows when
+//! its claim asks for more. Snapshots and clones are not there.
 
 use serde_json::{Value, json};
 use trace::{GroupResource, ObjectKey};
@@ -23,6 +23,9 @@ use crate::{
 pub(crate) fn reconcile(view: &View, key: &ObjectKey, calls: &mut Calls<'_>) -> Reconciled {
     let Some(object) = view.get(key) else { return Ok(None) };
     match &object.body {
+        Body::Claim(claim) if *claim.phase == *"Bound" => {
+            super::expand::grow(view, key, object, claim, calls)
+        }
         Body::Claim(claim) => provision(view, key, &object.meta, claim, calls),
         Body::Volume(volume) => delete(key, &object.meta, volume, calls),
         _ => Ok(None),

@@ -7,7 +7,7 @@ use trace::Time;
 
 use super::ProtobufError;
 use crate::encoding::{
-    quantity,
+    canonical_quantity,
     types::{Field, Kind, MessageId, Special, types},
     wire::{put_bytes, put_fixed64, put_number},
 };
@@ -129,7 +129,7 @@ fn scalar_like(out: &mut Vec<u8>, special: Special, value: &Value) -> Outcome<()
                 Value::Number(number) => number.to_string(),
                 _ => return Err(wrong(value, "a quantity")),
             };
-            let text = quantity::canonical(&text).ok_or_else(|| wrong(value, "a quantity"))?;
+            let text = canonical_quantity(&text).ok_or_else(|| wrong(value, "a quantity"))?;
             put_bytes(out, 1, text.as_bytes());
         }
         Special::IntOrString => {

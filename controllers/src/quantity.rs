@@ -35,6 +35,21 @@ pub fn sum(a: &str, b: &str) -> String {
     if total < 0 { format!("-{printed}") } else { printed }
 }
 
+/// So many thousandths as text, binary or decimal (`NewMilliQuantity`).
+pub fn of_milli(milli: i64, binary: bool) -> String {
+    let style = if binary { Style::Binary } else { Style::Decimal };
+    let printed = print(i128::from(milli).abs() * 1_000_000, style);
+    if milli < 0 { format!("-{printed}") } else { printed }
+}
+
+/// The amount without a fraction, as text (`Quantity.RoundUp(0)`); what is no quantity stays as it is.
+pub fn rounded_up(text: &str) -> String {
+    let Some((nanos, style)) = read(text) else { return text.to_owned() };
+    let whole = nanos.div_euclid(NANO) + i128::from(nanos.rem_euclid(NANO) != 0);
+    let printed = print(whole.abs() * NANO, style);
+    if whole < 0 { format!("-{printed}") } else { printed }
+}
+
 fn read(text: &str) -> Option<(i128, Style)> {
     let text = text.trim();
     let (negative, rest) = match text.as_bytes().first()? {
@@ -92,8 +107,8 @@ fn print(nanos: i128, style: Style) -> String {
         return "0".to_owned();
     }
     // Small or fractional binary quantities are written in decimal, to avoid rounding.
-    if style == Style::Binary && nanos >= 1024 * NANO {
-        let mut value = nanos / NANO + i128::from(nanos % NANO != 0);
+    if style == Style::Binary && nanos >= 1024 * NANO && nanos % NANO == 0 {
+        let mut value = nanos / NANO;
         let mut index = 0;
         while value % 1024 == 0 && index + 1 < BINARY.len() {
             value /= 1024;
@@ -132,6 +147,15 @@ mod tests {
     }
 
     #[test]
+    fn fractions_are_rounded_up() {
+        for (text, expect) in
+            [("1Gi", "1Gi"), ("1500m", "2"), ("-1500m", "-1"), ("1.5Gi", "1536Mi"), ("x", "x")]
+        {
+            assert_eq!(rounded_up(text), expect, "{text}");
+        }
+    }
+
+    #[test]
     fn quantities_get_their_canonical_text() {
         for (text, expect) in [
             ("1", "1"),
@@ -146,6 +170,7 @@ mod tests {
             ("1.5Gi", "1536Mi"),
             ("512Ki", "512Ki"),
             ("0.5Ki", "512"),
+            ("1.0005Ki", "1024512m"),
             ("1e3", "1e3"),
             ("128974848", "128974848"),
             ("-5m", "-5m"),
