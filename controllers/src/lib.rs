@@ -26,6 +26,7 @@ pub mod object;
 pub mod pod;
 mod read;
 pub mod request;
+pub mod resources;
 pub mod selector;
 pub mod template;
 pub mod view;
