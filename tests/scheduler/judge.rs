@@ -144,7 +144,6 @@ pub fn decide(view: &View, pod: &ObjectKey) -> scheduler::Decision {
 
 /// The condition that says whether a pod has a node.
 pub fn scheduled(pod: &Value) -> Value {
-    let conditions = pod["status"]["conditions"].as_array().into_iter().flatten();
-    let found = conditions.filter(|one| one["type"] == "PodScheduled").cloned().next();
-    found.unwrap_or(Value::Null)
+    let mut conditions = pod["status"]["conditions"].as_array().into_iter().flatten();
+    conditions.find(|one| one["type"] == "PodScheduled").cloned().unwrap_or(Value::Null)
 }

@@ -82,7 +82,7 @@ pub(super) fn preempt(
         reasons.extend(std::iter::repeat_n(unhelpful, untouched));
         return Outcome::NoHelp(reasons);
     }
-    candidates.sort_by(|a, b| a.rank.cmp(&b.rank));
+    candidates.sort_by_key(|candidate| candidate.rank);
     branch!(SchedulerPreempts);
     Outcome::Candidates(candidates)
 }
