@@ -5,13 +5,13 @@
 //! goes on exactly as the original does.
 //!
 //! **Order.** One reconcile at a time, to its end; then the key that has been waiting longest, whichever
-//! controller's it is. Same world, same schedule, same bytes. Real controllers run side by side; the schedules
+//! controller's it is; or where that controller has more urgent ones, the most urgent of them. Same world, same schedule, same bytes. Real controllers run side by side; the schedules
 //! that this leaves out are a plan's to ask for, by holding a controller.
 //!
 //! **When.** Never by itself: whoever owns the server lets it act ([`crate::Server::step_environment`]), a
 //! request at a time, or to its fixpoint. Time does not pass while it acts.
 
-use std::{sync::Arc, time::Duration};
+use std::{cmp::Reverse, ops::Bound, sync::Arc, time::Duration};
 
 use base64::{Engine, engine::general_purpose::STANDARD};
 use controllers::{Change, Controller, Kinds, Next, Object, Response, View};
@@ -60,6 +60,9 @@ pub struct Restless {
 /// A key on a controller's queue.
 type Item = (Controller, ObjectKey);
 
+/// Where in the queue a key is, and how urgent it was when it came there.
+type Place = (u64, Option<i64>);
+
 /// State of all built-in controllers. Cloning it copies some pointers.
 #[derive(Debug, Clone)]
 pub(crate) struct Environment {
@@ -69,7 +72,9 @@ pub(crate) struct Environment {
     view: View,
     /// Keys that wait, by place.
     queue: RedBlackTreeMapSync<u64, Item>,
-    places: RedBlackTreeMapSync<Item, u64>,
+    places: RedBlackTreeMapSync<Item, Place>,
+    /// Of controllers whose keys don't come in the order in which they were added, those that wait, in theirs.
+    urgent: RedBlackTreeSetSync<(Controller, Reverse<i64>, u64)>,
     next_place: u64,
     /// Keys that come at a time; each once, at the earliest of its times.
     timers: RedBlackTreeSetSync<(Time, Item)>,
@@ -102,6 +107,7 @@ impl Environment {
             view: View::default(),
             queue: RedBlackTreeMapSync::new_sync(),
             places: RedBlackTreeMapSync::new_sync(),
+            urgent: RedBlackTreeSetSync::new_sync(),
             next_place: 0,
             timers: RedBlackTreeSetSync::new_sync(),
             times: RedBlackTreeMapSync::new_sync(),
@@ -161,7 +167,11 @@ impl Environment {
         if self.places.contains_key(&item) {
             return;
         }
-        self.places.insert_mut(item.clone(), self.next_place);
+        let urgency = item.0.urgency(&self.view, &item.1);
+        if let Some(urgency) = urgency {
+            self.urgent.insert_mut((item.0, Reverse(urgency), self.next_place));
+        }
+        self.places.insert_mut(item.clone(), (self.next_place, urgency));
         self.queue.insert_mut(self.next_place, item);
         self.next_place += 1;
     }
@@ -206,8 +216,18 @@ impl Environment {
             return (!self.is_held(working.item.0)).then(|| working.clone());
         }
         let next = self.queue.iter().find(|(_, item)| !self.is_held(item.0));
-        let (place, item) = next.map(|(place, item)| (*place, item.clone()))?;
+        let (mut place, mut item) = next.map(|(place, item)| (*place, item.clone()))?;
+        let first = (item.0, Reverse(i64::MAX), 0);
+        if let Some(most) = self.urgent.range((Bound::Included(first), Bound::Unbounded)).next()
+            && most.0 == item.0
+            && let Some(other) = self.queue.get(&most.2)
+        {
+            (place, item) = (most.2, other.clone());
+        }
         self.queue.remove_mut(&place);
+        if let Some((place, Some(urgency))) = self.places.get(&item).copied() {
+            self.urgent.remove_mut(&(item.0, Reverse(urgency), place));
+        }
         self.places.remove_mut(&item);
         // It is about to see all that an earlier timer was to show it, and says itself when to look again. Upstream's
         // queues would look once more for nothing, and a world would differ by that.

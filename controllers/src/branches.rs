@@ -20,6 +20,12 @@ impl Branch {
         }
     }
 
+    /// Whether it is one of the scheduler's.
+    pub fn is_of_scheduler(self) -> bool {
+        self as usize >= Branch::SchedulerSpreadNoLabel as usize
+            && self as usize <= Branch::SchedulerTakesVolume as usize
+    }
+
     /// Whether it ever was, by anybody in this process.
     pub fn was_taken(self) -> bool {
         TAKEN[self as usize].load(Ordering::Relaxed)
@@ -224,4 +230,39 @@ branches! {
     QuotaCountsObjects = "objects of any type are counted",
     QuotaOutOfScope = "a quota is not about an object",
     QuotaForgetsPod = "a pod that has ended, or should have",
+    SchedulerSpreadNoLabel = "a node lacks the label that pods are to be spread over",
+    SchedulerSpreadSkewed = "too many pods of a kind in one place",
+    SchedulerSpreadDefault = "pods of a workload are spread though nobody says so",
+    SchedulerSpreadScored = "a node's score counts pods of the same kind",
+    SchedulerAffinityUnmet = "a pod is not near those that it wants",
+    SchedulerAvoids = "a pod avoids others",
+    SchedulerAvoided = "others avoid a pod",
+    SchedulerAffinityScored = "a node's score counts pods that it is wanted near to",
+    SchedulerClaimLost = "a claim without its volume",
+    SchedulerClaimUnbound = "a claim that should be bound by now",
+    SchedulerVolumeElsewhere = "a volume that a node can't reach",
+    SchedulerNoVolume = "no volume for a claim on a node",
+    SchedulerVolumeZone = "a volume of another zone",
+    SchedulerDiskTaken = "a disk that another pod of the node has",
+    SchedulerClaimInUse = "a claim that only one pod may use",
+    SchedulerKeptForOthers = "a node is kept for other pods",
+    SchedulerCordoned = "a cordoned node",
+    SchedulerTainted = "a tainted node",
+    SchedulerNotSelected = "a node that the pod does not select",
+    SchedulerPortTaken = "a port that is taken",
+    SchedulerTooManyPods = "too many pods on a node",
+    SchedulerInsufficient = "too little of something on a node",
+    SchedulerNeverPreempts = "a pod that may not preempt",
+    SchedulerWaitsForVictims = "a pod waits for those that it preempted",
+    SchedulerNoVictims = "preemption does not help",
+    SchedulerPreempts = "pods have to go",
+    SchedulerReprieves = "a pod that might have to go stays",
+    SchedulerViolatesBudget = "preemption violates a budget",
+    SchedulerTakesNomination = "a node is no longer kept for a pod of lower priority",
+    SchedulerVictimsLeave = "the victims are being deleted already",
+    SchedulerNoNodeWillDo = "a pod that fits no node, whatever the nodes",
+    SchedulerUsesNominated = "a pod gets the node that is kept for it",
+    SchedulerChooses = "several nodes will do",
+    SchedulerBindsVolumes = "a pod's volumes are bound first",
+    SchedulerTakesVolume = "a claim gets a free volume",
 }

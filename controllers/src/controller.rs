@@ -9,7 +9,7 @@ use crate::{
     calls::{self, Calls, Next, Response},
     cron_job, daemon_set, deployment, disruption, garbage_collector, job, kubelet, namespace,
     node_lifecycle,
-    object::Object,
+    object::{Body, Object},
     pod_gc, quota, replica_set, root_ca, scheduler, service_account, services, signing_request,
     stateful_set, taint_eviction,
     view::View,
@@ -209,6 +209,16 @@ impl Controller {
         match self {
             Controller::Namespace => Duration::from_secs(60),
             _ => Duration::from_secs(1000),
+        }
+    }
+
+    /// How soon a key's turn comes among those on its queue: the greatest first, then the one that has waited
+    /// longest. The scheduler goes by the priority of pods (PrioritySort); none where nothing is more urgent.
+    pub fn urgency(self, view: &View, key: &ObjectKey) -> Option<i64> {
+        match (self, view.get(key).map(|object| &object.body)) {
+            (Controller::Scheduler, Some(Body::Pod(pod))) => Some(pod.placing.priority),
+            (Controller::Scheduler, _) => Some(0),
+            _ => None,
         }
     }
 

@@ -27,6 +27,7 @@ pub mod pod;
 pub mod quantity;
 mod read;
 pub mod request;
+pub mod resources;
 pub mod selector;
 pub mod template;
 pub mod view;

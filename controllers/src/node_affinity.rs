@@ -1,6 +1,8 @@
 //! On which nodes a pod may run: `nodeSelector` and the required node affinity
 //! (`component-helpers/scheduling/corev1/nodeaffinity`).
 
+use std::collections::BTreeSet;
+
 use serde_json::Value;
 
 use crate::{
@@ -13,8 +15,9 @@ use crate::{
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct NodeAffinity(Vec<Term>);
 
+/// A term of a node selector.
 #[derive(Debug, Clone, PartialEq, Default)]
-struct Term {
+pub struct Term {
     /// `matchExpressions`, on labels.
     labels: Vec<Expression>,
     /// `matchFields`; `metadata.name` is the only field there is.
@@ -25,25 +28,32 @@ impl NodeAffinity {
     /// None where the pod's spec requires nothing.
     pub(crate) fn read(spec: &Value) -> Option<NodeAffinity> {
         let node = &spec["affinity"]["nodeAffinity"];
-        let required = node.get("requiredDuringSchedulingIgnoredDuringExecution")?;
-        let expressions = |term: &Value, field: &str| {
-            read::list(term, field).map(crate::selector::expression).collect()
-        };
-        let term = |term: &Value| Term {
-            labels: expressions(term, "matchExpressions"),
-            fields: expressions(term, "matchFields"),
-        };
-        Some(NodeAffinity(read::list(required, "nodeSelectorTerms").map(term).collect()))
+        node.get("requiredDuringSchedulingIgnoredDuringExecution").map(NodeAffinity::of)
+    }
+
+    /// A NodeSelector.
+    pub(crate) fn of(selector: &Value) -> NodeAffinity {
+        NodeAffinity(read::list(selector, "nodeSelectorTerms").map(Term::read).collect())
     }
 
     /// Whether it allows a node. An empty term allows none.
     pub(crate) fn allows(&self, name: &Text, labels: &Labels) -> bool {
-        let named = Labels::from([("metadata.name".into(), name.clone())]);
-        self.0.iter().any(|term| {
-            !(term.labels.is_empty() && term.fields.is_empty())
-                && term.labels.iter().all(|expression| matches(expression, labels))
-                && term.fields.iter().all(|expression| matches(expression, &named))
-        })
+        self.0.iter().any(|term| term.allows(name, labels))
+    }
+
+    /// The nodes that it names; none where one of its terms names none (NodeAffinity, PreFilter).
+    pub(crate) fn names(&self) -> Option<BTreeSet<Text>> {
+        let mut all = BTreeSet::new();
+        for term in &self.0 {
+            let by_name =
+                |one: &&Expression| &*one.key == "metadata.name" && &*one.operator == "In";
+            let mut lists = term.fields.iter().filter(by_name).map(|one| &one.values);
+            let first = lists.next()?;
+            let rest: Vec<&Vec<Text>> = lists.collect();
+            let in_all = |name: &&Text| rest.iter().all(|list| list.contains(name));
+            all.extend(first.iter().filter(in_all).cloned());
+        }
+        (!self.0.is_empty()).then_some(all)
     }
 
     /// The one node that it names, as for the pods of a DaemonSet (`util.GetTargetNodeName`).
@@ -54,6 +64,22 @@ impl NodeAffinity {
             [name] => Some(name.clone()),
             _ => None,
         })
+    }
+}
+
+impl Term {
+    pub(crate) fn read(term: &Value) -> Term {
+        let expressions =
+            |field: &str| read::list(term, field).map(crate::selector::expression).collect();
+        Term { labels: expressions("matchExpressions"), fields: expressions("matchFields") }
+    }
+
+    /// Whether it allows a node. An empty term allows none.
+    pub(crate) fn allows(&self, name: &Text, labels: &Labels) -> bool {
+        let named = Labels::from([("metadata.name".into(), name.clone())]);
+        !(self.labels.is_empty() && self.fields.is_empty())
+            && self.labels.iter().all(|expression| matches(expression, labels))
+            && self.fields.iter().all(|expression| matches(expression, &named))
     }
 }
 

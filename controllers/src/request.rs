@@ -222,14 +222,14 @@ pub enum Request {
         /// To which node.
         node: Text,
     },
-    /// PATCH of a pod's status: the condition PodScheduled is False.
-    PodUnschedulable {
+    /// PATCH of a pod's status.
+    PatchStatus {
         /// Which pod.
         key: ObjectKey,
-        /// Why, in words.
-        message: Text,
-        /// When that was found.
-        since: Time,
+        /// Precondition: its uid.
+        uid: Text,
+        /// A strategic merge patch of `status`.
+        status: Box<Value>,
     },
     /// PATCH of a pod's status: a condition.
     PodCondition {

@@ -36,6 +36,10 @@ pub struct View {
     uncontrolled: RedBlackTreeSetSync<ObjectKey>,
     /// Pods without a node.
     unbound: RedBlackTreeSetSync<ObjectKey>,
+    /// Those of them that a scheduler turned away.
+    turned_away: RedBlackTreeSetSync<ObjectKey>,
+    /// Those of them that a node is kept for, behind that.
+    nominated: RedBlackTreeSetSync<(Text, ObjectKey)>,
     /// Node and key of the pods on it.
     on_node: RedBlackTreeSetSync<(Text, Option<ObjectKey>)>,
     /// What autoscalers remember: no objects, and gone with them.
@@ -61,6 +65,8 @@ impl Default for View {
             dependents: RedBlackTreeSetSync::new_sync(),
             uncontrolled: RedBlackTreeSetSync::new_sync(),
             unbound: RedBlackTreeSetSync::new_sync(),
+            turned_away: RedBlackTreeSetSync::new_sync(),
+            nominated: RedBlackTreeSetSync::new_sync(),
             on_node: RedBlackTreeSetSync::new_sync(),
             recent: Map::new_sync(),
         }
@@ -139,14 +145,25 @@ impl View {
         self.unbound.iter()
     }
 
+    /// The pods without a node that a scheduler turned away.
+    pub fn turned_away(&self) -> impl Iterator<Item = &ObjectKey> {
+        self.turned_away.iter()
+    }
+
+    /// The pods without a node that one is kept for: the node and the pod's key.
+    pub fn nominated(&self) -> impl Iterator<Item = &(Text, ObjectKey)> {
+        self.nominated.iter()
+    }
+
     /// The pods on a node.
     pub fn on_node<'a>(
         &'a self,
-        node: &'a str,
-    ) -> impl Iterator<Item = (&'a ObjectKey, &'a Object)> {
+        node: &str,
+    ) -> impl Iterator<Item = (&'a ObjectKey, &'a Object)> + use<'a> {
+        let node = Text::from(node);
         self.on_node
-            .range((Bound::Included((Text::from(node), None)), Bound::Unbounded))
-            .take_while(move |(of, _)| **of == *node)
+            .range((Bound::Included((node.clone(), None)), Bound::Unbounded))
+            .take_while(move |(of, _)| *of == node)
             .filter_map(|(_, key)| {
                 let key = key.as_ref()?;
                 self.get(key).map(|object| (key, object))
@@ -211,10 +228,20 @@ impl View {
         }
         if let Some(Body::Pod(pod)) = before.map(|object| &object.body) {
             self.unbound.remove_mut(key);
+            self.turned_away.remove_mut(key);
+            self.nominated.remove_mut(&(pod.placing.nominated.clone(), key.clone()));
             self.on_node.remove_mut(&(pod.node.clone(), Some(key.clone())));
         }
         match after.map(|object| &object.body) {
-            Some(Body::Pod(pod)) if pod.node.is_empty() => self.unbound.insert_mut(key.clone()),
+            Some(Body::Pod(pod)) if pod.node.is_empty() => {
+                self.unbound.insert_mut(key.clone());
+                if pod.unschedulable.is_some() {
+                    self.turned_away.insert_mut(key.clone());
+                }
+                if !pod.placing.nominated.is_empty() {
+                    self.nominated.insert_mut((pod.placing.nominated.clone(), key.clone()));
+                }
+            }
             Some(Body::Pod(pod)) => self.on_node.insert_mut((pod.node.clone(), Some(key.clone()))),
             _ => {}
         }

@@ -1,9 +1,16 @@
 //! Claims and volumes: what the controllers of both see.
 
-use serde_json::Value;
+use serde_json::{Value, json};
 use trace::{GroupResource, ObjectKey};
 
-use crate::{object::Text, pod::quantity_milli, quota::Counted, read, selector::Selector};
+use crate::{
+    node_affinity::NodeAffinity,
+    object::{Labels, Meta, Text},
+    quota::Counted,
+    read,
+    resources::quantity_milli,
+    selector::Selector,
+};
 
 pub(crate) mod binder;
 pub(crate) mod expand;
@@ -70,6 +77,8 @@ pub struct Volume {
     pub phase: Text,
     /// The driver that has taken over a volume of an older type.
     pub driver: Option<&'static str>,
+    /// `spec.nodeAffinity.required`: from which nodes it can be reached.
+    pub nodes: Option<NodeAffinity>,
 }
 
 /// Whose a volume is.
@@ -94,7 +103,12 @@ pub struct Class {
     pub waits: bool,
     /// Whether claims without a class get this one.
     pub is_default: bool,
+    /// `allowedTopologies`: one suffices.
+    pub topologies: Vec<Topology>,
 }
+
+/// Labels of nodes and their values: all have to be right.
+pub type Topology = Vec<(Text, Vec<Text>)>;
 
 /// The storage of an amount, in bytes; 0 for what is no amount.
 pub(crate) fn bytes(amount: &str) -> i128 {
@@ -103,6 +117,11 @@ pub(crate) fn bytes(amount: &str) -> i128 {
 
 fn texts(object: &Value, field: &str) -> Vec<Text> {
     read::list(object, field).filter_map(Value::as_str).map(Text::from).collect()
+}
+
+fn topology(term: &Value) -> Topology {
+    let labels = read::list(term, "matchLabelExpressions");
+    labels.map(|one| (read::text(one, "key"), texts(one, "values"))).collect()
 }
 
 fn volume_mode(spec: &Value) -> Text {
@@ -144,7 +163,13 @@ impl Volume {
             }),
             phase: read::text(&object["status"], "phase"),
             driver: expand::driver_of(spec),
+            nodes: spec["nodeAffinity"].get("required").map(NodeAffinity::of),
         }
+    }
+
+    /// Whether it can be reached from a node with these labels.
+    pub(crate) fn is_reached_from(&self, labels: &Labels) -> bool {
+        self.nodes.as_ref().is_none_or(|nodes| nodes.allows(&"".into(), labels))
     }
 }
 
@@ -163,8 +188,27 @@ impl Class {
             reclaim: read::text(object, "reclaimPolicy"),
             waits: object["volumeBindingMode"] == "WaitForFirstConsumer",
             is_default: annotations[DEFAULT_CLASS] == "true",
+            topologies: read::list(object, "allowedTopologies").map(topology).collect(),
         }
     }
+
+    /// Whether its volumes may be for a node with these labels (`MatchTopologySelectorTerms`).
+    pub(crate) fn allows(&self, labels: &Labels) -> bool {
+        let is = |(key, values): &(Text, Vec<Text>)| {
+            labels.get(key).is_some_and(|value| values.contains(value))
+        };
+        let mut terms = self.topologies.iter();
+        self.topologies.is_empty() || terms.any(|term| !term.is_empty() && term.iter().all(is))
+    }
+}
+
+/// `spec.claimRef` of a volume that is a claim's.
+pub(crate) fn reference(claim: &ObjectKey, meta: &Meta) -> Value {
+    json!({
+        "apiVersion": "v1", "kind": "PersistentVolumeClaim", "name": claim.name,
+        "namespace": claim.namespace, "uid": meta.uid,
+        "resourceVersion": meta.revision.to_string(),
+    })
 }
 
 pub(crate) fn claims() -> GroupResource {

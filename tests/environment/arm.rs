@@ -60,13 +60,7 @@ pub struct Embedded(Server);
 
 impl Embedded {
     pub fn new() -> Embedded {
-        // The same day as the real ones: CronJobs go by the calendar.
-        let now =
-            SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).expect("it is past 1970");
-        let start = Time::default().plus(now);
-        let mut world =
-            World::new(WorldOptions { start, seed: 1, suffixes: SuffixOrder::Ascending });
-        let controllers = vec![
+        Embedded::of(vec![
             Controller::GarbageCollector,
             Controller::Namespace,
             Controller::Deployment,
@@ -95,7 +89,17 @@ impl Embedded {
             Controller::RequestApprover,
             Controller::RequestCleaner,
             Controller::Expand,
-        ];
+        ])
+    }
+
+    /// With these controllers.
+    pub fn of(controllers: Vec<Controller>) -> Embedded {
+        // The same day as the real ones: CronJobs go by the calendar.
+        let now =
+            SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).expect("it is past 1970");
+        let start = Time::default().plus(now);
+        let mut world =
+            World::new(WorldOptions { start, seed: 1, suffixes: SuffixOrder::Ascending });
         world.start_environment(&EnvironmentOptions {
             controllers,
             nodes: 0,

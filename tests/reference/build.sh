@@ -1,5 +1,5 @@
 #!/bin/sh
-# Builds the judge (kube-apiserver, kube-controller-manager, etcd) and prints the folder that holds it.
+# Builds the judge (kube-apiserver, kube-controller-manager, kube-scheduler, etcd) and prints the folder that holds it.
 #
 #   tests/reference/build.sh           build if needed; the last line of stdout is the folder
 #   tests/reference/build.sh --where   print the folder, build nothing (exit 1 if it isn't built)
@@ -19,7 +19,7 @@ command -v go >/dev/null || {
 }
 
 cache=${TROMMEL_JUDGE_CACHE:-${HOME:?}/.cache/trommel/judge}
-parts="go.mod go.sum apiserver/main.go controller-manager/main.go etcd/go.mod etcd/go.sum etcd/main.go build.sh"
+parts="go.mod go.sum apiserver/main.go controller-manager/main.go scheduler/main.go etcd/go.mod etcd/go.sum etcd/main.go build.sh"
 hash=$({ go env GOVERSION GOOS GOARCH; cat $parts; } | sha256sum | cut -c1-16)
 judge=$cache/$hash
 
@@ -49,6 +49,8 @@ echo "judge: building kube-apiserver $release" >&2
 go build -trimpath -buildvcs=false -ldflags "$stamp" -o "$partial/kube-apiserver" ./apiserver
 echo "judge: building kube-controller-manager $release" >&2
 go build -trimpath -buildvcs=false -ldflags "$stamp" -o "$partial/kube-controller-manager" ./controller-manager
+echo "judge: building kube-scheduler $release" >&2
+go build -trimpath -buildvcs=false -ldflags "$stamp" -o "$partial/kube-scheduler" ./scheduler
 
 # If somebody else finished first, theirs is as good.
 mv -T "$partial" "$judge" 2>/dev/null || [ -d "$judge" ]

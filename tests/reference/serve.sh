@@ -1,7 +1,7 @@
 #!/bin/sh
-# Runs the judge by hand: etcd, kube-apiserver and, with --controllers, kube-controller-manager.
+# Runs the judge by hand: etcd, kube-apiserver and, if asked, kube-controller-manager and kube-scheduler.
 #
-#   tests/reference/serve.sh DIR [--controllers[=NAME,…]] [--service-accounts]
+#   tests/reference/serve.sh DIR [--controllers[=NAME,…]] [--scheduler] [--service-accounts]
 #
 # DIR (made if missing) holds everything: data, certificates, logs and `kubeconfig`, which appears
 # when the API server is ready. Ends, with all that it started, on Ctrl-C or TERM. The test suite
@@ -11,13 +11,14 @@ here=$(cd "$(dirname "$0")" && pwd)
 [ $# -ge 1 ] || { sed -n '2,9s/^# \{0,1\}//p' "$0" >&2; exit 64; }
 mkdir -p "$1"
 dir=$(cd "$1" && pwd)
-controllers=
+controllers= scheduler=
 without=--disable-admission-plugins=ServiceAccount
 shift
 for option; do
   case $option in
     --controllers) controllers='*' ;;
     --controllers=*) controllers=${option#*=} ;;
+    --scheduler) scheduler=yes ;;
     --service-accounts) without= ;;
     *) echo "unknown option $option" >&2; exit 64 ;;
   esac
@@ -76,6 +77,19 @@ if [ -n "$controllers" ]; then
     --service-account-private-key-file="$dir/sa.key" --use-service-account-credentials=false \
     --kube-api-qps=1000 --kube-api-burst=1000 --concurrent-namespace-syncs=50 \
     --bind-address=127.0.0.1 --secure-port=0 >"$dir/kube-controller-manager.log" 2>&1 &
+  pids="$pids $!"
+fi
+if [ -n "$scheduler" ]; then
+  # The default profile; only its clients and its patience are not the defaults.
+  cat >"$dir/scheduler.yaml" <<EOF
+apiVersion: kubescheduler.config.k8s.io/v1
+kind: KubeSchedulerConfiguration
+clientConnection: {kubeconfig: $dir/kubeconfig, qps: 1000, burst: 1000}
+leaderElection: {leaderElect: false}
+podMaxBackoffSeconds: 1
+EOF
+  "$judge/kube-scheduler" --config="$dir/scheduler.yaml" --bind-address=127.0.0.1 --secure-port=0 \
+    >"$dir/kube-scheduler.log" 2>&1 &
   pids="$pids $!"
 fi
 echo "export KUBECONFIG=$dir/kubeconfig"

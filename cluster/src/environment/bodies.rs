@@ -48,13 +48,6 @@ pub(super) fn binding(key: &ObjectKey, uid: &str, node: &str) -> Value {
     })
 }
 
-pub(super) fn unschedulable(message: &str, since: Time) -> Value {
-    json!({"status": {"conditions": [{
-        "type": "PodScheduled", "status": "False", "reason": "Unschedulable", "message": message,
-        "lastProbeTime": null, "lastTransitionTime": since.rfc3339(),
-    }]}})
-}
-
 /// What a kubelet says of a pod whose containers all do the same.
 pub(super) fn pod_state(
     pod: &Value,

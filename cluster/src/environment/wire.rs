@@ -132,7 +132,7 @@ fn key_of(request: &Request) -> ObjectKey {
         | Request::SetFinalizers { key, .. }
         | Request::Adopt { key, .. }
         | Request::Bind { key, .. }
-        | Request::PodUnschedulable { key, .. }
+        | Request::PatchStatus { key, .. }
         | Request::PodCondition { key, .. }
         | Request::PodPhase { key, .. }
         | Request::RemoveFinalizer { key, .. }
@@ -262,8 +262,9 @@ fn call<'a>(
         Request::Bind { uid, node, .. } => {
             verb(Verb::Create, "binding", JSON, bodies::binding(key, uid, node))
         }
-        Request::PodUnschedulable { message, since, .. } => {
-            verb(Verb::Patch, "status", STRATEGIC_PATCH, bodies::unschedulable(message, *since))
+        Request::PatchStatus { uid, status, .. } => {
+            let patch = json!({"metadata": {"uid": uid}, "status": status});
+            verb(Verb::Patch, "status", STRATEGIC_PATCH, patch)
         }
         Request::PodCondition { uid, kind, status, reason, message, since, phase, .. } => {
             let condition = json!({

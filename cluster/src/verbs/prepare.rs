@@ -29,6 +29,10 @@ impl Work<'_> {
         match (row.group.as_str(), row.resource.as_str()) {
             ("", "pods") if old.is_none() => {
                 new["status"]["qosClass"] = json!(controllers::quota::qos_class(new));
+                let gates = new.pointer("/spec/schedulingGates").and_then(Value::as_array);
+                if gates.is_some_and(|gates| !gates.is_empty()) {
+                    new["status"]["conditions"] = json!([self.gated()]);
+                }
             }
             ("", "services") => return self.prepare_service(old, new, dry_run),
             ("", "namespaces") => prepare_namespace(old, new),
@@ -42,6 +46,15 @@ impl Work<'_> {
             _ => {}
         }
         Ok(())
+    }
+
+    /// What is said of a pod that is not to be scheduled yet (`applySchedulingGatedCondition`).
+    fn gated(&self) -> Value {
+        json!({
+            "type": "PodScheduled", "status": "False", "reason": "SchedulingGated",
+            "message": "Scheduling is blocked due to non-empty scheduling gates",
+            "lastProbeTime": null, "lastTransitionTime": self.now_text(),
+        })
     }
 }
 

@@ -145,8 +145,16 @@ impl Work<'_> {
                 self.route.name
             )));
         }
+        let gates = old.pointer("/spec/schedulingGates").and_then(Value::as_array);
+        if gates.is_some_and(|gates| !gates.is_empty()) {
+            let why = format!("pod {} has non-empty .spec.schedulingGates", self.route.name);
+            return Err(conflict(why));
+        }
         let mut new = (*old).clone();
         new["spec"]["nodeName"] = json!(node);
+        if let Some(status) = new["status"].as_object_mut() {
+            status.remove("nominatedNodeName");
+        }
         for (key, value) in body["metadata"]["annotations"].as_object().into_iter().flatten() {
             new["metadata"]["annotations"][key] = value.clone();
         }

@@ -32,7 +32,10 @@ fn check(spec: Value, others: &[(trace::ObjectKey, Value)], expect: &str) {
     let (sent, _) = run(Controller::Scheduler, &view(&objects), "pods/default/p", &[]);
     let told = match &sent[..] {
         [Request::Bind { node, .. }] => node.to_string(),
-        [Request::PodUnschedulable { message, .. }] => message.to_string(),
+        [Request::PatchStatus { status, .. }] => {
+            let message = status["conditions"][0]["message"].as_str().unwrap_or("no message");
+            message.split(" no new claims").next().unwrap_or("").to_owned()
+        }
         other => format!("{other:?}"),
     };
     assert_eq!(told, expect);
@@ -68,7 +71,7 @@ fn taints_selectors_and_cordons_are_obeyed() {
         ]}}),
     );
     let all = std::slice::from_ref(&tainted);
-    check(json!({}), all, "0/1 nodes are available: 1 node(s) had untolerated taint {k: v}.");
+    check(json!({}), all, "0/1 nodes are available: 1 node(s) had untolerated taint(s).");
     for toleration in [
         json!({"key": "k", "operator": "Equal", "value": "v"}),
         json!({"key": "k", "operator": "Exists", "effect": "NoSchedule"}),
@@ -77,7 +80,7 @@ fn taints_selectors_and_cordons_are_obeyed() {
         check(json!({"tolerations": [toleration]}), all, "a");
     }
     let wrong = json!({"tolerations": [{"key": "k", "operator": "Exists", "effect": "NoExecute"}]});
-    check(wrong, all, "0/1 nodes are available: 1 node(s) had untolerated taint {k: v}.");
+    check(wrong, all, "0/1 nodes are available: 1 node(s) had untolerated taint(s).");
     let soft = node("a", json!({"spec": {"taints": [{"key": "k", "effect": "PreferNoSchedule"}]}}));
     check(json!({}), &[soft], "a");
     let cordoned = node("a", json!({"spec": {"unschedulable": true}}));
@@ -99,18 +102,31 @@ fn other_schedulers_and_bound_or_deleted_pods_are_not_its_business() {
 }
 
 #[test]
-fn waiting_pods_are_looked_at_again_when_there_is_room() {
-    let waiting = pod("p", json!({}));
-    let world = view(std::slice::from_ref(&waiting));
-    let keys = |key: &str, before: Option<Value>, after: Option<Value>| {
-        affected(Controller::Scheduler, &world, key, before, after).len()
+fn waiting_pods_are_looked_at_again_when_it_may_help() {
+    let check = |message: &str, key: &str, change: [Option<Value>; 2], expect: usize| {
+        let mut waiting = pod("p", json!({}));
+        waiting.1["status"]["conditions"] =
+            json!([{"type": "PodScheduled", "status": "False", "message": message}]);
+        let world = view(std::slice::from_ref(&waiting));
+        let [before, after] = change;
+        let found = affected(Controller::Scheduler, &world, key, before, after).len();
+        assert_eq!(found, expect, "{message} {key}");
     };
-    assert_eq!(keys("nodes/a", None, Some(node("a", json!({})).1)), 1);
-    let bound = pod("x", json!({"nodeName": "a"})).1;
-    assert_eq!(keys("pods/default/x", Some(bound.clone()), None), 1);
-    assert_eq!(keys("pods/default/x", None, Some(bound)), 0);
-    let mut told = waiting.1.clone();
+    let node = |cpu: &str| {
+        Some(node("a", json!({"status": {"allocatable": {"cpu": cpu, "pods": "2"}}})).1)
+    };
+    let bound = || Some(pod("x", json!({"nodeName": "a"})).1);
+    let (full, near) =
+        ("0/1 nodes: 1 Insufficient cpu.", "0/1 nodes: 1 node(s) didn't match pod affinity rules.");
+    check(full, "nodes/a", [None, node("4")], 1);
+    check(full, "nodes/a", [node("4"), node("8")], 1);
+    check(full, "nodes/a", [node("4"), node("4")], 0);
+    check(full, "nodes/a", [node("4"), None], 0);
+    check(full, "pods/default/x", [bound(), None], 1);
+    check(full, "pods/default/x", [None, bound()], 0);
+    check(near, "pods/default/x", [None, bound()], 1);
+    let mut told = pod("p", json!({})).1;
     told["status"]["conditions"] =
-        json!([{"type": "PodScheduled", "status": "False", "message": "no"}]);
-    assert_eq!(keys("pods/default/p", Some(waiting.1), Some(told)), 0);
+        json!([{"type": "PodScheduled", "status": "False", "message": full}]);
+    check(full, "pods/default/p", [Some(pod("p", json!({})).1), Some(told)], 0);
 }

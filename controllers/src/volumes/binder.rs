@@ -223,11 +223,7 @@ impl<'v> Work<'v, '_, '_> {
             if !mine {
                 annotations.entry(BOUND_BY_CONTROLLER.into()).or_insert_with(|| "yes".into());
             }
-            let reference = json!({
-                "apiVersion": "v1", "kind": "PersistentVolumeClaim", "name": self.key.name,
-                "namespace": self.key.namespace, "uid": uid,
-                "resourceVersion": self.meta.revision.to_string(),
-            });
+            let reference = super::reference(self.key, self.meta);
             let written = self.calls.must(|| Request::Update {
                 key: key.clone(),
                 revision,

@@ -72,11 +72,7 @@ fn new_volume(name: &Text, key: &ObjectKey, meta: &Meta, claim: &Claim, class: &
         "spec": {
             "accessModes": claim.modes,
             "capacity": {"storage": claim.request},
-            "claimRef": {
-                "apiVersion": "v1", "kind": "PersistentVolumeClaim", "name": key.name,
-                "namespace": key.namespace, "uid": meta.uid,
-                "resourceVersion": meta.revision.to_string(),
-            },
+            "claimRef": super::reference(key, meta),
             "csi": {"driver": class.provisioner, "volumeHandle": name},
             "persistentVolumeReclaimPolicy": class.reclaim,
             "storageClassName": claim.class,

@@ -350,8 +350,10 @@ fn a_node_that_is_full_or_tainted_gets_no_pod() {
     assert_eq!(pods, ["Pending -", "Running node-1 ready"]);
     let waiting = api.items(PODS).into_iter().find(|pod| pod["spec"]["nodeName"].is_null());
     let message = waiting.expect("one waits")["status"]["conditions"][0]["message"].clone();
-    let expect =
-        "0/2 nodes are available: 1 Insufficient cpu, 1 node(s) had untolerated taint {k: v}.";
+    let expect = "0/2 nodes are available: 1 Insufficient cpu, 1 node(s) had untolerated taint(s). \
+                  no new claims to deallocate, preemption: 0/2 nodes are available: \
+                  1 No preemption victims found for incoming pod, \
+                  1 Preemption is not helpful for scheduling.";
     assert_eq!(message, expect);
     // The taint goes, and the pod runs.
     api.patch("/api/v1/nodes/node-0", json!({"spec": {"taints": null}}));
