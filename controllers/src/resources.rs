@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 
 use serde_json::Value;
 
-use crate::{object::Text, read};
+use crate::{object::Text, quantity, read};
 
 /// Amounts of what a node has.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
@@ -212,37 +212,8 @@ fn raise(most: &mut Amounts, other: &Amounts) {
 
 /// A `resource.Quantity` in thousandths, rounded up; none for what is no quantity.
 pub(crate) fn quantity_milli(text: &str) -> Option<i128> {
-    let digits =
-        text.find(|c: char| !c.is_ascii_digit() && !"+.-".contains(c)).unwrap_or(text.len());
-    let (number, unit) = text.split_at(digits);
-    let (whole, fraction) = number.split_once('.').unwrap_or((number, ""));
-    // In billionths.
-    let scale: i128 = match unit {
-        "n" => 1,
-        "u" => 1000,
-        "m" => 1_000_000,
-        "" => 1_000_000_000,
-        "k" => 1_000_000_000 * 1000,
-        "M" => 1_000_000_000 * 1_000_000,
-        "G" => 1_000_000_000 * 1_000_000_000,
-        "T" => 1_000_000_000 * 1_000_000_000_000,
-        "P" => 1_000_000_000 * 1_000_000_000_000_000,
-        "E" => 1_000_000_000 * 1_000_000_000_000_000_000,
-        "Ki" => 1_000_000_000 << 10,
-        "Mi" => 1_000_000_000 << 20,
-        "Gi" => 1_000_000_000 << 30,
-        "Ti" => 1_000_000_000 << 40,
-        "Pi" => 1_000_000_000 << 50,
-        "Ei" => 1_000_000_000 << 60,
-        exponent => {
-            let power: u32 = exponent.strip_prefix(['e', 'E'])?.parse().ok()?;
-            1_000_000_000i128.checked_mul(10i128.checked_pow(power)?)?
-        }
-    };
-    let parts = 10i128.checked_pow(u32::try_from(fraction.len()).ok()?)?.checked_mul(1_000_000)?;
-    let digits: i128 = format!("{whole}{fraction}").parse().ok()?;
-    let amount = digits.checked_mul(scale)?;
-    Some(amount.div_euclid(parts) + i128::from(amount.rem_euclid(parts) != 0))
+    let nanos = quantity::nanos_of(text)?;
+    Some(nanos.div_euclid(1_000_000) + i128::from(nanos.rem_euclid(1_000_000) != 0))
 }
 
 #[cfg(test)]

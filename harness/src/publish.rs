@@ -196,11 +196,11 @@ fn not_explored(lab: &Lab, references: &References, explored: &Explored) -> Vec<
             }
             Environment::Kcm => {
                 "a kube-controller-manager that goes on while the controller is down: a world that is taken up \
-                 again starts both anew; or pod affinity, preemption or probes: nobody looks after those yet"
+                 again starts both anew; or attached volumes or probes: nobody looks after those yet"
             }
             Environment::Full => {
-                "an autoscaler, a quota or certificate controller, ReplicationControllers, pod affinity, preemption \
-                 or probes: nobody looks after those in the embedded cluster yet"
+                "certificates that are signed, volumes that are attached, metrics other than those of pods, or probes: \
+                 nobody looks after those in the embedded cluster yet"
             }
         };
         sentences.push(format!("what needs {missing}"));

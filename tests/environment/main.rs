@@ -82,8 +82,7 @@ fn empty(path: &str) -> PathBuf {
 fn agree(scenarios: &[Scenario], access: &Access) {
     let (first, scenarios): (Vec<&Scenario>, Vec<&Scenario>) =
         scenarios.iter().partition(|scenario| scenario.name == scalers::UNSERVED);
-    let first: Vec<Played> =
-        first.into_iter().map(|one| told(one, &Real::new(access))).collect();
+    let first: Vec<Played> = first.into_iter().map(|one| told(one, &Real::new(access))).collect();
     let (scenarios, next) = (&scenarios, &AtomicUsize::new(0));
     let mut played: Vec<Played> = std::thread::scope(|scope| {
         let parts = (0..AT_ONCE).map(|_| {
