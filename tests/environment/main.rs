@@ -237,18 +237,31 @@ fn compare(scenario: &Scenario, embedded: &Embedded, real: &Real) -> Option<Stri
         }
         let theirs = play(real, &scenario.name, step);
         if ours != theirs {
-            let title = format!("{}, step {number}: {step:?}", scenario.name);
+            let title = script(scenario, number);
             return Some(format!("{title}\n  embedded {ours:?}\n  real     {theirs:?}"));
         }
         embedded.rest();
         let state = |arm: &dyn Arm| form::of(arm, &scenario.name, &more);
         let expect = state(embedded);
         if let Err(found) = real.comes_to(&expect, &state) {
-            let title = format!("{}, step {number}: {step:?}", scenario.name);
+            let title = script(scenario, number);
             return Some(format!("{title}\n{}", form::difference(&expect, &found)));
         }
     }
     None
+}
+
+/// What was done up to a step, for whoever wants to know why it differs.
+fn script(scenario: &Scenario, last: usize) -> String {
+    let steps = scenario.steps.iter().take(last + 1).enumerate();
+    let steps = steps.map(|(number, step)| match step {
+        Step::Create(path, object) => format!("  {number}: create {path} {object}"),
+        Step::Patch(path, patch) | Step::MayPatch(path, patch) => {
+            format!("  {number}: patch {path} {patch}")
+        }
+        other => format!("  {number}: {other:?}"),
+    });
+    format!("{}\n{}", scenario.name, steps.collect::<Vec<String>>().join("\n"))
 }
 
 /// An object as it is sent: `$NS` in its texts is the scenario's namespace, for objects that live in none, and `$NOW`

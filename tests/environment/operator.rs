@@ -102,4 +102,8 @@ impl Arm for End {
         let items: Vec<&Arc<Value>> = self.0.iter().filter(is).collect();
         (200, json!({"kind": "List", "items": items}))
     }
+
+    fn wait_for(&self, holds: &dyn Fn() -> bool) {
+        assert!(holds(), "it has ended");
+    }
 }
