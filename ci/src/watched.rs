@@ -8,6 +8,7 @@ use std::{
     os::fd::AsFd,
     os::unix::process::CommandExt,
     process::{Child, Command, ExitStatus, Stdio},
+    sync::{Mutex, PoisonError},
     time::Instant,
 };
 
@@ -42,6 +43,10 @@ impl Ended {
     }
 }
 
+/// Held while a command runs: what another thread starts meanwhile has this command's pipe too, from its fork to its
+/// exec, and would count as left behind.
+static ALONE: Mutex<()> = Mutex::new(());
+
 /// Runs a command and gives each line of its stdout to `line`, until it ends or the deadline comes.
 ///
 /// With a deadline it gets a process group of its own, so that what it started can be killed too. Without one it
@@ -54,6 +59,7 @@ pub fn run(
     deadline: Option<Instant>,
     line: impl FnMut(&str),
 ) -> anyhow::Result<Ended> {
+    let _alone = ALONE.lock().unwrap_or_else(PoisonError::into_inner);
     if deadline.is_some() {
         command.process_group(0);
     }

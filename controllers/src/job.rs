@@ -87,6 +87,8 @@ struct Sync<'v, 'c, 'r> {
     /// What will be written.
     status: JobStatus,
     active: i64,
+    /// Of those: pods that a terminating namespace refused.
+    expected: i64,
     ready: i64,
     terminating: i64,
     succeeded: i64,
@@ -123,6 +125,7 @@ pub(crate) fn reconcile(
         pods: vec![],
         status: job.status.clone(),
         active: 0,
+        expected: 0,
         ready: 0,
         terminating: 0,
         succeeded: 0,
@@ -223,14 +226,24 @@ impl<'v> Sync<'v, '_, '_> {
                 news = self.suspend_or_resume();
             }
         }
+        if self.expected > 0 && (news || self.has_news()) {
+            // Upstream goes on expecting the pods that a terminating namespace refused, for five minutes. This status is
+            // written, brings about the next sync, and that one manages nothing and does not count them.
+            self.active -= std::mem::take(&mut self.expected);
+        }
+        news |= self.has_news();
         let status = &mut self.status;
-        news |= self.active != status.active
-            || status.ready != Some(self.ready)
-            || status.terminating != Some(self.terminating);
         status.active = self.active;
         status.ready = Some(self.ready);
         status.terminating = Some(self.terminating);
         Ok((news, failed))
+    }
+
+    fn has_news(&self) -> bool {
+        let status = &self.status;
+        self.active != status.active
+            || status.ready != Some(self.ready)
+            || status.terminating != Some(self.terminating)
     }
 
     fn suspend_or_resume(&mut self) -> bool {

@@ -178,6 +178,7 @@ impl Sync<'_, '_, '_> {
                 match sent {
                     Response::Refused { reason, .. } if **reason == *"NamespaceTerminating" => {
                         self.active += 1;
+                        self.expected += 1;
                     }
                     Response::Refused { message, .. } => {
                         branch!(JobFailedCreate);
