@@ -124,6 +124,6 @@ fn wrong_options_and_a_taken_port_are_told() {
     };
     check(&["--port", &port], 75, "leave --port out");
     check(&["--nodes", "3", "--environment", "none"], 64, "--nodes: there are nodes with");
-    check(&["--environment", "kcm"], 64, "kcm");
+    check(&["--environment", "envtest"], 64, "envtest");
     check(&["--kubeconfig", "no/such/folder"], 75, "--kubeconfig names another");
 }
