@@ -20,16 +20,12 @@ mod plots;
 /// Steps after the creation.
 const STEPS: usize = 10;
 
-/// SplitMix64: enough to draw from, and the same everywhere.
+/// The same draws from the same seed.
 struct Dice(u64);
 
 impl Dice {
     fn roll(&mut self, sides: u64) -> u64 {
-        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let mut word = self.0;
-        word = (word ^ (word >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        word = (word ^ (word >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        (word ^ (word >> 31)) % sides
+        trommel_tests::drawn(&mut self.0, sides)
     }
 
     fn amount(&mut self) -> Value {
