@@ -267,7 +267,7 @@ impl Observer {
         for thread in &mut self.tree.threads {
             let Some(member) = self.tree.members.get(&thread.process) else {
                 // Ended but not yet reaped, or about to be another program.
-                match matches!(thread.sample.state, b'Z' | b'X') {
+                match thread.has_ended() {
                     true => continue,
                     false => return Err(Look::Busy(Why::Changed)),
                 }
@@ -288,16 +288,24 @@ impl Observer {
                 continue;
             }
             let seen = thread.waits(blocked, shown.steady);
+            if seen.call.is_of_files(thread.process, &member.memory) {
+                let name = thread.name.clone();
+                return Err(Look::Busy(Why::File { thread: number, name }));
+            }
+            self.monitors.learn(thread, member.runtime, seen.call);
             if self.monitors.is_monitor(thread, member.runtime, seen.call) {
                 watching.extend(
                     (!self.monitors.is_content(thread)).then_some((number, thread.process)),
                 );
                 continue;
             }
-            if seen.call.may_hold_a_processor() {
+            let own = match self.monitors.futex_of(thread.process) {
+                Some(at) => seen.call.at == at,
+                None => member.is_own_code(seen.call.at),
+            };
+            if seen.call.may_hold_a_processor(own) {
                 held.insert(thread.process);
             }
-            let own = member.is_own_code(seen.call.at);
             if member.runtime.is_upkeep(&thread.name, seen.call, own) {
                 continue;
             }

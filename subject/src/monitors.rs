@@ -5,8 +5,7 @@
 //! notes that the processor is in a call, in a later one that it still is, and hands it on. So a monitor that sleeps
 //! between rounds is a reason to wait, until it has gone through [`ROUNDS`] of them while no other thread of its process
 //! did anything: then it has nothing to hand on. Rounds are up to 10 ms apart, by the machine's clock, so this is asked
-//! only of processes with a thread in a call that may hold a processor. Who could notice: a program that blocks in a
-//! futex of C code (cgo) while a goroutine is ready.
+//! only of processes with a thread in a call that may hold a processor, a wait of C code included.
 
 use std::collections::BTreeMap;
 
@@ -29,6 +28,8 @@ pub(crate) struct Monitors {
     work: BTreeMap<i32, u64>,
     /// For each process: when its first thread but one was made, and that thread.
     second: BTreeMap<i32, (u64, i32)>,
+    /// For each process: where its runtime waits for a futex.
+    futexes: BTreeMap<i32, u64>,
     /// For each monitor: how often the others of its process were, and how often it was by then.
     since: BTreeMap<i32, (u64, u64)>,
 }
@@ -48,14 +49,31 @@ impl Monitors {
         }
     }
 
+    /// Takes note of where a runtime waits for a futex (`runtime.futex`, the only place): where its monitor does, when all
+    /// is idle. By the mapping alone, waits of C code in a statically linked program would pass for the runtime's.
+    pub fn learn(&mut self, thread: &Thread, runtime: Runtime, call: Blocked) {
+        if runtime == Runtime::Go && call.call == "futex" && self.is_second(thread) {
+            self.futexes.insert(thread.process, call.at);
+        }
+    }
+
+    /// See [`Self::learn`]; none while it is not known.
+    pub fn futex_of(&self, process: i32) -> Option<u64> {
+        self.futexes.get(&process).copied()
+    }
+
+    /// Whether it is the first thread of its process but one.
+    fn is_second(&self, thread: &Thread) -> bool {
+        self.second.get(&thread.process).is_some_and(|(_, number)| *number == thread.number)
+    }
+
     /// Whether this is a monitor between two rounds. It is the first thread that the runtime makes (`runtime.main`), and
     /// sleeps for 20 µs to 10 ms as long as some processor of the runtime is not idle, by the machine's clock: it needs
     /// no jump. Any other thread that sleeps so shortly has something to do afterwards (one that is about to tell of a
     /// panic does, in `freezetheworld`).
     pub fn is_monitor(&self, thread: &Thread, runtime: Runtime, call: Blocked) -> bool {
         let short = matches!(call.wait, Wait::After(..=LONGEST_SLEEP));
-        let second = self.second.get(&thread.process).map(|(_, number)| *number);
-        runtime == Runtime::Go && call.call == "sleep" && short && second == Some(thread.number)
+        runtime == Runtime::Go && call.call == "sleep" && short && self.is_second(thread)
     }
 
     /// Whether this monitor has been through enough rounds since anybody else of its process ran.

@@ -310,6 +310,13 @@ impl Thread {
         Ok((Sample { state, work }, renamed))
     }
 
+    /// Whether it is a zombie by now: ended, and not yet waited for by its parent, who may never do so.
+    pub fn has_ended(&mut self) -> bool {
+        let Ok((sample, _)) = self.read() else { return false };
+        self.sample.state = sample.state;
+        matches!(sample.state, b'Z' | b'X')
+    }
+
     /// Costs a third of [`Thread::read`].
     fn booked(&self) -> Result<Booked, Missed> {
         let mut buffer = [0; 64];

@@ -1,7 +1,11 @@
 //! When a blocked thread will go on by itself, from the system call that it is blocked in
 //! (`/proc/PID/task/TID/syscall`: number and arguments as they were at entry).
 
-use std::{fs::File, os::unix::fs::FileExt};
+use std::{
+    fs::{self, File},
+    os::unix::fs::{FileExt, FileTypeExt},
+    path::PathBuf,
+};
 
 use crate::sys::{seccomp, time};
 
@@ -33,18 +37,104 @@ pub(crate) struct Blocked {
     pub at: u64,
     /// When it ends by itself.
     pub wait: Wait,
+    of_files: OfFiles,
+    reported: bool,
+}
+
+/// Whether a call waits for a file system.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum OfFiles {
+    No,
+    /// It takes a path, or lists a folder.
+    Yes,
+    /// If what lies at the path at this address does.
+    Path(u64),
+    /// If this descriptor is that of a file on a disk.
+    Descriptor(i32),
+}
+
+impl OfFiles {
+    fn of(number: i64, arguments: &[u64; 6]) -> OfFiles {
+        match number as libc::c_long {
+            libc::SYS_newfstatat
+            | libc::SYS_statx
+            | libc::SYS_getdents64
+            | libc::SYS_readlinkat
+            | libc::SYS_faccessat
+            | libc::SYS_faccessat2
+            | libc::SYS_mkdirat
+            | libc::SYS_unlinkat
+            | libc::SYS_renameat2
+            | libc::SYS_fsync
+            | libc::SYS_fdatasync
+            | libc::SYS_ftruncate
+            | libc::SYS_statfs
+            | libc::SYS_fstatfs => OfFiles::Yes,
+            #[cfg(target_arch = "x86_64")]
+            libc::SYS_stat
+            | libc::SYS_lstat
+            | libc::SYS_access
+            | libc::SYS_readlink
+            | libc::SYS_mkdir
+            | libc::SYS_rmdir
+            | libc::SYS_unlink
+            | libc::SYS_rename => OfFiles::Yes,
+            #[cfg(target_arch = "x86_64")]
+            libc::SYS_open => OfFiles::Path(arguments[0]),
+            libc::SYS_openat => OfFiles::Path(arguments[1]),
+            libc::SYS_read
+            | libc::SYS_write
+            | libc::SYS_pread64
+            | libc::SYS_pwrite64
+            | libc::SYS_readv
+            | libc::SYS_writev
+            | libc::SYS_preadv
+            | libc::SYS_pwritev => OfFiles::Descriptor(arguments[0] as i32),
+            _ => OfFiles::No,
+        }
+    }
+}
+
+/// The path that stands at an address of a process, as we see it; none for what can't be read, or does not begin where
+/// the process stands or at its root.
+fn path(process: i32, memory: &File, address: u64) -> Option<PathBuf> {
+    let mut bytes = [0; 256];
+    let read = memory.read_at(&mut bytes, address).ok()?;
+    let end = bytes[..read].iter().position(|byte| *byte == 0)?;
+    let path = std::str::from_utf8(&bytes[..end]).ok()?;
+    let base = if path.starts_with('/') { "root" } else { "cwd" };
+    Some(PathBuf::from(format!("/proc/{process}/{base}/{path}")))
 }
 
 impl Blocked {
     /// Whether it is a call that blocks only until the keeper has seen it.
     pub fn is_reported(&self) -> bool {
-        seccomp::is_reported(self.number)
+        self.reported
     }
 
     /// Whether a goroutine that is in this call may hold one of its runtime's processors: all but the calls in which the
-    /// runtime itself waits (`internal/runtime/syscall` and `runtime.futex`).
-    pub fn may_hold_a_processor(&self) -> bool {
-        self.call != "futex" && self.number != libc::SYS_epoll_pwait
+    /// runtime itself waits (`internal/runtime/syscall` and `runtime.futex`); `own` says that it was made by Go code, not
+    /// by C code that Go has called.
+    pub fn may_hold_a_processor(&self, own: bool) -> bool {
+        (self.call != "futex" || !own) && self.number != libc::SYS_epoll_pwait
+    }
+
+    /// Whether it waits for a file system. That ends by itself, soon: most of these waits can't be interrupted and show
+    /// in the thread's state, but those for a file system that is a program (FUSE, virtiofs) look like any other sleep.
+    pub fn is_of_files(&self, process: i32, memory: &File) -> bool {
+        match self.of_files {
+            OfFiles::No => false,
+            OfFiles::Yes => true,
+            // One end of a pipe with a name waits for the other.
+            OfFiles::Path(at) => path(process, memory, at).is_none_or(|path| {
+                let kind = fs::metadata(path).map(|file| file.file_type());
+                !kind.is_ok_and(|kind| kind.is_fifo() || kind.is_char_device())
+            }),
+            OfFiles::Descriptor(number) => {
+                let of = format!("/proc/{process}/fd/{number}");
+                fs::metadata(of).is_ok_and(|file| file.is_file() || file.is_dir())
+            }
+        }
     }
 
     /// Whether the kernel may show it as a restarted call after a stop: it goes on with what is left of its time
@@ -104,11 +194,15 @@ pub(crate) fn blocked(line: &str, memory: &File) -> Option<Blocked> {
     }
     let [arguments @ .., _, at] = words;
     let (call, wait) = understand(number, &arguments, memory);
-    Some(Blocked { call, number, at, wait })
+    let of_files = OfFiles::of(number, &arguments);
+    let reported = seccomp::is_reported(number, arguments[1]);
+    Some(Blocked { call, number, at, wait, of_files, reported })
 }
 
 /// `futex_wait` of Linux 6.7, which libc does not name.
 const FUTEX_WAIT: libc::c_long = 455;
+/// `FUTEX_LOCK_PI2`, neither.
+const FUTEX_LOCK_PI2: i32 = 13;
 /// `io_pgetevents`, neither.
 const IO_PGETEVENTS: libc::c_long = if cfg!(target_arch = "x86_64") { 333 } else { 292 };
 
@@ -190,6 +284,7 @@ fn futex(arguments: &[u64; 6], memory: &File) -> Wait {
         libc::FUTEX_WAIT => read_time(memory, time, 1).map_or(Wait::Forever, Wait::After),
         libc::FUTEX_WAIT_BITSET | libc::FUTEX_WAIT_REQUEUE_PI => absolute(memory, time, clock),
         libc::FUTEX_LOCK_PI => absolute(memory, time, libc::CLOCK_REALTIME),
+        FUTEX_LOCK_PI2 => absolute(memory, time, clock),
         _ => Wait::Forever,
     }
 }
@@ -247,8 +342,10 @@ mod tests {
     #[test]
     fn what_is_left_is_counted_by_the_subjects_clocks() {
         let shown = Now { steady: 150, wall: 700 };
-        let left =
-            |wait, since| Blocked { call: "wait", number: 0, at: 0, wait }.left(shown, since);
+        let left = |wait, since| {
+            Blocked { call: "wait", number: 0, at: 0, wait, of_files: OfFiles::No, reported: false }
+                .left(shown, since)
+        };
         assert_eq!(left(Wait::After(30), 140), Some(20));
         assert_eq!(left(Wait::Steady(160), 0), Some(10));
         assert_eq!(left(Wait::Wall(690), 0), Some(-10));

@@ -39,6 +39,13 @@ pub enum Why {
         /// Its name.
         name: String,
     },
+    /// A thread waits for a file system.
+    File {
+        /// The thread.
+        thread: i32,
+        /// Its name.
+        name: String,
+    },
     /// Threads or processes came or went while we looked.
     Changed,
     /// Bytes that we sent have not all been received by the kernel on the subject's side.
@@ -96,6 +103,7 @@ impl Why {
             Why::Runs { thread, .. }
             | Why::Ran { thread, .. }
             | Why::Reported { thread, .. }
+            | Why::File { thread, .. }
             | Why::NoDeadline { thread, .. } => thread,
             Why::Due(timer) => &timer.thread,
             _ => return self.to_string(),
@@ -129,6 +137,9 @@ impl fmt::Display for Why {
             }
             Why::Monitor { thread } => {
                 write!(f, "thread {thread}, Go's monitor, still looks for something to run")
+            }
+            Why::File { thread, name } => {
+                write!(f, "thread {thread} ({name}) waits for a file system")
             }
             Why::Changed => f.write_str("threads or processes come and go"),
             Why::Sent { client, bytes } => write!(f, "{bytes} bytes are on their way to {client}"),

@@ -27,6 +27,10 @@ pub fn note(report: Report, clock: &Clock) -> bool {
         seccomp::SETSOCKOPT => Some(
             "a time limit of a socket (SO_RCVTIMEO, SO_SNDTIMEO): it ends in real time".to_owned(),
         ),
+        seccomp::IOCTL => Some(
+            "a terminal of its own (openpty, pexpect): what was written to one end may not yet have come out of the other"
+                .to_owned(),
+        ),
         seccomp::IO_URING_SETUP => {
             Some("io_uring: timers in it go off in real time".to_owned())
         }

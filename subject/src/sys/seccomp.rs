@@ -46,14 +46,22 @@ pub const TIMER_SETTIME: i64 = 223;
 pub const IO_URING_SETUP: i64 = 425;
 /// `setsockopt` on x86-64; reported for time limits only.
 pub const SETSOCKOPT: i64 = 54;
+/// `ioctl` on x86-64; reported for the unlocking of a new terminal only.
+pub const IOCTL: i64 = 16;
+/// `TIOCSPTLCK`: with it `unlockpt(3)` makes a new terminal ready for use.
+const UNLOCK_TERMINAL: u32 = 0x4004_5431;
 /// Calls that are reported whatever their arguments are.
 const ALWAYS: [i64; 8] =
     [EXECVE as i64, TIME, CONNECT, TIMERFD_CREATE, ALARM, SETITIMER, TIMER_SETTIME, IO_URING_SETUP];
 
 /// Whether calls of this number may be reported: they block until we have answered.
-pub fn is_reported(number: i64) -> bool {
+///
+/// Of calls that are reported for some arguments only, all but `ioctl` never block for anything else; `second` is the
+/// second argument.
+pub fn is_reported(number: i64, second: u64) -> bool {
     let by_arguments = [i64::from(EXECVEAT), GETTIMEOFDAY, CLOCK_GETTIME, SETSOCKOPT];
-    ALWAYS.contains(&number) || by_arguments.contains(&number)
+    let terminal = number == IOCTL && second as u32 == UNLOCK_TERMINAL;
+    ALWAYS.contains(&number) || by_arguments.contains(&number) || terminal
 }
 
 /// One report.
@@ -88,7 +96,7 @@ const fn equal(operand: u32, yes: usize, no: usize) -> libc::sock_filter {
 
 /// Where the conditions on arguments begin, and what the program ends in.
 const CONDITIONS: usize = 3 + ALWAYS.len();
-const REPORT: usize = CONDITIONS + 16;
+const REPORT: usize = CONDITIONS + 19;
 const PASS: usize = REPORT + 1;
 
 /// The filter.
@@ -113,13 +121,16 @@ const fn program() -> [libc::sock_filter; PASS + 1] {
     program[C + 6] = equal(CLOCK_GETTIME as u32, 0, 2);
     program[C + 7] = argument(5);
     program[C + 8] = equal(STUB_CALL, PASS - C - 9, REPORT - C - 9);
-    program[C + 9] = equal(SETSOCKOPT as u32, 0, PASS - C - 10);
+    program[C + 9] = equal(SETSOCKOPT as u32, 0, 6);
     program[C + 10] = argument(1); // the level
     program[C + 11] = equal(libc::SOL_SOCKET as u32, 0, PASS - C - 12);
     program[C + 12] = argument(2); // the option: with seconds of 32 bits or of 64
     program[C + 13] = equal(20, REPORT - C - 14, 0); // SO_RCVTIMEO_OLD
     program[C + 14] = equal(66, REPORT - C - 15, 0); // SO_RCVTIMEO_NEW
     program[C + 15] = equal(21, REPORT - C - 16, PASS - C - 16); // SO_SNDTIMEO_OLD
+    program[C + 16] = equal(IOCTL as u32, 0, PASS - C - 17);
+    program[C + 17] = argument(1);
+    program[C + 18] = equal(UNLOCK_TERMINAL, REPORT - C - 19, PASS - C - 19);
     program[REPORT] = instruction(ANSWER, 0, 0, NOTIFY);
     program
 }

@@ -114,6 +114,30 @@ fn a_program_at_the_same_addresses_is_another_one() {
     five_minutes_of(&launch, Duration::from_millis(2));
 }
 
+/// A child that nobody waits for: it ends, stays in the table of processes, and nothing more comes of it.
+#[test]
+fn a_zombie_is_no_reason_to_wait() {
+    let Some(python) = python() else { return };
+    let code = "\
+import subprocess, time
+child = subprocess.Popen(['sleep', '5'])
+time.sleep(300)
+print('end', flush=True)
+";
+    on_one_thread(async {
+        let launch = launch(&[python.to_str().unwrap(), "-c", code]);
+        let Started { mut process, listener, output } = subject::start(&launch).unwrap();
+        let (server, mut lines) = (Server::serve(listener), Lines::new(output));
+        for seconds in [5.0, 295.0] {
+            let found = quiet(&mut process, &server).await;
+            let deadline = found.deadline.unwrap();
+            assert!((deadline.as_secs_f64() - seconds).abs() < 1.0, "{seconds}: {found:?}");
+            process.advance(deadline).unwrap();
+        }
+        assert_eq!(lines.next().await, "end");
+    });
+}
+
 /// One that forbids itself system calls, as sandboxed programs do: its filter comes on top of ours.
 #[test]
 fn a_filter_of_its_own_changes_nothing() {

@@ -127,6 +127,15 @@ pub fn python() -> Option<PathBuf> {
 
 /// Compiles a Go program once; `None`, with a word about it, where there is no Go.
 pub fn go(name: &str, source: &str) -> Option<PathBuf> {
+    go_with(name, source, &[])
+}
+
+/// The same, with the C library in it.
+pub fn static_go(name: &str, source: &str) -> Option<PathBuf> {
+    go_with(name, source, &["-ldflags=-linkmode=external -extldflags=-static"])
+}
+
+fn go_with(name: &str, source: &str, flags: &[&str]) -> Option<PathBuf> {
     let folder =
         Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("{name}-{}", std::process::id()));
     std::fs::create_dir_all(&folder).unwrap();
@@ -135,7 +144,9 @@ pub fn go(name: &str, source: &str) -> Option<PathBuf> {
     let program = folder.join("program");
     let mut build = Command::new("go");
     build
-        .args(["build", "-o"])
+        .arg("build")
+        .args(flags)
+        .arg("-o")
         .arg(&program)
         .arg(&file)
         .env("GO111MODULE", "off")

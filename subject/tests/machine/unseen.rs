@@ -3,7 +3,7 @@
 use subject::{Pinned, Started};
 
 use crate::{
-    programs::{Lines, folder, go, launch, python, quiet},
+    programs::{Lines, folder, go, launch, python, quiet, static_go},
     server::{Server, on_one_thread},
 };
 
@@ -59,6 +59,73 @@ fn a_goroutine_that_nobody_runs_yet_is_not_asleep() {
     });
 }
 
+/// Calls C code that waits, while something else is ready to run, on a runtime with one processor.
+const HELD_BY_C: &str = r#"
+package main
+
+/*
+#include <pthread.h>
+#include <time.h>
+static void wait(void) {
+	pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
+	pthread_cond_t condition = PTHREAD_COND_INITIALIZER;
+	struct timespec until;
+	clock_gettime(CLOCK_REALTIME, &until);
+	until.tv_sec += 300;
+	pthread_mutex_lock(&mutex);
+	pthread_cond_timedwait(&condition, &mutex, &until);
+	pthread_mutex_unlock(&mutex);
+}
+*/
+import "C"
+import (
+	"os"
+	"time"
+)
+
+func work(n int) (x int) {
+	for i := 0; i < n; i++ {
+		x += i * i
+	}
+	return
+}
+
+func main() {
+	for {
+		time.Sleep(time.Second)
+		if work(60_000_000) == 42 {
+			return
+		}
+		go os.Stdout.WriteString("done\n")
+		C.wait()
+	}
+}
+"#;
+
+#[test]
+fn a_wait_of_c_may_hold_the_processor_too() {
+    let Some(dynamic) = go("held-by-c", HELD_BY_C) else { return };
+    let Some(fixed) = static_go("held-by-c-static", HELD_BY_C) else { return };
+    for program in [dynamic, fixed] {
+        on_one_thread(async {
+            let _pinned = Pinned::new();
+            let mut launch = launch(&[program.to_str().unwrap()]);
+            launch.determinism.processors = Some(1);
+            let Started { mut process, listener, output } = subject::start(&launch).unwrap();
+            let (server, mut lines) = (Server::serve(listener), Lines::new(output));
+            for round in 1..=4 {
+                let second = quiet(&mut process, &server).await.deadline.unwrap();
+                assert_eq!(second.as_secs_f64().round(), 1.0, "{program:?}");
+                process.advance(second).unwrap();
+                let minutes = quiet(&mut process, &server).await.deadline.unwrap();
+                assert_eq!(lines.take(), round, "{program:?}: quiet means that all has been done");
+                assert_eq!(minutes.as_secs_f64().round(), 300.0, "{program:?}");
+                process.advance(minutes).unwrap();
+            }
+        });
+    }
+}
+
 /// What `code` does is named with these words.
 fn named(code: &str, words: &str) {
     let Some(python) = python() else { return };
@@ -87,6 +154,13 @@ print('start', flush=True)
 a.recv(1)
 ";
     named(limit, "SO_RCVTIMEO");
+}
+
+/// Between its two ends bytes are on their way while everybody sleeps.
+#[test]
+fn terminals_of_its_own_are_named() {
+    let code = "import os, time; pair = os.openpty(); print('start', flush=True); time.sleep(300)";
+    named(code, "terminal");
 }
 
 #[test]
