@@ -161,6 +161,11 @@ impl Server {
         self.shared.lock().world.environment.as_ref()?.next_timer()
     }
 
+    /// When the next of the open watches ends, because its time is up: its client will come back then.
+    pub fn next_watch_end(&self) -> Option<Time> {
+        self.shared.lock().watchers.next_end()
+    }
+
     /// Whether the built-in controllers have nothing to do before the next of their timers.
     pub fn is_environment_quiet(&self) -> bool {
         self.shared.lock().world.is_environment_quiet()

@@ -98,6 +98,11 @@ impl Watchers {
         }
     }
 
+    /// When the first of them ends by its time limit.
+    pub(crate) fn next_end(&self) -> Option<Time> {
+        self.open.values().filter(|watcher| !watcher.closed).map(|watcher| watcher.ends).min()
+    }
+
     /// Frames decided and not pulled.
     pub(crate) fn undelivered(&self) -> usize {
         self.open.values().map(|watcher| watcher.queue.len()).sum()

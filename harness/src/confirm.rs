@@ -198,6 +198,7 @@ pub fn from_beginning(plan: &Plan, repeat: u64) -> TrialSpec {
         start: Start::Beginning,
         armed: plan.perturbations.clone(),
         repeat,
+        patient: false,
         folder: None,
     }
 }

@@ -9,6 +9,7 @@ use std::{
 use oracles::{Baseline, Verdict, VerdictValue};
 use plans::{Plan, PlanId};
 use serde::Serialize;
+use trace::{Event as Happened, History};
 
 use crate::{
     confirm, cpu,
@@ -17,6 +18,7 @@ use crate::{
     lab::{ClockMode, Ground, Lab},
     permissions, pool,
     progress::{Event, Progress},
+    rehearsal,
     run_folder::RunFolder,
     trial::{self, Start, TrialRun, TrialSpec},
 };
@@ -69,6 +71,8 @@ pub struct Explored {
     pub unknown_reasons: BTreeMap<String, u64>,
     /// What the subject was refused for want of permission.
     pub missing_permissions: BTreeSet<String>,
+    /// What trials had to tell, each once: see [`trace::Event::Note`].
+    pub notes: BTreeSet<String>,
     /// Worlds whose repeats wrote differently.
     pub nondeterministic: u64,
     /// Violated trials, in the order in which they were found: shallowest first.
@@ -236,8 +240,8 @@ fn explore(
     progress: &Progress,
 ) {
     let repeats = if bounds.brute_force.is_some() { 1 } else { REPEATS };
-    let jobs: Vec<TrialSpec> =
-        nodes.iter().flat_map(|node| (0..repeats).map(|repeat| fork(lab, node, repeat))).collect();
+    let of = |node| (0..repeats).map(move |repeat| fork(lab, node, repeat, repeat + 1 == repeats));
+    let jobs: Vec<TrialSpec> = nodes.iter().flat_map(of).collect();
     let work = |spec: &TrialSpec| {
         let run = trial::run(lab, spec.clone());
         let verdicts = judge::verdicts(&run, baseline);
@@ -272,7 +276,7 @@ fn repeat_until_calm(
 ) {
     let mut calm = 0;
     for repeat in REPEATS..REPEATS_AT_MOST {
-        let (run, verdicts) = work(&fork(lab, node, repeat));
+        let (run, verdicts) = work(&fork(lab, node, repeat, !repeat.is_multiple_of(2)));
         let new = integrate(lab, baseline, bounds, explored, run, verdicts);
         calm = if new == 0 { calm + 1 } else { 0 };
         if calm >= CALM_REPEATS {
@@ -283,8 +287,9 @@ fn repeat_until_calm(
     *explored.frontier.left_out.entry(why).or_default() += 1;
 }
 
-/// A trial of this world: on a fork where there is one, else from the beginning.
-fn fork(lab: &Lab, node: &Node, repeat: u64) -> TrialSpec {
+/// A trial of this world: on a fork where there is one, else from the beginning. `last` says that it waits long at its
+/// end, if any does.
+fn fork(lab: &Lab, node: &Node, repeat: u64, last: bool) -> TrialSpec {
     let world = node.world.as_ref().filter(|_| lab.clock != ClockMode::Untouched);
     let Some(world) = world else { return confirm::from_beginning(&node.plan, repeat) };
     TrialSpec {
@@ -292,8 +297,17 @@ fn fork(lab: &Lab, node: &Node, repeat: u64) -> TrialSpec {
         start: Start::Fork(Box::new(world.clone()), node.cursor, node.begun),
         armed: vec![],
         repeat,
+        patient: last && rehearsal::waits_long(lab),
         folder: None,
     }
+}
+
+/// What a run had to tell: what of the controller can't be seen, what fell back to something weaker.
+pub fn told(history: &History) -> impl Iterator<Item = String> {
+    history.records.iter().filter_map(|record| match &record.event {
+        Happened::Note { text } => Some(text.clone()),
+        _ => None,
+    })
 }
 
 /// Counts a trial and takes in the worlds that it reached. Says how many were new.
@@ -308,6 +322,7 @@ fn integrate(
     explored.run += 1;
     explored.trial_seconds.push((run.real.as_secs_f64(), run.subject_cpu.as_secs_f64()));
     explored.missing_permissions.extend(permissions::missing(&run.history));
+    explored.notes.extend(told(&run.history));
     let value = judge::summary(&run, &verdicts);
     explored.trials.push(Carried::new(&run, &verdicts, value));
     match value {

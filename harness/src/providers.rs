@@ -89,10 +89,13 @@ impl LiveCluster {
         }
     }
 
-    /// When the next timer of the built-in controllers is due, if one is known.
+    /// When the next timer of the cluster is due, if one is known: of the built-in controllers, or the end of a watch.
     pub fn next_timer(&self) -> Option<Time> {
         match self {
-            LiveCluster::Embedded(live) => live.server.next_timer(),
+            LiveCluster::Embedded(live) => {
+                let ends = live.server.next_watch_end();
+                live.server.next_timer().into_iter().chain(ends).min()
+            }
             LiveCluster::Remote(_) => None,
         }
     }

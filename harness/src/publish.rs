@@ -16,14 +16,16 @@ use crate::{
     config::{ClusterSpec, Environment},
     confirm::{self, Findings},
     exit::Exit,
-    explore::Explored,
+    explore::{self, Explored},
     history_file, judge,
     lab::{ClockMode, Ground, Lab},
     permissions,
     reference::References,
+    rehearsal,
     report::{self, Report, difference, model, steps, text, timeline},
     run_folder::RunFolder,
     stdout,
+    trial::NOT_SEEN_THROUGH,
 };
 
 /// Everything that the campaign has to say, as one value.
@@ -132,8 +134,14 @@ fn sentence(report: &Report) -> String {
             1 => ", except behind the findings (1 world)".to_owned(),
             n => format!(", except behind the findings ({n} worlds)"),
         };
+        let blind = match report.notes.iter().any(|note| note.starts_with(NOT_SEEN_THROUGH)) {
+            true => {
+                "; not all that the controller waits for can be seen: the report's notes name it"
+            }
+            false => "",
+        };
         format!(
-            "every crash schedule of every length was covered{behind}: {} worlds, {} trials ({CONDITIONS})",
+            "every crash schedule of every length was covered{behind}: {} worlds, {} trials ({CONDITIONS}){blind}",
             report.coverage.worlds, plans.run
         )
     } else {
@@ -237,7 +245,7 @@ fn notes(
              does work that comes later than that, settle.horizon must say how late"
         )
     }));
-    notes.extend(told(references));
+    notes.extend(told(references, explored));
     if lab.isolation == subject::Isolation::None {
         notes.push("processes ran without namespaces, one trial at a time".to_owned());
     }
@@ -260,15 +268,10 @@ fn notes(
     notes
 }
 
-/// What the undisturbed runs had to tell, each once: what of the controller can't be seen, what fell back to something
-/// weaker.
-fn told(references: &References) -> BTreeSet<String> {
-    let records = references.runs.iter().flat_map(|run| &run.history.records);
-    let texts = records.filter_map(|record| match &record.event {
-        Event::Note { text } => Some(text.clone()),
-        _ => None,
-    });
-    texts.collect()
+/// What any run had to tell, each once.
+fn told(references: &References, explored: &Explored) -> BTreeSet<String> {
+    let undisturbed = references.runs.iter().flat_map(|run| explore::told(&run.history));
+    undisturbed.chain(explored.notes.iter().cloned()).collect()
 }
 
 /// What the controller still waited for when it counted as settled.
@@ -280,8 +283,13 @@ fn later_timers(lab: &Lab, references: &References) -> Option<String> {
         all if all.len() <= 3 => all.join("; "),
         all => format!("{}; and {} more", all[0], all.len() - 1),
     };
+    let at_the_end = match rehearsal::waits_long(lab) {
+        true => ", at the end of every other trial ten minutes",
+        false => "",
+    };
     Some(format!(
-        "settled means {} s without a change; timers that were still pending then: {timers}",
+        "settled means {} s without a change{at_the_end}; timers that were still pending in the first undisturbed run: \
+         {timers}",
         lab.explored_horizon().as_secs()
     ))
 }

@@ -75,6 +75,7 @@ pub fn spec(folder: &RunFolder, repeat: u64) -> TrialSpec {
         start: Start::Beginning,
         armed: vec![],
         repeat,
+        patient: false,
         folder: Some(folder.path.join("references").join(repeat.to_string())),
     }
 }

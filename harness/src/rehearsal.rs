@@ -23,12 +23,22 @@ pub const PATIENCE: Duration = Duration::from_secs(600);
 /// the report says so.
 const JUMPS: usize = 20_000;
 
+/// As many jumps ends the long wait at the end of an explored trial ([`waits_long`]): a second, more or less.
+pub const JUMPS_AT_THE_END: usize = 1_000;
+
 /// What comes so soon after something new is taken for the answer to it.
 const REACTION: Duration = Duration::from_secs(1);
 
 /// Whether the horizon is learnt: where time is virtual and the campaign does not say it.
 fn learns(lab: &Lab) -> bool {
     lab.virtual_time() && lab.campaign.file.spec.settle.horizon == Horizon::Auto
+}
+
+/// Whether the last repeat of a world waits at its end as long as the rehearsal did. What a controller does late after
+/// a restart need not be what it does late undisturbed, where the horizon is learnt: a sweep every five minutes may find
+/// nothing to do there. At its end only, so that what is done before has the same age in all repeats.
+pub fn waits_long(lab: &Lab) -> bool {
+    learns(lab)
 }
 
 /// Lets all further trials wait as long as the rehearsal, for those that confirm: one that was explored with a shorter

@@ -24,6 +24,7 @@ use crate::{
 };
 use armed::Armed;
 use incarnation::Incarnation;
+pub use incarnation::NOT_SEEN_THROUGH;
 use manager::Manager;
 
 /// What a trial is to do.
@@ -38,6 +39,8 @@ pub struct TrialSpec {
     pub armed: Vec<Perturbation>,
     /// Which repeat this is: chooses name suffixes and their order.
     pub repeat: u64,
+    /// Whether it waits for ten minutes at its end: see [`crate::rehearsal::waits_long`].
+    pub patient: bool,
     /// Where to keep its files; none: nowhere.
     pub folder: Option<PathBuf>,
 }
@@ -111,6 +114,8 @@ pub(crate) struct Trial<'lab> {
     subject: Option<Incarnation>,
     manager: Option<Manager>,
     folder: PathBuf,
+    /// See [`TrialSpec::patient`].
+    patient: bool,
     /// Incarnations started so far.
     started: u32,
     /// Times that the subject ended by itself.
@@ -236,6 +241,7 @@ impl<'lab> Trial<'lab> {
             subject: None,
             manager: None,
             folder,
+            patient: spec.patient,
             started: 0,
             exits: 0,
             cursor,

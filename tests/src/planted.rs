@@ -8,6 +8,7 @@ macro_rules! planted_campaigns {
             age age_fixed "age",
             creation_order creation_order_fixed "creation-order",
             deleted_while_down deleted_while_down_fixed "deleted-while-down",
+            late_sweep late_sweep_fixed "late-sweep",
             late_work late_work_fixed "late-work",
             managed_fields managed_fields_fixed "managed-fields",
             observed_generation observed_generation_fixed "observed-generation",

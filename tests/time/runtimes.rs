@@ -49,6 +49,15 @@ fn rust_thread() {
     rust("thread", 600.0);
 }
 
+/// A watch that ends because its time is up is something that happens, like a timer.
+#[test]
+fn the_end_of_a_watch() {
+    let program = trommel_tests::product::binary().with_file_name("rust-timers");
+    let steps = json!([config_map("one"), sleep("61m")]);
+    let played = play("rust-relist", &[program.to_str().unwrap(), "relist"], &steps);
+    played.expect("list", &every(60.0, 62));
+}
+
 fn python(mode: &str, step: f64) {
     if !needs(&[Need::Python]) {
         return;

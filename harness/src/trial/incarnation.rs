@@ -17,6 +17,8 @@ use crate::{config::Dice, cpu, kubeconfig, lab::ClockMode};
 const REPLICA: u32 = 0;
 /// Where the proxy listens inside the subject's network namespace.
 const PORT: u16 = 6443;
+/// How a note begins that names something of the subject that can't be followed from outside.
+pub const NOT_SEEN_THROUGH: &str = "not seen through";
 /// A controller that ends by itself this often is not started again: the oracles call it a crash loop.
 const EXITS_ALLOWED: u32 = 3;
 
@@ -128,7 +130,7 @@ impl Trial<'_> {
             self.recorder.record(Event::Note { text });
         }
         for spot in incarnation.process.blind_spots() {
-            let text = format!("not seen through: {spot}");
+            let text = format!("{NOT_SEEN_THROUGH}: {spot}");
             self.recorder.record(Event::Note { text });
         }
         incarnation.process.kill();

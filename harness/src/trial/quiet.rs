@@ -8,7 +8,7 @@ use trace::{Event, Settled, Time};
 use oracles::judge::livelock::{COMMITS_WITHOUT_SETTLING, Cycle, NEVER_SETTLES_AFTER};
 
 use super::{Going, RunEnd, Stop, Trial, armed::stopped, incarnation::Incarnation, output::Output};
-use crate::providers::LiveCluster;
+use crate::{providers::LiveCluster, rehearsal};
 
 /// A subject that sent this many requests without a quiet moment is in a hot loop.
 const REQUESTS_WITHOUT_QUIET: usize = 20_000;
@@ -137,7 +137,7 @@ impl Trial<'_> {
             .map_err(|restless| Stop(RunEnd::NeverSettled(restless.to_string())))
     }
 
-    /// Time until the next timer of the built-in controllers.
+    /// Time until the cluster does something by itself: a built-in controller acts, a watch ends.
     fn environment_deadline(&self) -> Option<Duration> {
         self.cluster.next_timer().map(|due| due.since(self.cluster.now()))
     }
@@ -169,7 +169,11 @@ impl Trial<'_> {
 
     /// Waits until all is quiet and the store has not changed for the horizon.
     pub(super) async fn settle(&mut self, end: bool) -> Going<()> {
-        let (horizon, most_jumps) = (self.lab.horizon(), self.lab.learnt.jumps);
+        let (mut horizon, mut most_jumps) = (self.lab.horizon(), self.lab.learnt.jumps);
+        if end && self.patient {
+            horizon = horizon.max(rehearsal::PATIENCE);
+            most_jumps = most_jumps.min(rehearsal::JUMPS_AT_THE_END);
+        }
         let mut jumps = 0;
         let commits_before = self.commits();
         let began = self.cluster.now();

@@ -1,7 +1,9 @@
-//! What Rust controllers do with time, one way a mode: `rust-timers requeue|thread|restless`. Each thing that happens is
+//! What Rust controllers do with time, one way a mode: `rust-timers requeue|thread|restless|relist|mirror`. Each thing that happens is
 //! one line, `WORD at TIME`.
 #![allow(clippy::print_stdout)] // stdout is this controller's log
 #![allow(clippy::disallowed_methods)] // a thread that sleeps is what is tested
+
+mod mirror;
 
 use std::{sync::Arc, time::Duration};
 
@@ -10,7 +12,7 @@ use futures::StreamExt;
 use k8s_openapi::api::core::v1::ConfigMap;
 use kube::{
     Api, Client,
-    api::{Patch, PatchParams},
+    api::{Patch, PatchParams, WatchParams},
     runtime::{
         controller::{Action, Controller},
         watcher,
@@ -24,7 +26,9 @@ async fn main() -> anyhow::Result<()> {
         Some("requeue") => requeue(client).await,
         Some("thread") => thread(client).await?,
         Some("restless") => restless(client).await?,
-        other => bail!("usage: rust-timers requeue|thread|restless, not {other:?}"),
+        Some("relist") => relist(client).await?,
+        Some("mirror") => mirror::mirror(client).await?,
+        other => bail!("usage: rust-timers requeue|thread|restless|mirror, not {other:?}"),
     }
     Ok(())
 }
@@ -67,6 +71,19 @@ async fn restless(client: Client) -> anyhow::Result<()> {
         }
     }
     Ok(())
+}
+
+/// Watches for a minute, and then lists and watches again, as operators in Python often do.
+async fn relist(client: Client) -> anyhow::Result<()> {
+    let config_maps: Api<ConfigMap> = Api::default_namespaced(client);
+    loop {
+        say("list");
+        let list = config_maps.list(&Default::default()).await?;
+        let version = list.metadata.resource_version.unwrap_or_default();
+        let mut events =
+            config_maps.watch(&WatchParams::default().timeout(60), &version).await?.boxed();
+        while events.next().await.is_some() {}
+    }
 }
 
 fn say(word: &str) {
