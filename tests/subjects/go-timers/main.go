@@ -19,6 +19,8 @@ var modes = map[string]func(context.Context, *rest.Config) error{
 	"back-off": backOff,  // controller-runtime: an error, again and again
 	"schedule": schedule, // client-go: a CronJob controller's arithmetic, no leader election
 	"leader":   leader,   // client-go: leader election, an informer with a resync, a delaying queue
+	"mirrored": mirrored, // client-go: informers whose caches are told
+	"cached":   cached,   // controller-runtime: caches that are told
 }
 
 func main() {
