@@ -28,6 +28,9 @@ pub enum PatchError {
     /// The patch itself is no patch: 400 BadRequest.
     #[error("{0}")]
     BadRequest(String),
+    /// Directives that make no sense, which upstream does not tell from failures of its own: 500.
+    #[error("{0}")]
+    Unclassified(String),
     /// The patch doesn't fit the object (failed test, missing path, more operations than allowed):
     /// 422 Invalid.
     #[error("{0}")]
@@ -39,6 +42,7 @@ impl PatchError {
     pub fn code(&self) -> u16 {
         match self {
             PatchError::BadRequest(_) => 400,
+            PatchError::Unclassified(_) => 500,
             PatchError::Unprocessable(_) => 422,
         }
     }

@@ -246,6 +246,7 @@ impl Refusal {
     fn is_generic(&self) -> bool {
         self.code == 405
             || self.message.starts_with("406: ")
+            || self.message.starts_with("415: ")
             || self.message.starts_with("the server rejected our request due to")
             || self.message.starts_with("forbidden: ")
             || (self.code == 404 && self.message.starts_with("the server could not find"))

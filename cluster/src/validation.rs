@@ -8,6 +8,8 @@
 mod access;
 mod check;
 mod core;
+mod limits;
+mod network;
 mod pod;
 mod service;
 mod workloads;
@@ -17,8 +19,13 @@ use serde_json::Value;
 use crate::{facts::Resource, schema::FieldError};
 use check::Check;
 
-/// Adds the errors of an object that is about to be stored.
-pub(crate) fn object(row: &Resource, new: &Value, errors: &mut Vec<FieldError>) {
+/// Adds the errors of an object that is about to be stored; `old` is what it replaces.
+pub(crate) fn object(
+    row: &Resource,
+    old: Option<&Value>,
+    new: &Value,
+    errors: &mut Vec<FieldError>,
+) {
     let check = &mut Check::new(errors);
     match (row.group.as_str(), row.resource.as_str()) {
         ("", "configmaps") => core::config_map(check, new),
@@ -28,12 +35,16 @@ pub(crate) fn object(row: &Resource, new: &Value, errors: &mut Vec<FieldError>) 
         ("", "podtemplates") => pod::spec(check, &new["template"]["spec"], "template.spec"),
         ("", "persistentvolumeclaims") => core::claim(check, &new["spec"], "spec"),
         ("", "events") => core::event(check, new),
+        ("", "endpoints") => network::endpoints(check, old, new),
+        ("discovery.k8s.io", "endpointslices") => network::slice(check, old, new),
+        ("", "limitranges") => limits::range(check, new),
         ("", "replicationcontrollers") | ("apps", _) => workloads::workload(check, row, new),
         ("batch", _) => workloads::batch(check, row, new),
         ("policy", "poddisruptionbudgets") => workloads::budget(check, new),
         ("autoscaling", _) => workloads::autoscaler(check, new),
         ("rbac.authorization.k8s.io", _) => access::rbac(check, row, new),
         ("scheduling.k8s.io", "priorityclasses") => access::priority_class(check, new),
+        ("networking.k8s.io", "ingresses") => network::ingress(check, new),
         ("networking.k8s.io", "ingressclasses")
             if check::text(&new["spec"], "controller").is_empty() =>
         {

@@ -32,7 +32,8 @@ mod subresources;
 mod token;
 mod update;
 
-pub(crate) use strategy::label_problem;
+pub(crate) use object::qualified_name_problem;
+pub(crate) use strategy::{label_problem, subdomain_problem};
 pub(crate) use subresources::selector_text;
 
 /// What a verb answers with.

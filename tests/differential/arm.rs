@@ -8,6 +8,8 @@ use tower::{Service, ServiceExt};
 use trace::Time;
 use trommel_tests::real::Cluster;
 
+use crate::{defects::Defect, script::Request as Asked};
+
 /// 2026-01-01T00:00:00Z.
 const START: Time = Time(1_767_225_600_000_000_000);
 
@@ -23,6 +25,8 @@ pub struct Arm {
     admin: String,
     /// The embedded server itself: its clock has to be moved. None for the real one.
     embedded: Option<Server>,
+    /// What is wrong with it.
+    defect: Option<&'static Defect>,
 }
 
 /// An answer, read to its end.
@@ -38,7 +42,14 @@ impl Arm {
     pub fn embedded(world: &World) -> Arm {
         let server = Server::new(world.clone(), None);
         let admin = format!("Bearer {}", cluster::ADMIN_TOKEN);
-        Arm { name: "embedded", upstream: server.service(), admin, embedded: Some(server) }
+        let upstream = server.service();
+        Arm { name: "embedded", upstream, admin, embedded: Some(server), defect: None }
+    }
+
+    /// The same server with a planted defect.
+    pub fn with(mut self, defect: Option<&'static Defect>) -> Arm {
+        self.defect = defect;
+        self
     }
 
     /// The world that embedded servers start from.
@@ -53,19 +64,23 @@ impl Arm {
         let base = access.server.parse().expect("a URL");
         let upstream = proxy::remote(&base, Some(tls), HeaderMap::new()).expect("a remote server");
         let admin = access.admin;
-        Arm { name: "real", upstream, admin, embedded: None }
+        Arm { name: "real", upstream, admin, embedded: None, defect: None }
     }
 
     /// Sends a request and reads the whole answer. A watch is read to its end: `timeoutSeconds` of the
     /// request pass, on the real server by waiting, on the embedded one by moving its clock.
-    pub async fn call(&self, method: &str, path: &str, headers: &HeaderMap, body: Bytes) -> Got {
-        let body = Full::new(body).map_err(|never| match never {}).boxed_unsync();
-        let method: Method = method.parse().expect("a method");
+    pub async fn call(&self, mut asked: Asked) -> Got {
+        if let Some(defect) = self.defect {
+            (defect.ask)(&mut asked);
+        }
+        let path = &asked.path;
+        let body = Full::new(asked.body.clone()).map_err(|never| match never {}).boxed_unsync();
+        let method: Method = asked.method.parse().expect("a method");
         let mut request = Request::builder().method(method).uri(path).body(body);
         let request = request.as_mut().unwrap_or_else(|error| panic!("{path}: {error}"));
         request.headers_mut().insert("user-agent", USER_AGENT.parse().expect("a header"));
         request.headers_mut().insert("authorization", self.admin.parse().expect("a header"));
-        request.headers_mut().extend(headers.clone());
+        request.headers_mut().extend(asked.headers.clone());
         let request = std::mem::replace(request, Request::new(Body::default()));
         let mut upstream = self.upstream.clone();
         let answer = async { upstream.ready().await?.call(request).await }.await;
@@ -75,7 +90,12 @@ impl Arm {
             server.advance_to(server.now().plus(seconds_of_watch(path)));
         }
         let body = body.collect().await.unwrap_or_else(|error| panic!("{path}: {error}"));
-        Got { code: parts.status.as_u16(), headers: parts.headers, bytes: body.to_bytes() }
+        let (code, headers) = (parts.status.as_u16(), parts.headers);
+        let mut got = Got { code, headers, bytes: body.to_bytes() };
+        if let Some(defect) = self.defect {
+            (defect.answer)(&asked, &mut got);
+        }
+        got
     }
 }
 

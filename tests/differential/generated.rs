@@ -4,6 +4,9 @@
 //! Types are `closed` once all that was generated for them got the same answers; they stay under test
 //! from then on. `TROMMEL_DIFFERENTIAL_ALL=1` tries the others too and shows what differs first in each;
 //! `TROMMEL_DIFFERENTIAL_CASES` says how many scripts a type gets.
+//!
+//! That the search can find something is tested too: with defects planted into the embedded server.
+#![allow(clippy::print_stdout)] // how many requests each planted defect took
 
 mod mutate;
 mod operation;
@@ -16,6 +19,7 @@ use std::sync::{
 use proptest::{
     collection::vec,
     prelude::any,
+    strategy::{Strategy, ValueTree},
     test_runner::{Config, RngAlgorithm, TestCaseError, TestError, TestRng, TestRunner},
 };
 use serde::Deserialize;
@@ -25,6 +29,7 @@ use trommel_tests::{Need, needs, product::yaml, real::Cluster, root};
 use crate::{
     accepted::{Accepted, folder},
     arm::{Arm, Arms},
+    defects::{DEFECTS, Defect},
     form::comparable,
     run::{Transcript, run},
     script::Script,
@@ -96,6 +101,7 @@ fn generated_scripts_get_the_same_answers() {
                     accepted: &accepted,
                     count: &count,
                     runtime: &runtime,
+                    defect: None,
                 };
                 wrong.extend(attempt.search());
             }
@@ -118,6 +124,60 @@ fn generated_scripts_get_the_same_answers() {
     assert!(samples.is_empty() || share >= 25, "too little succeeds to mean anything: {head}");
 }
 
+/// Requests until a planted defect must have been found.
+const FOUND_WITHIN: usize = 5_000;
+
+#[test]
+fn planted_defects_are_found() {
+    if !needs(&[Need::Go, Need::Judge]) {
+        return;
+    }
+    let cluster = Cluster::start(&root().join("target/tests/differential-defects"), &[]);
+    let runtime = tokio::runtime::Runtime::new().expect("a runtime");
+    let arms = Arms { real: Arm::real(&cluster), world: Arm::empty_world() };
+    let (accepted, samples) = (Accepted::read(), samples());
+    let missed: Vec<String> = std::thread::scope(|scope| {
+        let search = |defect| requests_until_found(defect, &samples, &arms, &accepted, &runtime);
+        let threads: Vec<_> =
+            DEFECTS.iter().map(|defect| (defect, scope.spawn(move || search(defect)))).collect();
+        let ended = threads.into_iter().filter_map(|(defect, thread)| {
+            let found = thread.join().expect("a thread ends");
+            match found {
+                Some(requests) => println!("{}: found with {requests} requests", defect.name),
+                None => println!("{}: not found", defect.name),
+            }
+            found.is_none().then(|| defect.name.to_owned())
+        });
+        ended.collect()
+    });
+    assert!(missed.is_empty(), "not found within {FOUND_WITHIN} requests: {missed:?}");
+}
+
+/// One script a type in turn, each drawn anew.
+fn requests_until_found(
+    defect: &'static Defect,
+    samples: &[Sample],
+    arms: &Arms,
+    accepted: &Accepted,
+    runtime: &tokio::runtime::Runtime,
+) -> Option<usize> {
+    let rng = TestRng::deterministic_rng(RngAlgorithm::ChaCha);
+    let mut drawn = TestRunner::new_with_rng(Config::default(), rng);
+    let seeds = vec(any::<Seed>(), 1..REQUESTS_MAX);
+    let count = Count::default();
+    for sample in samples.iter().cycle() {
+        let attempt =
+            Attempt { sample, arms, accepted, count: &count, runtime, defect: Some(defect) };
+        let seeds = seeds.new_tree(&mut drawn).expect("numbers can be drawn").current();
+        let found = !attempt.differences(&script(sample, &seeds)).is_empty();
+        let requests = count.requests.load(Ordering::SeqCst);
+        if found || requests > FOUND_WITHIN {
+            return found.then_some(requests);
+        }
+    }
+    None
+}
+
 /// The search for a difference in one type.
 struct Attempt<'a> {
     sample: &'a Sample,
@@ -125,6 +185,8 @@ struct Attempt<'a> {
     accepted: &'a Accepted,
     count: &'a Count,
     runtime: &'a tokio::runtime::Runtime,
+    /// Planted into the embedded server.
+    defect: Option<&'static Defect>,
 }
 
 impl Attempt<'_> {
@@ -171,7 +233,7 @@ impl Attempt<'_> {
     fn differences(&self, script: &Script) -> Vec<String> {
         static NAMES: AtomicUsize = AtomicUsize::new(0);
         let namespace = format!("g{}", NAMES.fetch_add(1, Ordering::SeqCst));
-        let embedded = Arm::embedded(&self.arms.world);
+        let embedded = Arm::embedded(&self.arms.world).with(self.defect);
         let (real, embedded) = self.runtime.block_on(async {
             tokio::join!(
                 run(script, &self.arms.real, &namespace),

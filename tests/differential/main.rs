@@ -1,7 +1,8 @@
 //! The embedded API server against the real one: the same requests to both, and their answers compared.
 //!
-//! Three questions, each a test: do the hand-written scripts (`scripts/*.yaml`, one a fact of the API) get
-//! the same answers; do generated requests; is the list of accepted differences (`accepted.yaml`) short,
+//! Four questions, each a test: do the hand-written scripts (`scripts/*.yaml`, one a fact of the API) get
+//! the same answers; do generated requests, and do those find defects
+//! that are planted on purpose ([`defects`]); is the list of accepted differences (`accepted.yaml`) short,
 //! reasoned and used. Answers are compared in a form that hides only what no two servers share ([`form`]):
 //! uids, revisions, times, generated names, addresses.
 //!
@@ -15,6 +16,7 @@
 
 mod accepted;
 mod arm;
+mod defects;
 mod form;
 mod generated;
 mod run;

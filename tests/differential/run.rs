@@ -70,7 +70,7 @@ pub async fn run(script: &Script, arm: &Arm, namespace: &str) -> Transcript {
 
 async fn carry_out(step: &Step, arm: &Arm, namespace: &str, so_far: &mut Transcript) -> Got {
     let request = step.request(namespace, so_far);
-    let send = || arm.call(&request.method, &request.path, &request.headers, request.body.clone());
+    let send = || arm.call(request.clone());
     let mut got = send().await;
     if step.verb() == "AWAIT" {
         for _ in 0..AWAITED_AT_MOST {

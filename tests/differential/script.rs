@@ -61,6 +61,7 @@ pub struct Step {
 }
 
 /// What a step asks for.
+#[derive(Debug, Clone)]
 pub struct Request {
     pub method: String,
     pub path: String,

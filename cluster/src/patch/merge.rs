@@ -7,9 +7,11 @@ use super::PatchError;
 /// Applies a JSON merge patch; the patch must be an object.
 pub(super) fn apply(live: &Value, patch: &Value) -> Result<Value, PatchError> {
     if !patch.is_object() {
-        return Err(PatchError::BadRequest(
-            "error decoding patch: a merge patch must be an object".to_owned(),
-        ));
+        let why = match patch {
+            Value::Null => "Invalid JSON Patch",
+            _ => "error decoding patch: a merge patch must be an object",
+        };
+        return Err(PatchError::BadRequest(why.to_owned()));
     }
     let mut object = live.clone();
     json_patch::merge(&mut object, patch);

@@ -8,7 +8,7 @@
 //! that the live list doesn't have, upstream leaves directives unobeyed (`$patch: delete` then adds the
 //! item that it names); here they are obeyed there too.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use serde_json::{Map, Value};
 
@@ -39,6 +39,22 @@ fn bad(text: impl Into<String>) -> PatchError {
     PatchError::BadRequest(text.into())
 }
 
+/// As Go prints a decoded value (`%v`): maps by their keys, in order.
+fn go_text(value: &Value) -> String {
+    let joined = |parts: Vec<String>| parts.join(" ");
+    match value {
+        Value::Object(fields) => {
+            let sorted: BTreeMap<_, _> = fields.iter().collect();
+            let pairs = sorted.iter().map(|(key, value)| format!("{key}:{}", go_text(value)));
+            format!("map[{}]", joined(pairs.collect()))
+        }
+        Value::Array(items) => format!("[{}]", joined(items.iter().map(go_text).collect())),
+        Value::Null => "<nil>".to_owned(),
+        Value::String(text) => text.clone(),
+        other => other.to_string(),
+    }
+}
+
 fn field<'a>(place: Place<'a>, name: &str) -> Place<'a> {
     let (schema, node) = place?;
     schema.field(node, name).map(|field| (schema, field))
@@ -58,7 +74,11 @@ fn merge_map(mut live: Fields, patch: &Fields, place: Place<'_>) -> Outcome<Fiel
         Some("replace") => return Ok(without_directives(patch)),
         Some("delete") => return Ok(Fields::new()),
         Some("merge") | None => {}
-        Some(other) => return Err(bad(format!("unknown patch type {other:?} in map"))),
+        Some(other) => {
+            let patch = go_text(&Value::Object(patch.clone()));
+            let why = format!("unknown patch type: {other} in map: {patch}");
+            return Err(PatchError::Unclassified(why));
+        }
     }
     retain_keys(&mut live, patch)?;
     for (name, list) in patch {
@@ -204,7 +224,9 @@ fn merge_objects(
             .as_object()
             .ok_or_else(|| bad(format!("list items with merge key {key:?} must be objects")))?;
         let identity = fields.get(key).ok_or_else(|| {
-            bad(format!("map: {item} does not contain declared merge key: {key}"))
+            let item = go_text(item);
+            let why = format!("map: {item} does not contain declared merge key: {key}");
+            PatchError::Unclassified(why)
         })?;
         let is_same = |other: &Value| other.get(key) == Some(identity);
         if directive(item).as_deref() == Some("delete") {

@@ -92,12 +92,13 @@ impl Work<'_> {
 
     /// System fields of a new object (`rest.BeforeCreate`, `PrepareForCreate`).
     fn begin_life(&mut self, new: &mut Value, dry_run: bool) {
-        for field in ["deletionTimestamp", "deletionGracePeriodSeconds", "selfLink", "generation"] {
+        for field in ["deletionTimestamp", "deletionGracePeriodSeconds", "selfLink"] {
             object::remove_meta(new, field);
         }
         let now = self.now_text();
         new["metadata"]["uid"] = json!(self.live.world.names.uid());
         new["metadata"]["creationTimestamp"] = json!(now);
+        // Types that don't count generations keep what they are given.
         if strategy::has_generation(&self.kind) {
             new["metadata"]["generation"] = json!(1);
         }

@@ -207,7 +207,7 @@ impl Work<'_> {
             }
         }
         if !self.kind.is_custom() {
-            crate::validation::object(self.kind.row(), object, &mut errors);
+            crate::validation::object(self.kind.row(), old, object, &mut errors);
         }
         if self.kind.storage == crds() {
             errors.extend(crd::validate::errors(object));
@@ -424,7 +424,7 @@ fn label_error(value: &str, why: &str) -> FieldError {
 }
 
 /// `validation.IsQualifiedName`.
-pub(super) fn qualified_name_problem(text: &str) -> Option<String> {
+pub(crate) fn qualified_name_problem(text: &str) -> Option<String> {
     let (prefix, name) = match text.rsplit_once('/') {
         Some((prefix, name)) => (Some(prefix), name),
         None => (None, text),

@@ -64,7 +64,8 @@ impl Work<'_> {
             Some(PatchType::Strategic) | None if !built_in => {
                 Err(Refusal::unsupported_media_type(&PatchType::accepted(built_in)))
             }
-            None => Err(Refusal::unsupported_media_type(&PatchType::accepted(built_in))),
+            // Built-in types: upstream's router refuses it, before any of their code.
+            None => Err(Refusal::new(415, "UnsupportedMediaType", "415: Unsupported Media Type")),
             Some(kind) => Ok(kind),
         }
     }
@@ -93,6 +94,7 @@ impl Work<'_> {
 pub(super) fn refused(error: PatchError) -> Refusal {
     match error {
         PatchError::BadRequest(message) => Refusal::bad_request(message),
+        PatchError::Unclassified(message) => Refusal::unclassified(message),
         // What exactly does not fit is not told.
         PatchError::Unprocessable(_) => {
             let text = "the server rejected our request due to an error in our request";

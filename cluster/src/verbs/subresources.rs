@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use serde_json::{Value, json};
+use trace::GroupResource;
 
 use super::{Outcome, Work, object, patch::refused};
 use crate::{
@@ -129,10 +130,15 @@ impl Work<'_> {
     pub(super) fn bind(&mut self) -> Result<Outcome, Refusal> {
         let body = self.read_object()?;
         let dry_run = self.request.dry_run()?;
+        if meta(&body, "name") != self.route.name {
+            let why = "name in URL does not match name in Binding object";
+            return Err(Refusal::bad_request(why));
+        }
         let old = self.stored()?;
         let node = body.pointer("/target/name").and_then(Value::as_str).unwrap_or("").to_owned();
         let bound = old.pointer("/spec/nodeName").and_then(Value::as_str).unwrap_or("");
-        let conflict = |why: String| Refusal::conflict(&self.kind.served(), &self.route.name, &why);
+        let binding = GroupResource::new("", "pods/binding");
+        let conflict = |why: String| Refusal::conflict(&binding, &self.route.name, &why);
         if object::is_terminating(&old) {
             return Err(conflict(format!(
                 "pod {} is being deleted, cannot be assigned to a host",

@@ -24,6 +24,8 @@ impl Work<'_> {
             Err(_)
                 if strategy::created_by_update(&self.kind) && self.route.subresource.is_empty() =>
             {
+                // Whatever revision it names, as long as it is one.
+                options::parse(meta(&body, "resourceVersion")).map_err(Refusal::unclassified)?;
                 object::remove_meta(&mut body, "resourceVersion");
                 return self.create_object(body, dry_run);
             }
