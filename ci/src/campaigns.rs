@@ -6,12 +6,13 @@
 mod expect;
 mod minimal;
 mod outcome;
+mod real_time;
 
 use std::{
     collections::BTreeMap,
     fs,
     path::{Path, PathBuf},
-    process::Command,
+    process::{Command, ExitStatus},
 };
 
 use anyhow::{Context, ensure};
@@ -48,19 +49,38 @@ impl Selection {
 /// # Errors
 /// An `expect.yaml` that can't be read, or names a campaign that isn't there.
 pub fn all(runner: &mut Runner, selection: &Selection) -> anyhow::Result<()> {
-    let mut outcomes = Vec::new();
+    let outcomes: Vec<Outcome> = chosen(runner, &selection.only)?
+        .iter()
+        .map(|(name, path, expected)| one(runner, name, path, expected, selection.repeats))
+        .collect();
+    println!("\n{}", outcome::table(&outcomes));
+    Ok(())
+}
+
+/// Runs every campaign whose path contains this once in virtual and once in real time.
+///
+/// # Errors
+/// As [`all`].
+pub fn in_real_time(runner: &mut Runner, only: &str) -> anyhow::Result<()> {
+    let chosen = chosen(runner, only)?;
+    real_time::both(runner, &chosen);
+    Ok(())
+}
+
+/// Name, file and expectation of those that can run here; the others are counted as skipped.
+fn chosen(runner: &mut Runner, only: &str) -> anyhow::Result<Vec<(String, PathBuf, Expected)>> {
+    let mut chosen = Vec::new();
     for (path, expected) in expectations(&runner.root)? {
         let name = path.strip_prefix(&runner.root).unwrap_or(&path).display().to_string();
-        if !name.contains(&selection.only) {
+        if !name.contains(only) {
             continue;
         }
         match expected.needs.iter().find_map(|need| missing(*need, &runner.root)) {
             Some(why) => runner.skip(&name, why),
-            None => outcomes.push(one(runner, &name, &path, &expected, selection.repeats)),
+            None => chosen.push((name, path, expected)),
         }
     }
-    println!("\n{}", outcome::table(&outcomes));
-    Ok(())
+    Ok(chosen)
 }
 
 fn missing(need: Need, root: &Path) -> Option<&'static str> {
@@ -81,7 +101,7 @@ fn one(runner: &mut Runner, name: &str, path: &Path, expected: &Expected, repeat
     let mut outcome = Outcome { campaign: name.to_owned(), ..Outcome::default() };
     for repeat in 1..=repeats {
         println!("\n=== campaign {name}, {repeat} of {repeats}");
-        let given = match run(runner, name, path, repeat) {
+        let given = match run(runner, path, &format!("{name}-{repeat}")) {
             Ok(given) => given,
             Err(error) => {
                 outcome.deviations.push(format!("run {repeat}: {error:#}"));
@@ -139,12 +159,23 @@ fn campaign_file(root: &Path, expect: &Path, name: &str) -> Option<PathBuf> {
     [folder, &example].map(|folder| folder.join(name)).into_iter().find(|path| path.is_file())
 }
 
-fn run(runner: &Runner, name: &str, path: &Path, repeat: u32) -> anyhow::Result<Given> {
-    let folder = out_folder(runner, &format!("{name}-{repeat}"))?;
+/// Into a folder of this name.
+fn run(runner: &Runner, path: &Path, out: &str) -> anyhow::Result<Given> {
+    let folder = out_folder(runner, out)?;
+    let command = command(runner, path, &folder, &[]);
+    let status = watched::run(command, runner.deadline(), |line| println!("{line}"))?.status()?;
+    given(path, &folder, status)
+}
+
+fn command(runner: &Runner, path: &Path, folder: &Path, flags: &[&str]) -> Command {
     let mut command = Command::new(runner.binaries.join("trommel"));
     command.current_dir(&runner.root);
     command.args(["run".as_ref(), path.as_os_str(), "--out".as_ref(), folder.as_os_str()]);
-    let status = watched::run(command, runner.deadline(), |line| println!("{line}"))?.status()?;
+    command.args(flags);
+    command
+}
+
+fn given(path: &Path, folder: &Path, status: ExitStatus) -> anyhow::Result<Given> {
     let exit = status.code().with_context(|| format!("trommel: {status}"))?;
     let file = folder.join("summary.json");
     let text = fs::read_to_string(&file);

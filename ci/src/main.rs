@@ -54,6 +54,9 @@ enum Stage {
         /// Only campaigns whose path contains this.
         #[arg(long, default_value = "")]
         only: String,
+        /// Instead: each once in virtual and once in real time, which must find the same. Takes an hour.
+        #[arg(long, conflicts_with = "repeats")]
+        real_time: bool,
     },
     /// Integration tests again and again, while threads of this command keep processors busy.
     Repeat {
@@ -104,7 +107,11 @@ fn carry_out(stage: Stage) -> anyhow::Result<bool> {
         }
         Stage::Tidy => stages::tidy(&mut runner),
         Stage::Deny => stages::deny(&mut runner),
-        Stage::Sweep { repeats, only } => {
+        Stage::Sweep { only, real_time: true, .. } => {
+            stages::build(&mut runner);
+            campaigns::in_real_time(&mut runner, &only)?;
+        }
+        Stage::Sweep { repeats, only, .. } => {
             stages::build(&mut runner);
             if only.is_empty() {
                 stages::kills(&mut runner);
