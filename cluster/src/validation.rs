@@ -8,6 +8,7 @@
 mod access;
 mod check;
 mod core;
+mod hooks;
 mod pod;
 mod service;
 mod workloads;
@@ -34,6 +35,10 @@ pub(crate) fn object(row: &Resource, new: &Value, errors: &mut Vec<FieldError>) 
         ("autoscaling", _) => workloads::autoscaler(check, new),
         ("rbac.authorization.k8s.io", _) => access::rbac(check, row, new),
         ("scheduling.k8s.io", "priorityclasses") => access::priority_class(check, new),
+        (
+            "admissionregistration.k8s.io",
+            "mutatingwebhookconfigurations" | "validatingwebhookconfigurations",
+        ) => hooks::configuration(check, new),
         ("networking.k8s.io", "ingressclasses")
             if check::text(&new["spec"], "controller").is_empty() =>
         {
