@@ -364,9 +364,7 @@ impl Shared {
                     Ok(call) => {
                         let url = call.url.clone();
                         let answer = caller.call(call).await;
-                        answer
-                            .map(|answer| (answer.status, answer.body))
-                            .map_err(|why| post(&url, &why))
+                        answer.map_err(|why| post(&url, &why))
                     }
                 };
                 (wanted, answer)

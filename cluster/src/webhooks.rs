@@ -79,6 +79,8 @@ pub struct WebhookCall {
 pub struct WebhookAnswer {
     /// HTTP status.
     pub status: u16,
+    /// Whether its content type is that of text, or none.
+    pub is_text: bool,
     /// The whole body.
     pub body: Bytes,
 }
@@ -132,7 +134,7 @@ impl Destination {
 /// What the history tells of a call.
 pub(crate) fn told(
     wanted: &Wanted,
-    answer: &Result<(u16, Bytes), String>,
+    answer: &Result<WebhookAnswer, String>,
     author: &crate::server::Author,
 ) -> trace::Webhook {
     let (name, about, url) = match &wanted.call {
@@ -144,7 +146,7 @@ pub(crate) fn told(
         about: about.into(),
         url: url.into(),
         outcome: match answer {
-            Ok((status, body)) => reply::in_short(*status, body),
+            Ok(answer) => reply::in_short(answer),
             Err(why) => trace::WebhookOutcome::Failed(why.clone()),
         },
         actor: author.actor.clone(),

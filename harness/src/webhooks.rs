@@ -62,8 +62,8 @@ async fn over(
         ca_bundle: &call.ca_bundle,
         body: &call.body,
     };
-    let (status, body) = proxy::post(stream, post, now).await?;
-    Ok(WebhookAnswer { status, body })
+    let proxy::Posted { status, is_text, body } = proxy::post(stream, post, now).await?;
+    Ok(WebhookAnswer { status, is_text, body })
 }
 
 /// Whether a host is this machine itself.

@@ -42,7 +42,7 @@ mod tap;
 
 pub use codec::{Codec, JsonCodec};
 pub use gate::{Armed, Gate, Hold, Passed, Passing, Stop, Stopped};
-pub use post::{Post, post};
+pub use post::{Post, Posted, post};
 pub use remote::{RemoteError, remote};
 pub use request::Target;
 pub use serving::{Client, Options, Proxy, Serving};

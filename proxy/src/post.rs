@@ -29,7 +29,18 @@ pub struct Post<'a> {
     pub body: &'a Bytes,
 }
 
-/// Posts over a connection; certificates are looked at as of `now`. Status and body of the answer.
+/// An answer, read to its end.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Posted {
+    /// HTTP status.
+    pub status: u16,
+    /// Whether its content type is that of text, or none.
+    pub is_text: bool,
+    /// The whole body.
+    pub body: Bytes,
+}
+
+/// Posts over a connection; certificates are looked at as of `now`.
 ///
 /// # Errors
 /// In Go's words, without method and URL, such as `EOF`.
@@ -37,7 +48,7 @@ pub async fn post(
     stream: impl AsyncRead + AsyncWrite + Unpin + Send + 'static,
     call: Post<'_>,
     now: Time,
-) -> Result<(u16, Bytes), String> {
+) -> Result<Posted, String> {
     let config = trust::client(call.ca_bundle, now)?;
     let name =
         ServerName::try_from(call.server_name.to_owned()).map_err(|error| error.to_string())?;
@@ -49,7 +60,7 @@ pub async fn post(
 async fn send(
     stream: impl hyper::rt::Read + hyper::rt::Write + Unpin + Send + 'static,
     call: Post<'_>,
-) -> Result<(u16, Bytes), String> {
+) -> Result<Posted, String> {
     let rest = call.url.strip_prefix("https://").unwrap_or(call.url);
     let at = rest.find(['/', '?']).unwrap_or(rest.len());
     let (authority, path) = rest.split_at(at);
@@ -66,9 +77,11 @@ async fn send(
     let _task = Ended(tokio::spawn(connection));
     let answer = sender.send_request(request).await.map_err(|error| http_error(&error))?;
     let status = answer.status().as_u16();
+    let content_type = answer.headers().get(header::CONTENT_TYPE);
+    let is_text = content_type.is_none_or(|value| value.as_bytes().starts_with(b"text/"));
     let body = Limited::new(answer.into_body(), ANSWER_LIMIT_BYTES).collect().await;
     let body = body.map_err(|_| "unexpected EOF".to_owned())?.to_bytes();
-    Ok((status, body))
+    Ok(Posted { status, is_text, body })
 }
 
 /// Ends the connection's task with the exchange, however that ends.
@@ -95,7 +108,8 @@ fn tls_error(error: &io::Error) -> String {
             "http: server gave HTTP response to HTTPS client".to_owned()
         }
         Some(rustls::Error::InvalidCertificate(why)) => match why {
-            rustls::CertificateError::UnknownIssuer => {
+            // Go adds which authority of the same name it tried in vain.
+            rustls::CertificateError::UnknownIssuer | rustls::CertificateError::BadSignature => {
                 certificate("certificate signed by unknown authority")
             }
             rustls::CertificateError::Expired

@@ -54,7 +54,8 @@ pub struct Hooks {
     address: SocketAddr,
     closing: SocketAddr,
     authority: Arc<Authority>,
-    other: Arc<Authority>,
+    /// A certificate that signed nothing.
+    other: String,
     _serving: Arc<proxy::Serving>,
 }
 
@@ -87,19 +88,22 @@ impl Hooks {
             address: serving.address(),
             closing: closing(),
             authority: Arc::new(authority),
-            other: Arc::new(Authority::mint(now()).expect("an authority")),
+            other: Authority::mint(now())
+                .and_then(|other| other.server(now(), &[]))
+                .expect("a certificate")
+                .certificate,
             _serving: Arc::new(serving),
         }
     }
 
     /// What scripts can refer to as `{hooks.…}`.
     pub fn references(&self, arm: &str, script: &str) -> Value {
-        let ca = |authority: &Authority| BASE64_STANDARD.encode(&authority.pair().certificate);
+        let ca = |pem: &str| BASE64_STANDARD.encode(pem);
         json!({
             "url": format!("https://{}/{arm}/{script}", self.address),
             "closing": format!("https://{}", self.closing),
             "refusing": "https://127.0.0.1:1",
-            "ca": ca(&self.authority),
+            "ca": ca(&self.authority.pair().certificate),
             "otherCa": ca(&self.other),
         })
     }
@@ -111,13 +115,18 @@ impl Hooks {
     }
 }
 
-/// A listener that closes every connection at once.
+/// A listener that closes every connection when it has been greeted: closed before, it would be reset.
 fn closing() -> SocketAddr {
     let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
     listener.set_nonblocking(true).expect("a socket that does not block");
     let address = listener.local_addr().expect("an address");
     let listener = tokio::net::TcpListener::from_std(listener).expect("a runtime");
-    tokio::spawn(async move { while listener.accept().await.is_ok() {} });
+    tokio::spawn(async move {
+        let mut greeting = vec![0; 64 * 1024];
+        while let Ok((mut stream, _)) = listener.accept().await {
+            drop(tokio::io::AsyncReadExt::read(&mut stream, &mut greeting).await);
+        }
+    });
     address
 }
 
@@ -143,7 +152,9 @@ async fn answer(book: &Mutex<Book>, request: Request<proxy::Body>) -> Response<p
         book.seen.entry((arm, script)).or_default().push(entry);
     }
     let body = Full::new(Bytes::from(body)).map_err(|never| match never {}).boxed_unsync();
-    let answer = Response::builder().status(status).header("content-type", "application/json");
+    // As Go's `http.Error` has it.
+    let content_type = if reply.status.is_some() { "text/plain" } else { "application/json" };
+    let answer = Response::builder().status(status).header("content-type", content_type);
     answer.body(body).expect("an answer")
 }
 
@@ -194,8 +205,8 @@ impl Caller for Calling {
                 ca_bundle: &call.ca_bundle,
                 body: &call.body,
             };
-            let (status, body) = proxy::post(stream, post, now()).await?;
-            Ok(WebhookAnswer { status, body })
+            let proxy::Posted { status, is_text, body } = proxy::post(stream, post, now()).await?;
+            Ok(WebhookAnswer { status, is_text, body })
         })
     }
 }

@@ -67,6 +67,11 @@ impl Question {
         self.ty.is(ty) || self.ty == Ty::Dyn
     }
 
+    /// What it results in, as cel-go calls it.
+    pub(crate) fn result(&self) -> String {
+        self.ty.to_string()
+    }
+
     /// Evaluates it. Errors: in cel-go's words.
     pub(crate) fn run(&self, variables: &Variables) -> Result<Cel, String> {
         let mut context = run::scope();

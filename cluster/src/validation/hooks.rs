@@ -20,7 +20,7 @@ pub(super) fn configuration(check: &mut Check<'_>, new: &Value) {
         review_versions(check, hook, &format!("{at}.admissionReviewVersions"));
         let name = text(hook, "name");
         if !name.is_empty() && !names.insert(name) {
-            check.duplicate(&format!("{at}.name"), &json!(name));
+            check.duplicate_key(&at, "name", &json!(name));
         }
     }
 }
@@ -60,7 +60,7 @@ fn webhook(check: &mut Check<'_>, hook: &Value, at: &str) {
 
 fn choice(check: &mut Check<'_>, given: Option<&Value>, at: &str, known: &[&str]) {
     if let Some(given) = given.filter(|given| !known.iter().any(|one| given == one)) {
-        check.not_supported(at, given, known);
+        check.one_of(at, given, known);
     }
 }
 
@@ -235,7 +235,8 @@ fn conditions(check: &mut Check<'_>, conditions: &[Value], at: &str) {
             match Question::compile(expression) {
                 Err(why) => check.invalid(&field, &shown, &format!("compilation failed: {why}")),
                 Ok(question) if !question.results_in("bool") => {
-                    check.invalid(&field, &shown, "must evaluate to bool");
+                    let detail = format!("must evaluate to bool but got {}", question.result());
+                    check.invalid(&field, &shown, &detail);
                 }
                 Ok(_) => {}
             }
@@ -248,7 +249,7 @@ fn conditions(check: &mut Check<'_>, conditions: &[Value], at: &str) {
                 check.invalid(&field, &json!(name), &why);
             }
             if !names.insert(name) {
-                check.duplicate(&field, &json!(name));
+                check.duplicate_key(&at, "name", &json!(name));
             }
         }
     }

@@ -3,7 +3,7 @@
 use serde_json::Value;
 use trace::Time;
 
-use super::WebhookCall;
+use super::{WebhookAnswer, WebhookCall};
 use crate::status::Refusal;
 
 /// One request's calls. See the module's parent.
@@ -40,12 +40,12 @@ pub(crate) struct Wanted {
 pub(crate) struct Asked {
     /// The uid that the reply must bear.
     pub(crate) uid: String,
-    /// HTTP status and body; or why there is none, in Go's words.
-    pub(crate) answer: Result<(u16, bytes::Bytes), String>,
+    /// It; or why there is none, in Go's words.
+    pub(crate) answer: Result<WebhookAnswer, String>,
 }
 
-/// A call that was made, and what came of it: HTTP status and body, or why there is none.
-pub(crate) type Made = (Wanted, Result<(u16, bytes::Bytes), String>);
+/// A call that was made, and what came of it: the answer, or why there is none.
+pub(crate) type Made = (Wanted, Result<WebhookAnswer, String>);
 
 #[derive(Debug)]
 struct Recorded {

@@ -180,6 +180,10 @@ impl Work<'_> {
 
     /// All webhooks on the body of a subresource that is no part of its object.
     pub(crate) fn admit_body(&mut self, body: &mut Value, dry_run: bool) -> Result<(), Refusal> {
+        if !self.route.namespace.is_empty() {
+            body["metadata"]["namespace"] = json!(self.route.namespace);
+        }
+        self.track_body(body)?;
         let change = Change { old: None, dry_run, unborn: None };
         let mut again = Again::default();
         self.mutate(change, body, &mut again)?;

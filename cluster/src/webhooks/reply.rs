@@ -4,7 +4,7 @@
 use base64::{Engine, engine::general_purpose::STANDARD};
 use serde_json::{Value, json};
 
-use super::{calls::Asked, hook::Role};
+use super::{WebhookAnswer, calls::Asked, hook::Role};
 use crate::status::Refusal;
 
 /// A review that can be relied on.
@@ -22,7 +22,7 @@ pub(super) fn read(
     version: &str,
     asked: &Asked,
 ) -> Result<Verdict, String> {
-    let called = asked.answer.clone().and_then(|(status, body)| decoded(status, &body));
+    let called = asked.answer.clone().and_then(|answer| decoded(&answer));
     let review = called.map_err(|why| format!("failed to call webhook: {why}"))?;
     let invalid = |why: String| format!("received invalid webhook response: {why}");
     let response = &review["response"];
@@ -86,7 +86,8 @@ fn patch(role: Role, response: &Value) -> Result<Option<Value>, String> {
     let undecodable =
         |why: String| format!("received undecodable patch in webhook response: {why}");
     let bytes = STANDARD.decode(text).map_err(|error| undecodable(error.to_string()))?;
-    let patch: Value = serde_json::from_slice(&bytes).map_err(|_| undecodable(go_error(&bytes)))?;
+    let patch: Value =
+        serde_json::from_slice(&bytes).map_err(|error| undecodable(error.to_string()))?;
     let is_empty = patch.as_array().is_some_and(Vec::is_empty);
     if !is_empty
         && let Some(kind) = response["patchType"].as_str().filter(|kind| *kind != "JSONPatch")
@@ -114,60 +115,40 @@ fn denied(name: &str, result: &Value) -> Refusal {
     refusal
 }
 
-/// The review in an HTTP answer. Errors: as client-go words them.
-pub(super) fn decoded(status: u16, body: &[u8]) -> Result<Value, String> {
-    if !(200..=206).contains(&status) {
-        return Err(unexpected(status, body));
+/// The review in an HTTP answer: JSON, or YAML. Errors: as client-go words them.
+fn decoded(answer: &WebhookAnswer) -> Result<Value, String> {
+    let body = &answer.body;
+    if !(200..=206).contains(&answer.status) {
+        return Err(unexpected(answer));
     }
-    let review: Value = serde_json::from_slice(body)
-        .map_err(|_| format!("couldn't get version/kind; json parse error: {}", go_error(body)))?;
-    if !review.is_object() {
-        let what = match review {
-            Value::Array(_) => "array",
-            Value::String(_) => "string",
-            Value::Bool(_) => "bool",
-            _ => "number",
-        };
-        return Err(format!(
-            "couldn't get version/kind; json parse error: json: cannot unmarshal {what} into Go value of type \
-             struct {{ APIVersion string \"json:\\\"apiVersion,omitempty\\\"\"; Kind string \
-             \"json:\\\"kind,omitempty\\\"\" }}"
-        ));
-    }
-    Ok(review)
-}
-
-/// What `encoding/json` says of bytes that are no JSON; of the commonest cases.
-fn go_error(bytes: &[u8]) -> String {
-    let text = String::from_utf8_lossy(bytes);
-    let trimmed = text.trim_start();
-    match trimmed.chars().next() {
-        None => "unexpected end of JSON input".to_owned(),
-        Some(first) if !"{[\"-0123456789tfn".contains(first) => {
-            format!("invalid character {} looking for beginning of value", go_quoted(first))
-        }
-        Some(_) => "unexpected end of JSON input".to_owned(),
-    }
-}
-
-fn go_quoted(letter: char) -> String {
-    match letter {
-        '\'' => r"'\''".to_owned(),
-        '"' => "'\"'".to_owned(),
-        other => format!("'{other}'"),
-    }
+    let unread = |why: &str| format!("couldn't get version/kind; json parse error: {why}");
+    let review = serde_json::from_slice::<Value>(body).ok();
+    let review = review.or_else(|| serde_saphyr::from_slice(body).ok());
+    let what = match review.ok_or_else(|| unread("unexpected end of JSON input"))? {
+        review @ Value::Object(_) => return Ok(review),
+        Value::Null => return Ok(Value::Null),
+        Value::Array(_) => "array",
+        Value::String(_) => "string",
+        Value::Bool(_) => "bool",
+        Value::Number(_) => "number",
+    };
+    Err(unread(&format!(
+        "json: cannot unmarshal {what} into Go value of type struct {{ APIVersion string \
+         \"json:\\\"apiVersion,omitempty\\\"\"; Kind string \"json:\\\"kind,omitempty\\\"\" }}"
+    )))
 }
 
 /// What client-go makes of an answer that is no success (`NewGenericServerResponse`).
-fn unexpected(status: u16, body: &[u8]) -> String {
-    let text = String::from_utf8_lossy(body).trim().to_owned();
+fn unexpected(answer: &WebhookAnswer) -> String {
+    let WebhookAnswer { status, is_text, body } = answer;
+    let text = if *is_text { String::from_utf8_lossy(body) } else { "unknown".into() };
+    let text = text.trim().to_owned();
     // A Status in the body speaks for itself.
     let given = serde_json::from_slice::<Value>(body).unwrap_or(json!({}));
     if given["kind"] == "Status" && given["status"] != "Success" {
         return given["message"].as_str().unwrap_or("").to_owned();
     }
-    let text = if text.is_empty() { "unknown".to_owned() } else { text };
-    match status {
+    match *status {
         400 => "the server rejected our request for an unknown reason".to_owned(),
         401 => "the server has asked for the client to provide credentials".to_owned(),
         403 | 406 | 415 => text,
@@ -190,15 +171,14 @@ fn unexpected(status: u16, body: &[u8]) -> String {
 }
 
 /// An answer for the history.
-pub(super) fn in_short(status: u16, body: &[u8]) -> trace::WebhookOutcome {
+pub(super) fn in_short(answer: &WebhookAnswer) -> trace::WebhookOutcome {
     use trace::WebhookOutcome::{Allowed, Denied, Failed};
-    let review = match decoded(status, body) {
+    let review = match decoded(answer) {
         Ok(review) => review,
         Err(why) => return Failed(why),
     };
     let response = &review["response"];
-    let refused = response["allowed"] == false || response["result"]["status"] == "Failed";
-    match refused {
+    match response["allowed"] != true {
         true => Denied(response["status"]["message"].as_str().unwrap_or("").to_owned()),
         false => Allowed { patched: response["patch"].is_string() },
     }

@@ -124,12 +124,16 @@ impl Trial<'_> {
     /// Lets the built-in controllers act until they are quiet, or one makes the write after which the subject is
     /// to be killed: nothing of the subject passes in between.
     async fn react(&mut self) -> Going<()> {
-        let Some(counter) = &mut self.awaited_write else { return self.run_environment().await };
+        if self.awaited_write.is_none() {
+            return self.run_environment().await;
+        }
         let mut seen = self.recorder.with(|history| history.records.len());
         for _ in 0..cluster::REQUESTS_WITHOUT_REST {
             if !self.step_environment().await? {
                 return Ok(());
             }
+            // It is none if the subject died meanwhile.
+            let Some(counter) = &mut self.awaited_write else { return Ok(()) };
             let reached = self.recorder.with(|history| {
                 let new = &history.records[seen..];
                 seen = history.records.len();

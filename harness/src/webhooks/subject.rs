@@ -90,7 +90,7 @@ impl SubjectCaller {
             calls.iter().filter(|(_, call)| call.until <= now).map(|(id, _)| *id).collect();
         for call in due.into_iter().filter_map(|id| calls.remove(&id)) {
             // One that ended at this moment needs not be told.
-            drop(call.give_up.send(()));
+            let _ = call.give_up.send(());
         }
     }
 }

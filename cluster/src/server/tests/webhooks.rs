@@ -41,7 +41,7 @@ impl Caller for Scripted {
             "apiVersion": review["apiVersion"], "kind": review["kind"], "response": response,
         });
         let body = answer.to_string().into();
-        Box::pin(std::future::ready(Ok(WebhookAnswer { status: 200, body })))
+        Box::pin(std::future::ready(Ok(WebhookAnswer { status: 200, is_text: false, body })))
     }
 }
 
