@@ -186,12 +186,14 @@ impl Server {
     /// # Errors
     /// They don't come to rest.
     pub async fn run_environment_and_call(&self) -> Result<(), Restless> {
+        let mut last = "";
         for _ in 0..REQUESTS_WITHOUT_REST {
-            if self.step_environment_and_call().await.is_none() {
-                return Ok(());
+            match self.step_environment_and_call().await {
+                Some(acted) => last = acted,
+                None => return Ok(()),
             }
         }
-        Err(Restless { last: "one of them" })
+        Err(Restless { last })
     }
 
     /// Lets the built-in controllers send one request, and has the webhooks called that it meets. Says which acted.

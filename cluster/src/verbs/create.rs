@@ -50,14 +50,14 @@ impl Work<'_> {
         self.shape(&mut new)?;
         self.check_escalation(None, &new)?;
         let generated = name.is_empty();
-        let sent = new.get("status").cloned();
+        let sent = self.as_sent(&new);
         if generated {
             name = self.generate_name(&generate, dry_run);
             new["metadata"]["name"] = json!(name);
         }
         self.begin_life(&mut new, dry_run);
         self.track(None, &mut new)?;
-        let change = Change { old: None, dry_run, unborn: Some((!generated, sent.as_ref())) };
+        let change = Change { old: None, dry_run, sent: sent.as_ref() };
         self.admit_all(change, &mut new)?;
         name = meta(&new, "name").to_owned();
         self.prepare(None, &mut new, dry_run)?;

@@ -115,6 +115,9 @@ impl Work<'_> {
         old: &Arc<Value>,
         options: &DeleteOptions,
     ) -> Result<(), Refusal> {
+        if !self.meets_any_hook() {
+            return Ok(());
+        }
         let shown = self.kind.present(old)?;
         let grace = self.is_pod().then(|| self.grace_seconds(old, options));
         self.approve_delete(&shown, options.shown(grace), options.dry_run)

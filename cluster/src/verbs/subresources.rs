@@ -106,7 +106,7 @@ impl Work<'_> {
         let shown = self.kind.present(old)?;
         let before = self.scale_of(&shown);
         let mut scale = scale.clone();
-        let change = Change { old: Some(&before), dry_run, unborn: None };
+        let change = Change { old: Some(&before), dry_run, sent: None };
         let mut again = Again::default();
         self.mutate(change, &mut scale, &mut again)?;
         if again.is_due() {

@@ -52,11 +52,13 @@ impl Work<'_> {
     ) -> Result<Outcome, Refusal> {
         let shown = self.kind.present(old)?;
         self.check_preconditions(&shown, &new)?;
+        let main = self.route.subresource.is_empty();
+        let sent = if main { self.as_sent(&new) } else { None };
         self.keep_system_fields(&shown, &mut new);
         self.keep_other_parts(&shown, &mut new);
         strategy::count_template(&self.kind, &shown, &mut new);
         self.track(Some(&shown), &mut new)?;
-        let change = Change { old: Some(&shown), dry_run, unborn: None };
+        let change = Change { old: Some(&shown), dry_run, sent: sent.as_ref() };
         if self.admit_all(change, &mut new)? {
             // What a request can't write, its webhooks can't either.
             self.keep_system_fields(&shown, &mut new);

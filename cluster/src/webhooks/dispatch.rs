@@ -4,9 +4,9 @@
 //! when it is valid and about to be stored, all at once. Of several that refuse, upstream tells the one that was
 //! quickest; ours the first in order.
 //!
-//! On an update a mutating webhook sees the parts that the request can't write (`status` of a type that has the
-//! subresource) as they are stored, upstream as the client sent them. Who could notice: a webhook on the object's
-//! own endpoint that looks at a status which its client has made up.
+//! On an update of a subresource a mutating webhook sees the parts that the request can't write as they are stored,
+//! upstream as the client sent them. Who could notice: a webhook on `status` that looks at a spec which its client
+//! has made up.
 
 use std::{collections::BTreeSet, sync::Arc};
 
@@ -26,6 +26,7 @@ use crate::{
     patch::{PatchType, patch},
     status::Refusal,
     verbs::Work,
+    world::meta,
 };
 
 /// Which webhooks are called once more because something changed after them (`reinvocationPolicy: IfNeeded`).
@@ -66,12 +67,21 @@ pub(crate) struct Change<'a> {
     /// The object before; none for a new one.
     pub(crate) old: Option<&'a Value>,
     pub(crate) dry_run: bool,
-    /// Of a new object: whether its name was given, and the status that came with it.
-    pub(crate) unborn: Option<(bool, Option<&'a Value>)>,
+    /// The object as it was sent, where mutating webhooks are to see it.
+    pub(crate) sent: Option<&'a Value>,
 }
 
 /// What is given to a new object after mutating webhooks have seen it.
 const GIVEN_LATER: [&str; 3] = ["uid", "creationTimestamp", "generation"];
+/// What an update takes from the stored object after mutating webhooks have seen it.
+const KEPT_LATER: [&str; 6] = [
+    "uid",
+    "resourceVersion",
+    "creationTimestamp",
+    "deletionTimestamp",
+    "deletionGracePeriodSeconds",
+    "generation",
+];
 
 impl Change<'_> {
     fn options(&self, work: &Work<'_>) -> Value {
@@ -82,23 +92,31 @@ impl Change<'_> {
     /// The object as mutating webhooks see it.
     fn hide(&self, object: &Value) -> Value {
         let mut view = object.clone();
-        let Some((named, status)) = self.unborn else { return view };
-        let later = GIVEN_LATER.into_iter().chain((!named).then_some("name"));
-        if let Some(metadata) = view["metadata"].as_object_mut() {
-            later.for_each(|field| drop(metadata.remove(field)));
+        let Some(sent) = self.sent else { return view };
+        match self.old {
+            None => {
+                let unnamed = meta(sent, "name").is_empty();
+                let later = GIVEN_LATER.into_iter().chain(unnamed.then_some("name"));
+                later.for_each(|field| set(&mut view["metadata"], field, None));
+            }
+            Some(_) => {
+                for field in KEPT_LATER {
+                    set(&mut view["metadata"], field, sent["metadata"].get(field));
+                }
+            }
         }
-        set(&mut view, "status", status);
+        set(&mut view, "status", sent.get("status"));
         view
     }
 
     /// What they made of it, with what they did not see.
     fn reveal(&self, object: &Value, mut view: Value) -> Value {
-        let Some((named, _)) = self.unborn else { return view };
-        for field in GIVEN_LATER {
-            set(&mut view["metadata"], field, object["metadata"].get(field));
+        if self.sent.is_none() || self.old.is_some() {
+            return view;
         }
-        if !named && view["metadata"]["name"].as_str().unwrap_or("").is_empty() {
-            set(&mut view["metadata"], "name", object["metadata"].get("name"));
+        let unnamed = meta(&view, "name").is_empty();
+        for field in GIVEN_LATER.into_iter().chain(unnamed.then_some("name")) {
+            set(&mut view["metadata"], field, object["metadata"].get(field));
         }
         set(&mut view, "status", object.get("status"));
         view
@@ -168,9 +186,6 @@ impl Work<'_> {
         options: Value,
         dry_run: bool,
     ) -> Result<(), Refusal> {
-        if !self.meets_hooks() {
-            return Ok(());
-        }
         let about = Attributes::of(self, None, Some(old), options, dry_run);
         let hooks = Hook::all(&self.live.world, Role::Mutating);
         self.mutate_with(&hooks, &about, None, &mut Again::default())?;
@@ -180,11 +195,14 @@ impl Work<'_> {
 
     /// All webhooks on the body of a subresource that is no part of its object.
     pub(crate) fn admit_body(&mut self, body: &mut Value, dry_run: bool) -> Result<(), Refusal> {
+        if !self.meets_any_hook() {
+            return Ok(());
+        }
         if !self.route.namespace.is_empty() {
             body["metadata"]["namespace"] = json!(self.route.namespace);
         }
         self.track_body(body)?;
-        let change = Change { old: None, dry_run, unborn: None };
+        let change = Change { old: None, dry_run, sent: None };
         let mut again = Again::default();
         self.mutate(change, body, &mut again)?;
         if again.is_due() {
@@ -192,6 +210,17 @@ impl Work<'_> {
             self.mutate(change, body, &mut again)?;
         }
         self.approve(change, body)
+    }
+
+    /// An object as it was sent, if mutating webhooks may have to see it.
+    pub(crate) fn as_sent(&self, object: &Value) -> Option<Value> {
+        (self.meets_hooks() && Hook::any(&self.live.world, Role::Mutating)).then(|| object.clone())
+    }
+
+    /// Whether there are any webhooks that could be asked.
+    pub(crate) fn meets_any_hook(&self) -> bool {
+        let any = |role| Hook::any(&self.live.world, role);
+        self.meets_hooks() && (any(Role::Mutating) || any(Role::Validating))
     }
 
     fn meets_hooks(&self) -> bool {

@@ -56,6 +56,11 @@ impl Hook {
         all
     }
 
+    /// Whether there are any of a role.
+    pub(super) fn any(world: &World, role: Role) -> bool {
+        world.store.root().count(&GroupResource::new(GROUP, role.plural())) > 0
+    }
+
     pub(super) fn text(&self, field: &str) -> &str {
         self.spec[field].as_str().unwrap_or("")
     }
