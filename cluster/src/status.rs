@@ -37,7 +37,7 @@ pub struct Refusal {
     /// For the `Warning` headers.
     pub warnings: Box<[String]>,
     /// `metadata.continue`: where an expired list can go on, inconsistently.
-    pub continue_token: Option<String>,
+    pub continue_token: Option<Box<str>>,
 }
 
 impl Refusal {

@@ -23,9 +23,17 @@ pub(super) struct Looks {
 impl Trial<'_> {
     /// Waits for something that may need the subject's webhooks to answer.
     pub(super) async fn attend<T>(&mut self, work: impl Future<Output = T>) -> Going<T> {
+        let Some(hooks) = self.hooks.clone() else { return Ok(work.await) };
         let mut work = std::pin::pin!(work);
         let mut looks = Looks::default();
         loop {
+            if !self.asks() {
+                tokio::select! {
+                    biased;
+                    done = &mut work => return Ok(done),
+                    () = hooks.asked() => {}
+                }
+            }
             let waited = tokio::select! {
                 biased;
                 done = &mut work => return Ok(done),

@@ -16,7 +16,7 @@ use futures::future::BoxFuture;
 use tokio::{
     io::{AsyncRead, AsyncWrite, ReadBuf},
     net::TcpStream,
-    sync::oneshot,
+    sync::{Notify, oneshot},
 };
 use trace::Time;
 
@@ -34,6 +34,8 @@ struct Shared {
     /// The way to the incarnation that runs; none while the subject is down.
     dialer: Mutex<Option<subject::Dialer>>,
     calls: Mutex<BTreeMap<u64, Outstanding>>,
+    /// Tells of each call that begins.
+    asked: Notify,
     /// Calls that began.
     begun: AtomicU64,
     /// Grows with every call that begins or ends, and every byte of them.
@@ -56,6 +58,7 @@ impl SubjectCaller {
                 server,
                 dialer: Mutex::default(),
                 calls: Mutex::default(),
+                asked: Notify::new(),
                 begun: AtomicU64::new(0),
                 moved: Arc::default(),
             }),
@@ -65,6 +68,11 @@ impl SubjectCaller {
     /// From now on this incarnation is called; or none.
     pub(crate) fn lead_to(&self, dialer: Option<subject::Dialer>) {
         *lock(&self.shared.dialer) = dialer;
+    }
+
+    /// Waits for a call to begin; ends at once if one has since it was last asked.
+    pub(crate) async fn asked(&self) {
+        self.shared.asked.notified().await;
     }
 
     /// Calls that have no answer yet, each with a short description.
@@ -153,6 +161,7 @@ impl UnderWay {
         let id = shared.begun.fetch_add(1, Ordering::Relaxed);
         shared.moved.fetch_add(1, Ordering::Relaxed);
         lock(&shared.calls).insert(id, call);
+        shared.asked.notify_one();
         UnderWay { shared, id }
     }
 }
