@@ -63,6 +63,7 @@ impl Work<'_> {
         self.prepare(None, &mut new, dry_run)?;
         self.validate(&new, None)?;
         self.approve(change, &new)?;
+        self.prune_patched(&mut new);
         self.admit_valid(None, &new, dry_run)?;
         let key = self.key(&name);
         if let Some(old) = self.live.world.store.get(&key) {

@@ -75,6 +75,7 @@ impl Work<'_> {
         self.validate(&new, Some(&shown))?;
         if self.route.subresource != "scale" {
             self.approve(change, &new)?;
+            self.prune_patched(&mut new);
         }
         if object::same_but_times(&shown, &new) {
             return Ok(Outcome::object(200, shown));

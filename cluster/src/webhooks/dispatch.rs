@@ -446,7 +446,10 @@ impl Work<'_> {
             if let Some(why) = schema.decode_error(&patched) {
                 return Err(internal(why));
             }
-            schema.prune(&mut patched);
+            // Of a custom object unknown fields go when it is stored, and other webhooks still see them.
+            if !self.kind.is_custom() {
+                schema.prune(&mut patched);
+            }
             schema.default(&mut patched);
             schema.internalize(&mut patched);
             crate::encoding::canonical(&mut patched)
@@ -458,6 +461,13 @@ impl Work<'_> {
             None => patched,
         };
         Ok(changed)
+    }
+
+    /// Removes what webhooks have put into a custom object and its schema doesn't know.
+    pub(crate) fn prune_patched(&self, object: &mut Value) {
+        if let Some(custom) = self.kind.custom().filter(|_| self.meets_any_hook()) {
+            custom.schema.prune(object);
+        }
     }
 
     /// Whether what is written has the type of its object (and not of a subresource of its own, like a Scale).
