@@ -2,9 +2,8 @@
 //!
 //! The plug-ins that upstream has on by default and that controllers see at work, each a function of the
 //! request's object and the world, called in upstream's order: those that change an object first
-//! ([`Work::admit`]), and once it is valid those that only refuse it ([`Work::admit_valid`]). Webhooks and policies are
-//! not here yet. Who could notice: whoever relies on being
-//! refused, or on what a webhook fills in. The check that a namespace exists and lives (NamespaceLifecycle) is
+//! ([`Work::admit`]), and once it is valid those that only refuse it ([`Work::admit_valid`]). Webhooks come after the
+//! former and before the latter: [`crate::webhooks`]. The check that a namespace exists and lives (NamespaceLifecycle) is
 //! made where an object is created.
 
 mod accounts;
@@ -15,9 +14,37 @@ mod storage;
 
 use serde_json::{Value, json};
 
-use crate::{status::Refusal, verbs::Work, world::meta};
+use crate::{
+    status::Refusal,
+    verbs::Work,
+    webhooks::{Again, Change},
+    world::meta,
+};
 
 impl Work<'_> {
+    /// Lets the plug-ins and then the mutating webhooks see a write; and once more, where a webhook asked for that and
+    /// something changed after it (`NewReinvocationHandler`). Says whether webhooks were asked. Errors: whatever
+    /// admission refuses with.
+    pub(crate) fn admit_all(
+        &mut self,
+        change: Change<'_>,
+        new: &mut Value,
+    ) -> Result<bool, Refusal> {
+        self.admit(change.old, new, change.dry_run)?;
+        // Of a Scale its own body is asked about, before it becomes a write of its object.
+        if self.route.subresource == "scale" {
+            return Ok(false);
+        }
+        let mut again = Again::default();
+        let asked = self.mutate(change, new, &mut again)?;
+        if again.is_due() {
+            self.admit(change.old, new, change.dry_run)?;
+            again.begin(new);
+            self.mutate(change, new, &mut again)?;
+        }
+        Ok(asked)
+    }
+
     /// Lets admission see a write; it may change `new`. Errors: whatever admission refuses with.
     pub(crate) fn admit(
         &mut self,

@@ -11,6 +11,7 @@
 mod check;
 mod macros;
 mod place;
+mod question;
 mod run;
 mod types;
 mod value;
@@ -18,6 +19,7 @@ mod value;
 use kube_cel::cel::{IdedExpr, Value as Cel};
 use serde_json::Value;
 
+pub(crate) use self::question::{Question, Variables};
 use self::types::Ty;
 use crate::schema::{NodeId, Schema};
 

@@ -36,6 +36,8 @@ pub(crate) struct CustomType {
     pub(crate) versions: Vec<CustomVersion>,
     /// Its CRD is being deleted: nothing new can be created.
     pub(crate) terminating: bool,
+    /// A webhook converts between its versions.
+    pub(crate) converted_elsewhere: bool,
 }
 
 /// One served version of a custom type.
@@ -97,6 +99,7 @@ impl CustomType {
             storage_version,
             versions,
             terminating: !meta(crd, "deletionTimestamp").is_empty(),
+            converted_elsewhere: spec.pointer("/conversion/strategy") == Some(&json!("Webhook")),
         })
     }
 

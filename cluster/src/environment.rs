@@ -19,7 +19,7 @@ use rpds::{RedBlackTreeMapSync, RedBlackTreeSetSync};
 use serde_json::{Value, json};
 use trace::{Change as Changed, ObjectKey, Revision, Time};
 
-use crate::{server::Live, store::Logged, world::World};
+use crate::{server::Live, store::Logged, webhooks::Calls, world::World};
 
 mod bodies;
 mod nodes;
@@ -300,8 +300,9 @@ impl Environment {
     }
 }
 
-/// Lets the built-in controllers send their next request. The controller that acted; none if all are quiet.
-pub(crate) fn step(live: &mut Live) -> Option<Controller> {
+/// Lets the built-in controllers send their next request. The controller that acted; none if all are quiet. Where
+/// webhooks have to be called first, `calls` says which, and the controller has not acted yet.
+pub(crate) fn step(live: &mut Live, calls: &mut Calls) -> Option<Controller> {
     loop {
         let (now, revision) = (live.world.now, live.world.revision());
         let environment = live.world.environment.as_mut().map(Arc::make_mut)?;
@@ -310,7 +311,11 @@ pub(crate) fn step(live: &mut Live) -> Option<Controller> {
         match controller.next(&working.view, key, working.since, &working.responses) {
             Next::Request(request) => {
                 drop(working);
-                let response = wire::send(live, controller, &request);
+                calls.begin(now);
+                let response = wire::send(live, controller, &request, calls);
+                if calls.is_wanting() {
+                    return Some(controller);
+                }
                 live.world.environment.as_mut().map(Arc::make_mut)?.answered(response);
                 return Some(controller);
             }

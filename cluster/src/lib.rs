@@ -2,7 +2,7 @@
 //!
 //! A [`World`] is a whole cluster as a value; a [`Server`] puts one to work behind HTTP. Reading order:
 //! [`store`] (objects and revisions), [`names`], [`world`]; `route` (what a path names), `verbs` (what a
-//! request does), `watch` (who is told), `auth` and `rbac` (who may), `server` (lock, bytes); and the pure parts: [`facts`],
+//! request does), `watch` (who is told), `auth` and `rbac` (who may), `webhooks` (whose say a write needs), `server` (lock, bytes); and the pure parts: [`facts`],
 //! [`schema`], `cel` (rules of custom types), [`patch`], [`openapi`]; and who runs the built-in controllers: [`environment`].
 //!
 //! The server does not know that faults exist, takes time from its world only, and has one writer.
@@ -29,11 +29,13 @@ pub mod table;
 mod validation;
 mod verbs;
 mod watch;
+mod webhooks;
 pub mod world;
 
 pub use auth::{ADMIN_TOKEN, Authorization};
 pub use controllers::Controller;
 pub use environment::{EnvironmentOptions, REQUESTS_WITHOUT_REST, Restless};
 pub use names::SuffixOrder;
-pub use server::{Body, BoxError, Server, Upstream};
+pub use server::{Body, BoxError, Server, Step, Upstream};
+pub use webhooks::{Caller, Destination, SharedCaller, WebhookAnswer, WebhookCall};
 pub use world::{World, WorldOptions};

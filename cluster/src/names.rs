@@ -119,6 +119,11 @@ impl Names {
         port
     }
 
+    /// Takes back which addresses and ports of services were given since `before`: nobody got them.
+    pub(crate) fn give_back(&mut self, before: &Names) {
+        (self.cluster_ips, self.ports) = (before.cluster_ips, before.ports);
+    }
+
     /// A name that starts with `base` and ends in a fresh suffix.
     pub fn generate(&mut self, base: &str) -> Arc<str> {
         let value = match self.order {

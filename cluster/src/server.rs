@@ -6,7 +6,7 @@
 
 use std::{
     sync::{
-        Arc, Mutex, MutexGuard, PoisonError,
+        Arc, Mutex, MutexGuard, OnceLock, PoisonError,
         atomic::{AtomicI64, Ordering},
     },
     time::Duration,
@@ -20,6 +20,7 @@ use crate::{
     environment::{self, REQUESTS_WITHOUT_REST, Restless},
     store::Logged,
     watch::Watchers,
+    webhooks::{Calls, Made, NobodyListens, SharedCaller, Wanted, post, told},
     world::World,
 };
 
@@ -50,6 +51,8 @@ pub(crate) struct Shared {
     /// The world's clock, readable without the lock: a recorder reads it while a commit holds the lock.
     now: AtomicI64,
     changed: tokio::sync::watch::Sender<Revision>,
+    /// Who makes calls of webhooks.
+    caller: OnceLock<SharedCaller>,
 }
 
 /// What the lock guards.
@@ -61,6 +64,8 @@ pub(crate) struct Live {
     recorder: Option<Recorder>,
     pub(crate) watchers: Watchers,
     answers: u64,
+    /// Of the request that the built-in controllers are sending.
+    calls: Calls,
 }
 
 /// On whose behalf something is written.
@@ -80,10 +85,12 @@ impl Server {
             recorder,
             watchers: Watchers::default(),
             answers: 0,
+            calls: Calls::default(),
             world,
         };
         let now = AtomicI64::new(live.world.now.0);
-        Server { shared: Arc::new(Shared { live: Mutex::new(live), now, changed }) }
+        let caller = OnceLock::new();
+        Server { shared: Arc::new(Shared { live: Mutex::new(live), now, changed, caller }) }
     }
 
     /// A world after something was done to it as one does to a live one.
@@ -91,6 +98,12 @@ impl Server {
         let server = Server::new(world, None);
         act(&mut server.shared.lock());
         server.world()
+    }
+
+    /// Names who makes calls of webhooks; without one all of them are refused, as where nobody listens. The first that
+    /// is named stays.
+    pub fn call_webhooks_by(&self, caller: SharedCaller) {
+        drop(self.shared.caller.set(caller));
     }
 
     /// The HTTP side of it.
@@ -130,29 +143,68 @@ impl Server {
         self.shared.now()
     }
 
-    /// Lets the built-in controllers send their next request, as ordinary API writes in their own name. Says
-    /// which acted; none if all are quiet.
-    pub fn step_environment(&self) -> Option<&'static str> {
+    /// Lets the built-in controllers send their next request, as ordinary API writes in their own name; a request
+    /// that meets webhooks is carried out when their calls were made.
+    pub fn step_environment(&self) -> Step {
         let mut live = self.shared.lock();
-        let acted = environment::step(&mut live);
+        let mut calls = std::mem::take(&mut live.calls);
+        let acted = environment::step(&mut live, &mut calls);
+        let wanted = calls.take_wanted();
+        if !wanted.is_empty() {
+            live.calls = calls;
+            let author = Author { actor: Actor::Environment("webhook".into()), call: None };
+            return Step::Calls(Pending { shared: self.shared.clone(), wanted, author });
+        }
         live.keep_world();
         self.shared.publish(&live);
-        acted.map(controllers::Controller::name)
+        acted.map_or(Step::Quiet, |controller| Step::Acted(controller.name()))
     }
 
-    /// Lets the built-in controllers act until they are quiet. Says how many requests they sent.
+    /// Lets the built-in controllers act until they are quiet, where nobody listens whom a webhook could reach: their
+    /// calls are refused. Says how many requests they sent.
     ///
     /// # Errors
     /// They don't come to rest.
     pub fn run_environment(&self) -> Result<u64, Restless> {
         let mut sent = 0;
-        while let Some(last) = self.step_environment() {
-            sent += 1;
-            if sent == REQUESTS_WITHOUT_REST {
-                return Err(Restless { last });
+        loop {
+            match self.step_environment() {
+                Step::Quiet => return Ok(sent),
+                Step::Calls(pending) => pending.refuse(),
+                Step::Acted(last) => {
+                    sent += 1;
+                    if sent == REQUESTS_WITHOUT_REST {
+                        return Err(Restless { last });
+                    }
+                }
             }
         }
-        Ok(sent)
+    }
+
+    /// Lets the built-in controllers act until they are quiet, and has the webhooks called that their requests meet.
+    ///
+    /// # Errors
+    /// They don't come to rest.
+    pub async fn run_environment_and_call(&self) -> Result<(), Restless> {
+        let mut last = "";
+        for _ in 0..REQUESTS_WITHOUT_REST {
+            match self.step_environment_and_call().await {
+                Some(acted) => last = acted,
+                None => return Ok(()),
+            }
+        }
+        Err(Restless { last })
+    }
+
+    /// Lets the built-in controllers send one request, and has the webhooks called that it meets. Says which acted.
+    pub async fn step_environment_and_call(&self) -> Option<&'static str> {
+        loop {
+            match self.step_environment() {
+                Step::Quiet => return None,
+                Step::Acted(controller) => return Some(controller),
+                Step::Calls(pending) => pending.make().await,
+            }
+        }
     }
 
     /// When the next timer of the built-in controllers is due. They are quiet until then, or have work now
@@ -197,6 +249,19 @@ impl Server {
         Ok(())
     }
 
+    /// The same, and has the webhooks called that requests of the built-in controllers meet.
+    ///
+    /// # Errors
+    /// They don't come to rest.
+    pub async fn live_until_and_call(&self, time: Time) -> Result<(), Restless> {
+        while let Some(due) = self.next_timer().filter(|due| *due < time) {
+            self.advance_to(due);
+            self.run_environment_and_call().await?;
+        }
+        self.advance_to(time);
+        Ok(())
+    }
+
     /// Moves the world's clock forward (never back). Watches whose time is up end; bookmarks that are due go out.
     pub fn advance_to(&self, time: Time) {
         let mut live = self.shared.lock();
@@ -229,7 +294,7 @@ impl Server {
     async fn respond(&self, request: http::Request<Body>) -> http::Response<Body> {
         let (parts, body) = request.into_parts();
         let body = read(body).await;
-        answer::respond(&self.shared, Request::new(parts, body))
+        answer::respond(&self.shared, Request::new(parts, body)).await
     }
 }
 
@@ -247,7 +312,76 @@ async fn read(mut body: Body) -> Result<Bytes, bool> {
     Ok(bytes.freeze())
 }
 
+/// What the built-in controllers have to do next.
+#[derive(Debug)]
+pub enum Step {
+    /// Nothing.
+    Quiet,
+    /// This controller has sent a request.
+    Acted(&'static str),
+    /// Webhooks have to be called before a controller's request can be carried out.
+    Calls(Pending),
+}
+
+/// Calls of webhooks that a built-in controller's request waits for.
+#[must_use = "the controller goes on when they were made"]
+pub struct Pending {
+    shared: Arc<Shared>,
+    wanted: Vec<Wanted>,
+    author: Author,
+}
+
+impl std::fmt::Debug for Pending {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_tuple("Pending").field(&self.wanted.len()).finish()
+    }
+}
+
+impl Pending {
+    /// Has nobody called: nobody listens.
+    fn refuse(self) {
+        let refused = |wanted: Wanted| {
+            let answer = wanted.call.clone().and_then(|call| -> Result<_, String> {
+                Err(post(&call.url, &call.destination.refused()))
+            });
+            (wanted, answer)
+        };
+        let made: Vec<Made> = self.wanted.into_iter().map(refused).collect();
+        let mut live = self.shared.lock();
+        live.tell(&made, &self.author);
+        live.calls.record(made);
+    }
+
+    /// Makes them.
+    pub async fn make(self) {
+        let made = self.shared.make(self.wanted, &self.author).await;
+        self.shared.lock().calls.record(made);
+    }
+}
+
 impl Shared {
+    /// Makes calls of webhooks, all at the same time, and records them.
+    pub(crate) async fn make(&self, wanted: Vec<Wanted>, author: &Author) -> Vec<Made> {
+        let caller = self.caller.get().cloned().unwrap_or_else(|| Arc::new(NobodyListens));
+        let calls = wanted.into_iter().map(|wanted| {
+            let caller = &caller;
+            async move {
+                let answer = match wanted.call.clone() {
+                    Err(why) => Err(why),
+                    Ok(call) => {
+                        let url = call.url.clone();
+                        let answer = caller.call(call).await;
+                        answer.map_err(|why| post(&url, &why))
+                    }
+                };
+                (wanted, answer)
+            }
+        });
+        let made = futures::future::join_all(calls).await;
+        self.lock().tell(&made, author);
+        made
+    }
+
     pub(crate) fn lock(&self) -> MutexGuard<'_, Live> {
         // A panic inside a request leaves at most a half-done cascade behind, each commit of it whole.
         self.live.lock().unwrap_or_else(PoisonError::into_inner)
@@ -318,6 +452,15 @@ impl Live {
             }));
         }
         self.watchers.committed(logged);
+    }
+
+    /// Records calls of webhooks.
+    fn tell(&self, made: &[Made], author: &Author) {
+        for (wanted, answer) in made {
+            if let Some(recorder) = &self.recorder {
+                recorder.record(Event::Webhook(told(wanted, answer, author)));
+            }
+        }
     }
 
     /// Numbers the answers, for their audit ids.

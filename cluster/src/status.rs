@@ -3,6 +3,8 @@
 //! Clients branch on `reason` and `code`, people read `message`, and some controllers match on the text;
 //! so the sentences here are upstream's (`k8s.io/apimachinery/pkg/api/errors`).
 
+use std::borrow::Cow;
+
 use serde_json::{Map, Value, json};
 use trace::GroupResource;
 
@@ -25,7 +27,7 @@ pub struct Refusal {
     /// HTTP status.
     pub code: u16,
     /// `reason`, or empty.
-    pub reason: &'static str,
+    pub reason: Cow<'static, str>,
     /// The sentence.
     pub message: String,
     /// `details`, where upstream gives any.
@@ -35,7 +37,7 @@ pub struct Refusal {
     /// For the `Warning` headers.
     pub warnings: Box<[String]>,
     /// `metadata.continue`: where an expired list can go on, inconsistently.
-    pub continue_token: Option<String>,
+    pub continue_token: Option<Box<str>>,
 }
 
 impl Refusal {
@@ -43,7 +45,7 @@ impl Refusal {
     pub fn new(code: u16, reason: &'static str, message: impl Into<String>) -> Refusal {
         Refusal {
             code,
-            reason,
+            reason: reason.into(),
             message: message.into(),
             details: Map::new(),
             retry_after: None,

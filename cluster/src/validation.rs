@@ -8,6 +8,7 @@
 mod access;
 mod check;
 mod core;
+mod hooks;
 mod limits;
 mod network;
 mod pod;
@@ -45,6 +46,10 @@ pub(crate) fn object(
         ("rbac.authorization.k8s.io", _) => access::rbac(check, row, new),
         ("scheduling.k8s.io", "priorityclasses") => access::priority_class(check, new),
         ("networking.k8s.io", "ingresses") => network::ingress(check, new),
+        (
+            "admissionregistration.k8s.io",
+            "mutatingwebhookconfigurations" | "validatingwebhookconfigurations",
+        ) => hooks::configuration(check, new),
         ("networking.k8s.io", "ingressclasses")
             if check::text(&new["spec"], "controller").is_empty() =>
         {

@@ -11,6 +11,7 @@ use crate::{
     route::Route,
     server::{Live, request::Request},
     status::Refusal,
+    webhooks::Calls,
     world::kinds::Kind,
 };
 
@@ -35,6 +36,9 @@ mod update;
 pub(crate) use object::qualified_name_problem;
 pub(crate) use strategy::{label_problem, subdomain_problem};
 pub(crate) use subresources::selector_text;
+
+/// What is said to one who binds a policy.
+const NO_POLICIES: &str = "this server keeps admission policies and does not evaluate them";
 
 /// What a verb answers with.
 pub(crate) enum Payload {
@@ -76,16 +80,21 @@ pub(crate) struct Work<'a> {
     pub(crate) strict: Vec<String>,
     /// An apply has already written down who manages what.
     pub(crate) applied: bool,
+    /// The webhooks that it meets.
+    pub(crate) calls: &'a mut Calls,
 }
 
-/// Carries out one request on a type that exists.
+/// Carries out one request on a type that exists. Where webhooks have to be called first, `calls` says which when this
+/// returns, nothing has been done, and what is returned means nothing.
 pub(crate) fn carry_out(
     live: &mut Live,
     request: &Request,
     route: &Route,
     kind: Kind,
     verb: Verb,
+    calls: &mut Calls,
 ) -> Result<Outcome, Refusal> {
+    let names = live.world.names.clone();
     let mut work = Work {
         live,
         request,
@@ -94,12 +103,21 @@ pub(crate) fn carry_out(
         warnings: Vec::new(),
         strict: Vec::new(),
         applied: false,
+        calls,
     };
     work.check_served(verb)?;
     if let Some(warning) = work.kind.custom().and_then(|custom| custom.deprecation.clone()) {
         work.warnings.push(warning);
     }
     work.warnings.extend(strategy::deprecation(&work.kind).map(str::to_owned));
+    if verb == Verb::Create
+        && matches!(
+            route.resource.as_str(),
+            "validatingadmissionpolicybindings" | "mutatingadmissionpolicybindings"
+        )
+    {
+        work.warnings.push(NO_POLICIES.to_owned());
+    }
     let outcome = match (verb, route.subresource.as_str()) {
         (Verb::Create, "") if !work.kind.is_stored() => work.review(),
         (Verb::Get | Verb::List, "") if !work.kind.is_stored() => work.computed(),
@@ -122,6 +140,9 @@ pub(crate) fn carry_out(
         _ => Err(Refusal::method_not_allowed()),
     };
     let warnings = work.warnings;
+    if work.calls.is_wanting() {
+        work.live.world.names.give_back(&names);
+    }
     match outcome {
         Ok(mut outcome) => {
             outcome.warnings.splice(0..0, warnings);

@@ -76,6 +76,8 @@ pub fn user_step(lab: &Lab, world: &World, cursor: Cursor, begun: Duration) -> U
                         UserStep::Done(Box::new(server.world()), cursor)
                     }
                     Ok(_) => UserStep::Done(Box::new(server.world()), next),
+                    // A webhook that is down with the controller: the user tries again until it is up.
+                    Err(error) if calls_webhook(&error.to_string()) => UserStep::Waits,
                     Err(error) => UserStep::Failed(error.to_string()),
                 };
             }
@@ -95,6 +97,11 @@ pub fn user_step(lab: &Lab, world: &World, cursor: Cursor, begun: Duration) -> U
             OperationKind::Concurrently(_) | OperationKind::Run(_) => return UserStep::Foreign,
         }
     }
+}
+
+/// Whether a refusal says that a webhook could not be called.
+fn calls_webhook(refusal: &str) -> bool {
+    refusal.contains("failed calling webhook")
 }
 
 /// The world at `time`, with these writes applied to it in order: those that were under way together with

@@ -42,6 +42,7 @@ mod run_folder;
 mod serve;
 mod show;
 mod stdout;
+mod webhooks;
 
 use std::process::ExitCode;
 

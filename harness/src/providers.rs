@@ -70,25 +70,6 @@ impl LiveCluster {
         }
     }
 
-    /// Lets the built-in controllers act until they have nothing to do but wait. Elsewhere they act by themselves.
-    ///
-    /// # Errors
-    /// They don't come to rest.
-    pub fn run_environment(&self) -> Result<(), cluster::Restless> {
-        match self {
-            LiveCluster::Embedded(live) => live.server.run_environment().map(drop),
-            LiveCluster::Remote(_) => Ok(()),
-        }
-    }
-
-    /// Lets the built-in controllers send one request; false if they have none to send.
-    pub fn step_environment(&self) -> bool {
-        match self {
-            LiveCluster::Embedded(live) => live.server.step_environment().is_some(),
-            LiveCluster::Remote(_) => false,
-        }
-    }
-
     /// When the next timer of the cluster is due, if one is known: of the built-in controllers, or the end of a watch.
     pub fn next_timer(&self) -> Option<Time> {
         match self {

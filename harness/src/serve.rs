@@ -23,7 +23,7 @@ use crate::{
     config::{AuthorizationSpec, EmbeddedSpec, Environment, Located},
     exit::{Exit, Expected},
     kubeconfig::{self, real_now},
-    listener, stdout,
+    listener, stdout, webhooks,
 };
 
 /// How long watches and exact lists can look back, at least; at most twice as long.
@@ -71,6 +71,7 @@ pub fn run(options: &Options) -> anyhow::Result<Exit> {
     embedded.check().map_err(wrong)?;
     let authority = Authority::mint(real_now())?;
     let server = Server::new(world(&embedded, &authority), None);
+    server.call_webhooks_by(webhooks::loopback());
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
     runtime.block_on(serve(options, &server, &authority))?;
     Ok(Exit::Clean)
@@ -136,8 +137,12 @@ async fn live_on(server: &Server) -> cluster::Restless {
     let mut revisions = server.subscribe();
     let mut old = (real_now(), Revision(0));
     loop {
-        if let Err(restless) = server.live_until(real_now()).and_then(|()| server.run_environment())
-        {
+        let lived = server.live_until_and_call(real_now()).await;
+        let rested = match lived {
+            Ok(()) => server.run_environment_and_call().await,
+            restless => restless,
+        };
+        if let Err(restless) = rested {
             return restless;
         }
         if real_now().since(old.0) >= HISTORY {

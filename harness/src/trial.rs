@@ -6,6 +6,7 @@
 //! workload has been played and all has settled.
 
 mod armed;
+mod attend;
 pub(crate) mod incarnation;
 mod manager;
 mod output;
@@ -21,6 +22,7 @@ use trace::{Cursor, Event, History, Recorder, Time};
 use crate::{
     lab::{ClockMode, Lab},
     providers::{LiveCluster, kubeconfig::attribution},
+    webhooks::SubjectCaller,
 };
 use armed::Armed;
 use incarnation::Incarnation;
@@ -112,6 +114,8 @@ pub(crate) struct Trial<'lab> {
     recorder: Recorder,
     proxy: proxy::Proxy,
     subject: Option<Incarnation>,
+    /// Calls its webhooks; none on a remote cluster, which calls them itself.
+    hooks: Option<SubjectCaller>,
     manager: Option<Manager>,
     folder: PathBuf,
     /// See [`TrialSpec::patient`].
@@ -226,6 +230,11 @@ impl<'lab> Trial<'lab> {
             Arc::new(crate::codec::ClusterCodec),
         );
         let user = workloads::Client::new(cluster.upstream_for_user());
+        let hooks = cluster.server().map(|server| {
+            let hooks = SubjectCaller::new(server.clone());
+            server.call_webhooks_by(Arc::new(hooks.clone()));
+            hooks
+        });
         let disturbed_at = cluster.now();
         let carried_out = (spec.plan.depth() - spec.armed.len()) as u32;
         // A fork lies behind these: they happened before everything that is recorded here.
@@ -239,6 +248,7 @@ impl<'lab> Trial<'lab> {
             recorder,
             proxy,
             subject: None,
+            hooks,
             manager: None,
             folder,
             patient: spec.patient,
@@ -342,7 +352,7 @@ impl<'lab> Trial<'lab> {
         match crash.restart {
             Restart::Immediately => self.start_subject().await,
             Restart::EnvironmentQuiet => {
-                self.run_environment()?;
+                self.run_environment().await?;
                 self.start_subject().await
             }
             Restart::AfterUserStep(documents) => {

@@ -17,7 +17,7 @@
 //!
 //! Reading order: [`request`] and [`mod@codec`] say what a request is; `serving` accepts, `exchange` carries
 //! one request through, `answer` and `stream` carry what comes back; `connection` keeps the accounts
-//! that `tap` feeds; [`mod@gate`] holds; [`mod@remote`] and [`tls`] reach real servers.
+//! that `tap` feeds; [`mod@gate`] holds; [`mod@remote`] and [`tls`] reach real servers, [`post()`] webhooks.
 //!
 //! Costs: a request is read in full before it is forwarded (Kubernetes limits them to 3 MiB) and an
 //! answer before it is released, up to 8 MiB, above which it streams; one mutex and one boxed body a message.
@@ -33,6 +33,7 @@ mod connection;
 mod exchange;
 mod frames;
 mod in_process;
+mod post;
 mod record;
 mod serving;
 mod splice;
@@ -41,6 +42,7 @@ mod tap;
 
 pub use codec::{Codec, JsonCodec};
 pub use gate::{Armed, Gate, Hold, Passed, Passing, Stop, Stopped};
+pub use post::{Post, Posted, post};
 pub use remote::{RemoteError, remote};
 pub use request::Target;
 pub use serving::{Client, Options, Proxy, Serving};

@@ -34,7 +34,7 @@ fn main() {
     for _ in 0..ROUNDS {
         on_one_thread(async {
             let begin = Instant::now();
-            let Started { mut process, listener, output: _output } =
+            let Started { mut process, listener, output: _output, .. } =
                 subject::start(&launch).expect("it starts");
             start.push(begin.elapsed());
             let server = Server::serve(listener);

@@ -40,6 +40,7 @@ pub(crate) struct Kept {
     pub pidfd: OwnedFd,
     pub listener: Option<OwnedFd>,
     pub diagnosis: Option<OwnedFd>,
+    pub outgoing: Vec<OwnedFd>,
 }
 
 /// All that is needed in the thread, owned.
@@ -74,7 +75,7 @@ pub(crate) fn start(
         .spawn(move || keep(prepared, &clock, &say))
         .map_err(StartError::refused("start a thread"))?;
     match hear.recv() {
-        Ok(Ok((pid, pidfd, listener, diagnosis))) => Ok(Kept { pid, pidfd, listener, diagnosis }),
+        Ok(Ok(kept)) => Ok(kept),
         Ok(Err((step, source))) => {
             let _ = thread.join();
             Err(explain(step, source, path))
@@ -141,8 +142,7 @@ fn prepare(launch: &Launch, program: &Path, output: OwnedFd) -> Result<Prepared,
     })
 }
 
-type Handed = (i32, OwnedFd, Option<OwnedFd>, Option<OwnedFd>);
-type Answer = Result<Handed, (&'static str, io::Error)>;
+type Answer = Result<Kept, (&'static str, io::Error)>;
 
 /// The thread's life.
 fn keep(prepared: Prepared, clock: &Clock, say: &mpsc::SyncSender<Answer>) {
@@ -183,7 +183,8 @@ fn keep(prepared: Prepared, clock: &Clock, say: &mpsc::SyncSender<Answer>) {
     };
     let end = child.pidfd.try_clone();
     let pid = child.pid;
-    let _ = say.send(Ok((pid, child.pidfd, child.listener, child.diagnosis)));
+    let spawn::Child { pidfd, listener, diagnosis, outgoing, .. } = child;
+    let _ = say.send(Ok(Kept { pid, pidfd, listener, diagnosis, outgoing }));
     if let Ok(end) = end {
         watch(pid, &end, execs, clock);
     }

@@ -7,7 +7,7 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use crate::process::Process;
+use crate::{dial::Dialer, process::Process};
 
 /// How far a subject is separated from this machine and from other subjects.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -80,6 +80,8 @@ pub struct Started {
     /// Bound on 127.0.0.1 where the subject can reach it; accept from it in this process. It does
     /// not block.
     pub listener: TcpListener,
+    /// Calls what the subject itself listens on.
+    pub dialer: Dialer,
     /// Read end of the pipe that is the subject's standard output and standard error. It does not
     /// block.
     pub output: OwnedFd,

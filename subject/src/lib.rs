@@ -4,6 +4,7 @@
 //!   inherited, and with namespaces nothing but the listener that it hands out can be reached.
 //! - [`Process::look`] answers "can anything still happen without input, and when does the next
 //!   timer fire?" from the kernel's own books; [`quiet()`] asks until the answer is yes.
+//! - [`Dialer`] calls what the subject listens on, where only it and we can reach it.
 //! - [`Process::advance`] moves the tree's clocks forward and makes those return whose timers are
 //!   then due.
 //! - [`probe()`] says which of this the machine allows.
@@ -12,6 +13,7 @@
 
 mod clock;
 mod descriptors;
+mod dial;
 mod keeper;
 mod launch;
 mod look;
@@ -31,6 +33,7 @@ mod vdso;
 mod why;
 
 pub use clock::ClockAbility;
+pub use dial::{Connection, Dialer};
 pub use launch::{Determinism, Isolation, Launch, Pace, StartError, Started};
 pub use look::Look;
 pub use probe::{Capabilities, Capability, probe};

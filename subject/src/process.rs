@@ -13,6 +13,7 @@ use trace::Flight;
 
 use crate::{
     clock::{Clock, ClockAbility},
+    dial::Dialer,
     keeper,
     launch::{self, Isolation, Launch, StartError, Started},
     look::{self, Look, Observer},
@@ -78,6 +79,10 @@ pub fn start_at(launch: &Launch, outside: Option<TcpListener>) -> Result<Started
         listener.local_addr().map_err(StartError::refused("ask for the listener's port"))?;
     let sockets = look::sockets(kept.diagnosis).map_err(StartError::refused("ask for sockets"))?;
     let closed_network = launch.isolation == Isolation::Namespaces;
+    let dialer = match launch.isolation {
+        Isolation::Namespaces => Dialer::inside(kept.outgoing),
+        Isolation::None => Dialer::here(),
+    };
     let process = Process {
         pid: kept.pid,
         pidfd: kept.pidfd,
@@ -87,7 +92,7 @@ pub fn start_at(launch: &Launch, outside: Option<TcpListener>) -> Result<Started
         exit: None,
         frozen: false,
     };
-    Ok(Started { process, listener, output: read })
+    Ok(Started { process, listener, dialer, output: read })
 }
 
 fn listener(given: Option<TcpListener>) -> io::Result<TcpListener> {

@@ -41,6 +41,7 @@ impl Arm {
     /// An embedded server on a world of its own.
     pub fn embedded(world: &World) -> Arm {
         let server = Server::new(world.clone(), None);
+        server.call_webhooks_by(std::sync::Arc::new(crate::hooks::Calling));
         let admin = format!("Bearer {}", cluster::ADMIN_TOKEN);
         let upstream = server.service();
         Arm { name: "embedded", upstream, admin, embedded: Some(server), defect: None }

@@ -12,13 +12,14 @@
 //!
 //! Reading order: [`script`] (what is sent), [`arm`] (to whom), [`run`] (what came back), [`form`]
 //! (what of it counts), [`accepted`] (what may differ), then the two kinds of scripts: [`written`] and
-//! [`generated`].
+//! [`generated`]; and [`hooks`], whom both servers call.
 
 mod accepted;
 mod arm;
 mod defects;
 mod form;
 mod generated;
+mod hooks;
 mod run;
 mod script;
 mod written;

@@ -45,13 +45,22 @@ impl Transcript {
 
 /// Carries a script out in a namespace of its own.
 pub async fn run(script: &Script, arm: &Arm, namespace: &str) -> Transcript {
-    let mut transcript = Transcript::default();
+    run_with(script, arm, namespace, Transcript::default()).await
+}
+
+/// The same, with things that the script can refer to.
+pub async fn run_with(
+    script: &Script,
+    arm: &Arm,
+    namespace: &str,
+    mut transcript: Transcript,
+) -> Transcript {
     let own = json!({"metadata": {"name": namespace}});
     let own = Step { id: "ns".to_owned(), ..Step::new("POST /api/v1/namespaces", Some(own)) };
     for step in std::iter::once(&own).chain(&script.setup) {
         let got = carry_out(step, arm, namespace, &mut transcript).await;
         assert!(
-            got.code < 300,
+            got.code < 300 || step.verb() == "REFUSED",
             "{}: setting up {namespace}: {} is answered with {} {}",
             arm.name,
             step.action,
@@ -61,7 +70,7 @@ pub async fn run(script: &Script, arm: &Arm, namespace: &str) -> Transcript {
     }
     for step in &script.steps {
         let got = carry_out(step, arm, namespace, &mut transcript).await;
-        if step.verb() != "AWAIT" {
+        if !matches!(step.verb(), "AWAIT" | "REFUSED") {
             transcript.entries.push(entry(step, &got));
         }
     }
@@ -72,9 +81,14 @@ async fn carry_out(step: &Step, arm: &Arm, namespace: &str, so_far: &mut Transcr
     let request = step.request(namespace, so_far);
     let send = || arm.call(request.clone());
     let mut got = send().await;
-    if step.verb() == "AWAIT" {
+    let awaited = match step.verb() {
+        "AWAIT" => Some(200),
+        "REFUSED" => Some(400),
+        _ => None,
+    };
+    if let Some(awaited) = awaited {
         for _ in 0..AWAITED_AT_MOST {
-            if got.code == 200 {
+            if got.code == awaited {
                 break;
             }
             got = send().await;

@@ -1,11 +1,13 @@
 //! A script: requests in order, written down or generated.
 
+use std::collections::BTreeMap;
+
 use bytes::Bytes;
 use http::HeaderMap;
 use serde::Deserialize;
 use serde_json::Value;
 
-use crate::run::Transcript;
+use crate::{hooks::Reply, run::Transcript};
 
 /// A script. In texts, `{ns}` is the script's own namespace and `{id.path.to.field}` a part of an earlier
 /// answer of the same server.
@@ -24,6 +26,9 @@ pub struct Script {
     /// Whether both servers mount tokens of ServiceAccounts.
     #[serde(default, rename = "serviceAccounts")]
     pub service_accounts: bool,
+    /// What the webhooks answer that the script configures, by the last part of their URL: `{hooks.url}/name`.
+    #[serde(default)]
+    pub webhooks: BTreeMap<String, Reply>,
     /// What must be there before: sent first, not compared.
     #[serde(default)]
     pub setup: Vec<Step>,
@@ -44,14 +49,15 @@ pub enum Authorization {
 #[serde(deny_unknown_fields)]
 pub struct Step {
     /// `GET /api/v1/…`. `WATCH` is a GET that is read for one second; `AWAIT` a GET repeated until it is
-    /// answered with 200 (a custom type that is about to be served), and not compared.
+    /// answered with 200 (a custom type that is about to be served), and not compared; `REFUSED` a POST repeated until
+    /// it is answered with 400 (a webhook that is about to be asked), and not compared.
     #[serde(rename = "do")]
     pub action: String,
     /// A patch's type: `json`, `merge`, `strategic`, `apply`; or a media type.
     #[serde(default, rename = "as")]
     pub kind: String,
     #[serde(default)]
-    pub headers: std::collections::BTreeMap<String, String>,
+    pub headers: BTreeMap<String, String>,
     /// A text is sent as it is, anything else as JSON.
     #[serde(default)]
     pub body: Option<Value>,
@@ -75,7 +81,7 @@ impl Step {
         Step { action: action.into(), body, ..Step::default() }
     }
 
-    /// Its method, or `WATCH` or `AWAIT`.
+    /// Its method, or `WATCH`, `AWAIT` or `REFUSED`.
     pub fn verb(&self) -> &str {
         self.action.split_once(' ').map_or("", |(verb, _)| verb)
     }
@@ -116,7 +122,11 @@ impl Step {
             Some(Value::String(text)) => fill(text),
             Some(value) => fill(&value.to_string()),
         };
-        let method = if matches!(verb, "WATCH" | "AWAIT") { "GET" } else { verb };
+        let method = match verb {
+            "WATCH" | "AWAIT" => "GET",
+            "REFUSED" => "POST",
+            verb => verb,
+        };
         Request { method: method.to_owned(), path, headers, body: body.into() }
     }
 }

@@ -6,6 +6,7 @@ use std::{
     sync::Arc,
 };
 
+use serde_json::Value;
 use tokio::task::JoinSet;
 use trommel_tests::{Need, needs, product::yaml, real::Cluster, root};
 
@@ -13,7 +14,8 @@ use crate::{
     accepted::{Accepted, folder},
     arm::{Arm, Arms},
     form::comparable,
-    run::run,
+    hooks::Hooks,
+    run::{Transcript, run_with},
     script::{Authorization, Script},
 };
 
@@ -67,12 +69,14 @@ fn compare_all(scripts: Vec<(String, Script)>, home: &Path, arguments: &[&str]) 
     }
     let cluster = Cluster::start(home, arguments);
     let runtime = tokio::runtime::Runtime::new().expect("a runtime");
+    let replies = scripts.iter().map(|(name, script)| (name.clone(), script.webhooks.clone()));
+    let hooks = runtime.block_on(async { Hooks::serve(replies.collect()) });
     let arms = Arc::new(Arms { real: Arm::real(&cluster), world: Arm::empty_world() });
     let accepted = Arc::new(Accepted::read());
     runtime.block_on(async {
         let mut tasks = JoinSet::new();
         for (name, script) in scripts {
-            tasks.spawn(compare(name, script, arms.clone(), accepted.clone()));
+            tasks.spawn(compare(name, script, arms.clone(), accepted.clone(), hooks.clone()));
         }
         tasks.join_all().await
     })
@@ -134,7 +138,25 @@ struct Report {
     used: Vec<usize>,
 }
 
-async fn compare(name: String, script: Script, arms: Arc<Arms>, accepted: Arc<Accepted>) -> Report {
+/// What one arm answered, and then what it asked the script's webhooks.
+async fn entries(script: &Script, arm: &Arm, name: &str, hooks: &Hooks) -> Vec<Value> {
+    let mut known = Transcript::default();
+    known.answered("hooks", hooks.references(arm.name, name));
+    let mut entries = run_with(script, arm, name, known).await.entries;
+    entries.extend(hooks.seen(arm.name, name));
+    // The arm is part of the URL that errors show.
+    let text =
+        Value::Array(entries).to_string().replace(&format!("/{}/{name}/", arm.name), "/arm/");
+    serde_json::from_str(&text).expect("what was JSON is JSON")
+}
+
+async fn compare(
+    name: String,
+    script: Script,
+    arms: Arc<Arms>,
+    accepted: Arc<Accepted>,
+    hooks: Hooks,
+) -> Report {
     let mut world = arms.world.clone();
     if script.authorization == Authorization::Rbac {
         world.enforce_rbac();
@@ -143,9 +165,11 @@ async fn compare(name: String, script: Script, arms: Arc<Arms>, accepted: Arc<Ac
         world.mount_service_accounts();
     }
     let embedded = Arm::embedded(&world);
-    let (real, embedded) =
-        tokio::join!(run(&script, &arms.real, &name), run(&script, &embedded, &name));
-    let (real, embedded) = (comparable(&real.entries), comparable(&embedded.entries));
+    let (real, embedded) = tokio::join!(
+        entries(&script, &arms.real, &name, &hooks),
+        entries(&script, &embedded, &name, &hooks)
+    );
+    let (real, embedded) = (comparable(&real), comparable(&embedded));
     let mut used = Vec::new();
     let found = accepted.judge(&real, &embedded, &mut used);
     let differences = found.iter().map(ToString::to_string).collect();

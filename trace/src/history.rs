@@ -11,6 +11,7 @@ use crate::{
     step::{Settled, StepEvent},
     time::Time,
     watch::Delivery,
+    webhook::Webhook,
 };
 
 /// Something that happened.
@@ -25,6 +26,8 @@ pub enum Event {
     Commit(Commit),
     /// A watch event reached a client's socket.
     Delivery(Delivery),
+    /// The API server called a webhook.
+    Webhook(Webhook),
     /// Something happened to a subject process.
     Process(ProcessEvent),
     /// The workload moved.

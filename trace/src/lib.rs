@@ -4,7 +4,7 @@
 //! types come in as tables. Same input, same bytes out.
 //!
 //! Reading order: [`key`] and [`time`] name things; [`call`], [`watch`], [`commit`], [`process`] and
-//! [`step`] are the five kinds of things that happen; [`history`] puts them in one order and [`file`] on
+//! [`step`] are the five kinds of things that happen, and [`webhook`] what the server asks others meanwhile; [`history`] puts them in one order and [`file`] on
 //! disk; [`identity`] and [`comparison`] say when two worlds are the same; [`diff`] shows a difference.
 
 pub mod key;
@@ -15,6 +15,7 @@ pub mod commit;
 pub mod process;
 pub mod step;
 pub mod watch;
+pub mod webhook;
 
 pub mod flight;
 pub mod history;
@@ -36,3 +37,4 @@ pub use process::{ProcessEvent, ProcessHappening};
 pub use step::{Cursor, Settled, StepEvent, StepState};
 pub use time::Time;
 pub use watch::{Delivery, DeliveryKind};
+pub use webhook::{Webhook, WebhookOutcome};

@@ -105,7 +105,7 @@ fn metadata(value: &Value) -> Cel {
 }
 
 /// Without a schema.
-fn plain(value: &Value) -> Cel {
+pub(super) fn plain(value: &Value) -> Cel {
     match value {
         Value::Null => Cel::Null,
         Value::Bool(value) => Cel::Bool(*value),

@@ -16,6 +16,7 @@ use crate::{
     server::{Live, request},
     status::Refusal,
     verbs::{self, Outcome, Payload},
+    webhooks::Calls,
     world::meta,
 };
 
@@ -36,7 +37,12 @@ struct Call<'a> {
 }
 
 /// Carries out a controller's request.
-pub(crate) fn send(live: &mut Live, controller: Controller, request: &Request) -> Response {
+pub(crate) fn send(
+    live: &mut Live,
+    controller: Controller,
+    request: &Request,
+    calls: &mut Calls,
+) -> Response {
     if let Request::List { resource, namespace } = request {
         let found = live.world.environment.iter().flat_map(|environment| {
             let listed = environment.view.list(resource, namespace);
@@ -51,13 +57,15 @@ pub(crate) fn send(live: &mut Live, controller: Controller, request: &Request) -
         return Response::Written(None);
     }
     if let Request::Review { spec } = request {
-        return review(live, controller, spec);
+        return review(live, controller, spec, calls);
     }
     let key = key_of(request);
     if matches!(request, Request::GetScale { .. }) {
-        return get_scale(live, controller, &key);
+        return get_scale(live, controller, &key, calls);
     }
-    match call(live, &key, request).and_then(|call| carry_out(live, controller, &call)) {
+    match call(live, &key, request, calls)
+        .and_then(|call| carry_out(live, controller, &call, calls))
+    {
         Ok(()) => {
             let environment = live.world.environment.as_ref();
             Response::Written(
@@ -81,13 +89,13 @@ fn reviews() -> GroupResource {
 }
 
 /// Asks whether somebody may do something.
-fn review(live: &mut Live, controller: Controller, spec: &Value) -> Response {
+fn review(live: &mut Live, controller: Controller, spec: &Value, calls: &mut Calls) -> Response {
     let key = ObjectKey::new(reviews(), "", "");
     let body = json!({
         "apiVersion": "authorization.k8s.io/v1", "kind": "SubjectAccessReview", "spec": spec,
     });
     let call = Call { verb: Verb::Create, key: &key, subresource: "", content_type: JSON, body };
-    match outcome(live, controller, &call).map(|outcome| outcome.payload) {
+    match outcome(live, controller, &call, calls).map(|outcome| outcome.payload) {
         Ok(Payload::Object(review)) => {
             Response::Reviewed(review.pointer("/status/allowed") == Some(&json!(true)))
         }
@@ -97,10 +105,15 @@ fn review(live: &mut Live, controller: Controller, spec: &Value) -> Response {
 }
 
 /// Reads the `scale` of an object.
-fn get_scale(live: &mut Live, controller: Controller, key: &ObjectKey) -> Response {
+fn get_scale(
+    live: &mut Live,
+    controller: Controller,
+    key: &ObjectKey,
+    calls: &mut Calls,
+) -> Response {
     let call =
         Call { verb: Verb::Get, key, subresource: "scale", content_type: JSON, body: Value::Null };
-    let payload = match outcome(live, controller, &call) {
+    let payload = match outcome(live, controller, &call, calls) {
         Ok(outcome) => outcome.payload,
         Err(refusal) => return refused(refusal),
     };
@@ -120,7 +133,7 @@ fn get_scale(live: &mut Live, controller: Controller, key: &ObjectKey) -> Respon
 fn reason(refusal: &Refusal) -> &str {
     let causes = refusal.details.get("causes").and_then(Value::as_array).into_iter().flatten();
     let mut reasons = causes.filter_map(|cause| cause["reason"].as_str());
-    reasons.find(|reason| *reason == "NamespaceTerminating").unwrap_or(refusal.reason)
+    reasons.find(|reason| *reason == "NamespaceTerminating").unwrap_or(&refusal.reason)
 }
 
 /// The object that a request is about; for collections one without a name.
@@ -161,6 +174,7 @@ fn call<'a>(
     live: &mut Live,
     key: &'a ObjectKey,
     request: &'a Request,
+    calls: &mut Calls,
 ) -> Result<Call<'a>, Refusal> {
     let verb =
         |verb, subresource, content_type, body| Call { verb, key, subresource, content_type, body };
@@ -284,7 +298,7 @@ fn call<'a>(
             let pod = stored(live, key)?;
             let address = match pod.pointer("/status/podIP").and_then(Value::as_str) {
                 Some(known) => known.to_owned(),
-                None => live.world.names.pod_ip().to_string(),
+                None => calls.draw(|| live.world.names.pod_ip().to_string()),
             };
             let host = host_address(live, &pod);
             let patch = bodies::pod_state(&pod, uid, *state, (&host, &address), *since);
@@ -406,11 +420,21 @@ fn seen(live: &Live, key: &ObjectKey, revision: Revision) -> Result<Value, Refus
     Ok(object)
 }
 
-fn carry_out(live: &mut Live, controller: Controller, call: &Call<'_>) -> Result<(), Refusal> {
-    outcome(live, controller, call).map(drop)
+fn carry_out(
+    live: &mut Live,
+    controller: Controller,
+    call: &Call<'_>,
+    calls: &mut Calls,
+) -> Result<(), Refusal> {
+    outcome(live, controller, call, calls).map(drop)
 }
 
-fn outcome(live: &mut Live, controller: Controller, call: &Call<'_>) -> Result<Outcome, Refusal> {
+fn outcome(
+    live: &mut Live,
+    controller: Controller,
+    call: &Call<'_>,
+    calls: &mut Calls,
+) -> Result<Outcome, Refusal> {
     let GroupResource { group, resource } = &call.key.resource;
     let (kind, version) =
         kind_of(&live.world, &call.key.resource).ok_or_else(Refusal::no_such_path)?;
@@ -435,5 +459,5 @@ fn outcome(live: &mut Live, controller: Controller, call: &Call<'_>) -> Result<O
         .into_parts()
         .0;
     let request = request::Request::new(parts, Ok(Bytes::from(call.body.to_string())));
-    verbs::carry_out(live, &request, &route, kind, call.verb)
+    verbs::carry_out(live, &request, &route, kind, call.verb, calls)
 }

@@ -111,6 +111,8 @@ fn autoscaler_down(object: &mut Value) {
     }
     if let Some(mut status) = fields(object, "status") {
         status.remove("conditions");
+        // The one version leaves out a zero, the other does not.
+        status.entry("currentReplicas").or_insert_with(|| 0.into());
         if let Some(current) = cpu(status.remove("currentMetrics"), "current") {
             status.insert("currentCPUUtilizationPercentage".to_owned(), current);
         }

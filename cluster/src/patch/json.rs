@@ -34,15 +34,64 @@ pub(super) fn apply(live: &Value, patch: &Value) -> Result<Value, PatchError> {
         add_missing_list(&mut object, operation);
         let operation = &added(&object, operation);
         json_patch::patch(&mut object, std::slice::from_ref(operation)).map_err(|error| {
-            PatchError::Unprocessable(match operation {
-                PatchOperation::Test(test) => {
-                    format!("testing value {} failed: test failed", test.path)
-                }
-                other => format!("the patch can't be applied at {}: {}", other.path(), error.kind),
-            })
+            PatchError::Unprocessable(
+                complaint(&object, operation).unwrap_or_else(|| error.kind.to_string()),
+            )
         })?;
     }
     Ok(object)
+}
+
+/// What upstream's library (`evanphx/json-patch`) says of an operation that can't be applied.
+fn complaint(object: &Value, operation: &PatchOperation) -> Option<String> {
+    let is_there = |path: &str| {
+        let parent = path.rsplit_once('/').map_or("", |(parent, _)| parent);
+        object.pointer(parent).is_some_and(|parent| parent.is_object() || parent.is_array())
+    };
+    let path = operation.path().as_str();
+    let last = path.rsplit('/').next().unwrap_or("");
+    let index = last.parse::<i64>().ok();
+    let beyond = index
+        .map(|index| format!("Unable to access invalid index: {index}: invalid index referenced"));
+    Some(match operation {
+        PatchOperation::Add(_) if !is_there(path) => {
+            format!("add operation does not apply: doc is missing path: \"{path}\": missing value")
+        }
+        PatchOperation::Add(_) => format!("error in add for path: '{path}': {}", beyond?),
+        PatchOperation::Remove(_) if !is_there(path) => {
+            format!(
+                "remove operation does not apply: doc is missing path: \"{path}\": missing value"
+            )
+        }
+        PatchOperation::Remove(_) => {
+            let why = beyond
+                .unwrap_or(format!("Unable to remove nonexistent key: {last}: missing value"));
+            format!("error in remove for path: '{path}': {why}")
+        }
+        PatchOperation::Replace(_) if !is_there(path) => {
+            format!("replace operation does not apply: doc is missing path: {path}: missing value")
+        }
+        PatchOperation::Replace(_) => {
+            format!("replace operation does not apply: doc is missing key: {path}: missing value")
+        }
+        PatchOperation::Test(_) if !is_there(path) => {
+            format!("test operation does not apply: is missing path: {path}: missing value")
+        }
+        PatchOperation::Test(_) => format!("testing value {path} failed: test failed"),
+        PatchOperation::Move(it) if !is_there(it.from.as_str()) => {
+            format!(
+                "move operation does not apply: doc is missing from path: {}: missing value",
+                it.from
+            )
+        }
+        PatchOperation::Copy(it) if !is_there(it.from.as_str()) => {
+            format!(
+                "copy operation does not apply: doc is missing from path: {}: missing value",
+                it.from
+            )
+        }
+        PatchOperation::Move(_) | PatchOperation::Copy(_) => return None,
+    })
 }
 
 /// `{"op": "test", "path": "/a"}` without a value means null to upstream's library.

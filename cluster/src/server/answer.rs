@@ -23,11 +23,12 @@ use crate::{
     table::{self, IncludeObject},
     verbs::{self, List, Outcome, Payload},
     watch::{Frame, stream::Stream},
+    webhooks::Calls,
     world::kinds::Kind,
 };
 
 /// Answers a request: who is it, may they; takes the lock, carries it out, encodes what came out.
-pub(crate) fn respond(shared: &Arc<Shared>, mut request: Request) -> Response<Body> {
+pub(crate) async fn respond(shared: &Arc<Shared>, mut request: Request) -> Response<Body> {
     let target = route::parse(&request.path);
     let (number, admitted) = {
         let mut live = shared.lock();
@@ -41,7 +42,7 @@ pub(crate) fn respond(shared: &Arc<Shared>, mut request: Request) -> Response<Bo
         Ok(user) => {
             request.user = user;
             match &target {
-                Target::Resource(target) => resource(shared, &request, target),
+                Target::Resource(target) => resource(shared, &request, target).await,
                 Target::Other(path) => crate::discovery::respond(&shared.world(), &request, path),
             }
         }
@@ -55,8 +56,32 @@ pub(crate) fn respond(shared: &Arc<Shared>, mut request: Request) -> Response<Bo
     response
 }
 
-fn resource(shared: &Arc<Shared>, request: &Request, target: &route::Route) -> Response<Body> {
+/// As often as webhooks have to be called for it first, it is begun anew.
+async fn resource(
+    shared: &Arc<Shared>,
+    request: &Request,
+    target: &route::Route,
+) -> Response<Body> {
+    let mut calls = Calls::default();
+    loop {
+        let response = attempt(shared, request, target, &mut calls);
+        let wanted = calls.take_wanted();
+        if wanted.is_empty() {
+            return response;
+        }
+        let made = shared.make(wanted, &request.author).await;
+        calls.record(made);
+    }
+}
+
+fn attempt(
+    shared: &Arc<Shared>,
+    request: &Request,
+    target: &route::Route,
+    calls: &mut Calls,
+) -> Response<Body> {
     let mut live = shared.lock();
+    calls.begin(live.world.now);
     let Some(kind) = live.world.kind(&target.group, &target.version, &target.resource) else {
         // Groups that are built in have a router of their own, which answers with a Status.
         return match facts::group(&target.group) {
@@ -78,7 +103,7 @@ fn resource(shared: &Arc<Shared>, request: &Request, target: &route::Route) -> R
     let Some(include) = IncludeObject::parse(request.query("includeObject")) else {
         return refuse(request, &Refusal::bad_request("unrecognized includeObject value"));
     };
-    let outcome = verbs::carry_out(&mut live, request, target, kind.clone(), verb);
+    let outcome = verbs::carry_out(&mut live, request, target, kind.clone(), verb, calls);
     shared.publish(&live);
     drop(live);
     match outcome {

@@ -21,6 +21,7 @@ mod golden;
 mod lists;
 mod subresources;
 mod watches;
+mod webhooks;
 mod workloads;
 
 /// A world's start: 2026-01-01T00:00:00Z.

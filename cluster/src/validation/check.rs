@@ -61,6 +61,21 @@ impl<'a> Check<'a> {
         self.0.push(FieldError::with_value(field, FieldErrorKind::NotSupported, value, detail));
     }
 
+    /// The same, if the schema has not said so already.
+    pub(super) fn one_of(&mut self, field: &str, value: &Value, allowed: &[&str]) {
+        let known =
+            |error: &FieldError| error.field == field && error.kind == FieldErrorKind::NotSupported;
+        if !self.0.iter().any(known) {
+            self.not_supported(field, value, allowed);
+        }
+    }
+
+    /// A repeated key of an item; the schema tells it of the item.
+    pub(super) fn duplicate_key(&mut self, item: &str, key: &str, value: &Value) {
+        self.0.retain(|error| error.field != item || error.kind != FieldErrorKind::Duplicate);
+        self.duplicate(&format!("{item}.{key}"), value);
+    }
+
     pub(super) fn not_found(&mut self, field: &str, value: &Value) {
         self.0.push(FieldError::with_value(field, FieldErrorKind::NotFound, value, ""));
     }

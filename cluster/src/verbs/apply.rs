@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 use super::{Outcome, Work};
 use crate::{
     apply::{self, ApplyError, Ignores, Write},
-    schema::{FieldError, FieldErrorKind},
+    schema::{FieldError, FieldErrorKind, Schema},
     status::Refusal,
     world::meta,
 };
@@ -23,6 +23,19 @@ impl Work<'_> {
         if self.route.subresource == "scale" {
             forget_time(new);
         }
+        Ok(())
+    }
+
+    /// The same of the body of a subresource that has a type of its own.
+    pub(crate) fn track_body(&self, body: &mut Value) -> Result<(), Refusal> {
+        let row = self.kind.row();
+        let Some(below) = row.subresource(&self.route.subresource) else { return Ok(()) };
+        let schema = Schema::builtin(&below.group, &below.version, &below.kind);
+        let Some(schema) = schema else { return Ok(()) };
+        let manager = self.request.field_manager()?;
+        let api_version = crate::facts::api_version(&below.group, &below.version);
+        let now = self.now_text();
+        apply::track(None, body, &schema, &self.write(&manager, &api_version, &now));
         Ok(())
     }
 

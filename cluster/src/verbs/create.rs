@@ -3,12 +3,14 @@
 use std::sync::Arc;
 
 use serde_json::{Value, json};
+use trace::ObjectKey;
 
 use super::{Outcome, Work, object, strategy};
 use crate::{
     crd,
     schema::{FieldError, FieldErrorKind},
     status::Refusal,
+    webhooks::Change,
     world::{self, meta},
 };
 
@@ -48,15 +50,20 @@ impl Work<'_> {
         self.shape(&mut new)?;
         self.check_escalation(None, &new)?;
         let generated = name.is_empty();
+        let sent = self.as_sent(&new);
         if generated {
             name = self.generate_name(&generate, dry_run);
             new["metadata"]["name"] = json!(name);
         }
         self.begin_life(&mut new, dry_run);
         self.track(None, &mut new)?;
-        self.admit(None, &mut new, dry_run)?;
+        let change = Change { old: None, dry_run, sent: sent.as_ref() };
+        self.admit_all(change, &mut new)?;
+        name = meta(&new, "name").to_owned();
         self.prepare(None, &mut new, dry_run)?;
         self.validate(&new, None)?;
+        self.approve(change, &new)?;
+        self.prune_patched(&mut new);
         self.admit_valid(None, &new, dry_run)?;
         let key = self.key(&name);
         if let Some(old) = self.live.world.store.get(&key) {
@@ -75,19 +82,23 @@ impl Work<'_> {
     }
 
     pub(crate) fn generate_name(&mut self, base: &str, dry_run: bool) -> String {
-        // A dry run must leave no trace, so it draws from a copy.
-        let mut names = self.live.world.names.clone();
-        let mut name = String::new();
-        for _ in 0..NAME_ATTEMPTS {
-            name = names.generate(base).to_string();
-            if self.live.world.store.get(&self.key(&name)).is_none() {
-                break;
+        let (live, kind, namespace) = (&mut *self.live, &self.kind, &self.route.namespace);
+        self.calls.draw(|| {
+            // A dry run must leave no trace, so it draws from a copy.
+            let mut names = live.world.names.clone();
+            let mut name = String::new();
+            for _ in 0..NAME_ATTEMPTS {
+                name = names.generate(base).to_string();
+                let key = ObjectKey::new(kind.storage.clone(), namespace, &name);
+                if live.world.store.get(&key).is_none() {
+                    break;
+                }
             }
-        }
-        if !dry_run {
-            self.live.world.names = names;
-        }
-        name
+            if !dry_run {
+                live.world.names = names;
+            }
+            name
+        })
     }
 
     /// System fields of a new object (`rest.BeforeCreate`, `PrepareForCreate`).
@@ -96,7 +107,7 @@ impl Work<'_> {
             object::remove_meta(new, field);
         }
         let now = self.now_text();
-        new["metadata"]["uid"] = json!(self.live.world.names.uid());
+        new["metadata"]["uid"] = json!(self.calls.draw(|| self.live.world.names.uid()));
         new["metadata"]["creationTimestamp"] = json!(now);
         // Types that don't count generations keep what they are given.
         if strategy::has_generation(&self.kind) {

@@ -18,6 +18,7 @@ use crate::{
     crd,
     server::{Author, Live},
     status::{self, Refusal},
+    webhooks::Calls,
     world::{self, meta},
 };
 
@@ -42,6 +43,9 @@ impl Work<'_> {
         let options = self.delete_options()?;
         let old = self.stored()?;
         let (resource, name) = (self.kind.served(), self.route.name.clone());
+        self.admit_delete(&name)?;
+        self.check_delete_preconditions(&old, &name, &options)?;
+        self.approve_deletion(&old, &options)?;
         let code = match &options.orphan_dependents {
             Some(false) => 202,
             _ => 200,
@@ -67,8 +71,20 @@ impl Work<'_> {
             .map(|(key, object)| (key.clone(), object.clone()))
             .collect();
         let revision = self.live.world.revision();
+        // All webhooks first: what was deleted could not be asked about again. One that refuses ends it there.
+        let (mut allowed, mut refused) = (found.len(), Ok(()));
+        for (index, (_, object)) in found.iter().enumerate() {
+            refused = self.approve_deletion(object, &options);
+            if self.calls.is_wanting() {
+                return Err(Calls::stopped());
+            }
+            if refused.is_err() {
+                allowed = index;
+                break;
+            }
+        }
         let mut items = Vec::new();
-        for (key, object) in found {
+        for (key, object) in found.into_iter().take(allowed) {
             let route = crate::route::Route {
                 namespace: key.namespace.to_string(),
                 name: key.name.to_string(),
@@ -82,13 +98,29 @@ impl Work<'_> {
                 warnings: Vec::new(),
                 strict: Vec::new(),
                 applied: false,
+                calls: &mut *self.calls,
             };
             one.delete_object(&object, &key.name, &options)?;
             items.push(self.kind.present(&object)?);
         }
+        refused?;
         let metadata = self.list_metadata(revision);
         let payload = Payload::List(List { items, metadata });
         Ok(Outcome { code: 200, payload, warnings: Vec::new() })
+    }
+
+    /// Asks webhooks about a delete. Errors: what they refuse with.
+    fn approve_deletion(
+        &mut self,
+        old: &Arc<Value>,
+        options: &DeleteOptions,
+    ) -> Result<(), Refusal> {
+        if !self.meets_any_hook() {
+            return Ok(());
+        }
+        let shown = self.kind.present(old)?;
+        let grace = self.is_pod().then(|| self.grace_seconds(old, options));
+        self.approve_delete(&shown, options.shown(grace), options.dry_run)
     }
 
     fn delete_options(&self) -> Result<DeleteOptions, Refusal> {

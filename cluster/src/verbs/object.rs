@@ -236,7 +236,7 @@ impl Work<'_> {
 
     /// The moment of this request.
     pub(super) fn now_text(&self) -> String {
-        self.live.world.now.rfc3339()
+        self.calls.began().rfc3339()
     }
 }
 
@@ -473,7 +473,15 @@ fn is_name_like(text: &str) -> bool {
 
 fn immutable_errors(object: &Value, old: &Value) -> Vec<FieldError> {
     let mut errors = Vec::new();
-    for field in ["uid", "creationTimestamp", "deletionTimestamp", "deletionGracePeriodSeconds"] {
+    let fixed = [
+        "name",
+        "namespace",
+        "uid",
+        "creationTimestamp",
+        "deletionTimestamp",
+        "deletionGracePeriodSeconds",
+    ];
+    for field in fixed {
         let (before, after) = (&old["metadata"][field], &object["metadata"][field]);
         if before != after {
             let path = format!("metadata.{field}");

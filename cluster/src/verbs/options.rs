@@ -1,7 +1,7 @@
 //! `ListOptions` and `DeleteOptions`: what may be asked together, and how a revision is meant
 //! (`k8s.io/apimachinery/pkg/apis/meta/internalversion/validation`).
 
-use serde_json::Value;
+use serde_json::{Value, json};
 use trace::Revision;
 
 use crate::{
@@ -145,6 +145,29 @@ pub(crate) enum Propagation {
 }
 
 impl DeleteOptions {
+    /// As a `DeleteOptions` object; `grace_seconds` is what a type that has a grace period makes of it.
+    pub(crate) fn shown(&self, grace_seconds: Option<i64>) -> Value {
+        let mut shown = json!({"kind": "DeleteOptions", "apiVersion": "meta.k8s.io/v1"});
+        if let Some(seconds) = grace_seconds.or(self.grace_seconds) {
+            shown["gracePeriodSeconds"] = json!(seconds);
+        }
+        for (field, value) in [("uid", &self.uid), ("resourceVersion", &self.revision)] {
+            if let Some(value) = value {
+                shown["preconditions"][field] = json!(value);
+            }
+        }
+        if let Some(orphan) = self.orphan_dependents {
+            shown["orphanDependents"] = json!(orphan);
+        }
+        if let Some(policy) = self.propagation {
+            shown["propagationPolicy"] = json!(format!("{policy:?}"));
+        }
+        if self.dry_run {
+            shown["dryRun"] = json!(["All"]);
+        }
+        shown
+    }
+
     /// From the body if there is one, else from the query, as upstream does. Errors: 422.
     pub(crate) fn read(request: &Request, body: Option<&Value>) -> Result<DeleteOptions, Refusal> {
         let text = |name: &str| match body {

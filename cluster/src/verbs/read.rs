@@ -149,7 +149,7 @@ impl Work<'_> {
              inconsistent list - objects that were created, modified, or deleted between the time the first \
              chunk was returned and now may show up in the list.",
         );
-        refusal.continue_token = Some(encode_continue(-1, &token.after.0));
+        refusal.continue_token = Some(encode_continue(-1, &token.after.0).into());
         refusal
     }
 }

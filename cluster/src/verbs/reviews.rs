@@ -129,7 +129,7 @@ impl Work<'_> {
             ..self.route.clone()
         };
         let kind = self.live.world.kind("", "v1", "pods").ok_or_else(Refusal::no_such_path)?;
-        super::carry_out(self.live, self.request, &route, kind, trace::Verb::Create)
+        super::carry_out(self.live, self.request, &route, kind, trace::Verb::Create, self.calls)
     }
 
     /// `componentstatuses`: nothing runs here that could be looked at.

@@ -10,6 +10,7 @@ use crate::{
     patch::{self, PatchType},
     schema::{FieldError, FieldErrorKind, Schema},
     status::Refusal,
+    webhooks::{Again, Change},
     world::meta,
 };
 
@@ -103,6 +104,17 @@ impl Work<'_> {
         scale: &Value,
         dry_run: bool,
     ) -> Result<Outcome, Refusal> {
+        let shown = self.kind.present(old)?;
+        let before = self.scale_of(&shown);
+        let mut scale = scale.clone();
+        let change = Change { old: Some(&before), dry_run, sent: None };
+        let mut again = Again::default();
+        self.mutate(change, &mut scale, &mut again)?;
+        if again.is_due() {
+            again.begin(&scale);
+            self.mutate(change, &mut scale, &mut again)?;
+        }
+        let scale = &scale;
         let replicas = scale.pointer("/spec/replicas").and_then(Value::as_i64).unwrap_or(0);
         if replicas < 0 {
             let detail = "must be greater than or equal to 0";
@@ -112,7 +124,7 @@ impl Work<'_> {
             let name = &self.route.name;
             return Err(Refusal::invalid("autoscaling", "Scale", name, &[error]));
         }
-        let shown = self.kind.present(old)?;
+        self.approve(change, scale)?;
         let mut new = (*shown).clone();
         set_pointer(&mut new, &self.scale_paths().spec, json!(replicas));
         new["metadata"]["resourceVersion"] = json!(meta(scale, "resourceVersion"));
@@ -128,13 +140,14 @@ impl Work<'_> {
 
     /// `pods/binding`: what a scheduler does.
     pub(super) fn bind(&mut self) -> Result<Outcome, Refusal> {
-        let body = self.read_object()?;
+        let mut body = self.read_object()?;
         let dry_run = self.request.dry_run()?;
         if meta(&body, "name") != self.route.name {
             let why = "name in URL does not match name in Binding object";
             return Err(Refusal::bad_request(why));
         }
         let old = self.stored()?;
+        self.admit_body(&mut body, dry_run)?;
         let node = body.pointer("/target/name").and_then(Value::as_str).unwrap_or("").to_owned();
         let bound = old.pointer("/spec/nodeName").and_then(Value::as_str).unwrap_or("");
         let binding = GroupResource::new("", "pods/binding");

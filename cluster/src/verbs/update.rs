@@ -9,6 +9,7 @@ use crate::{
     crd,
     schema::{FieldError, FieldErrorKind},
     status::Refusal,
+    webhooks::Change,
     world::{self, meta},
 };
 
@@ -53,11 +54,18 @@ impl Work<'_> {
     ) -> Result<Outcome, Refusal> {
         let shown = self.kind.present(old)?;
         self.check_preconditions(&shown, &new)?;
+        let main = self.route.subresource.is_empty();
+        let sent = if main { self.as_sent(&new) } else { None };
         self.keep_system_fields(&shown, &mut new);
         self.keep_other_parts(&shown, &mut new);
         strategy::count_template(&self.kind, &shown, &mut new);
         self.track(Some(&shown), &mut new)?;
-        self.admit(Some(&shown), &mut new, dry_run)?;
+        let change = Change { old: Some(&shown), dry_run, sent: sent.as_ref() };
+        if self.admit_all(change, &mut new)? {
+            // What a request can't write, its webhooks can't either.
+            self.keep_system_fields(&shown, &mut new);
+            self.keep_other_parts(&shown, &mut new);
+        }
         self.check_escalation(Some(&shown), &new)?;
         self.prepare(Some(&shown), &mut new, dry_run)?;
         self.bump_generation(&shown, &mut new);
@@ -67,6 +75,10 @@ impl Work<'_> {
             crd::establish(&mut new, &beside, &self.now_text());
         }
         self.validate(&new, Some(&shown))?;
+        if self.route.subresource != "scale" {
+            self.approve(change, &new)?;
+            self.prune_patched(&mut new);
+        }
         if object::same_but_times(&shown, &new) {
             return Ok(Outcome::object(200, shown));
         }

@@ -139,7 +139,15 @@ impl Kind {
     }
 
     fn convert(&self, mut object: Value, api_version: &str) -> Result<Value, Refusal> {
-        if self.is_custom() {
+        if let Some(custom) = self.custom_type() {
+            if custom.converted_elsewhere {
+                let (from, kind) = (object["apiVersion"].as_str().unwrap_or(""), &self.row().kind);
+                return Err(Refusal::unclassified(format!(
+                    "conversion webhook for {from}, Kind={kind} failed: this server calls no conversion webhooks; \
+                     read and write {}",
+                    self.storage_api_version
+                )));
+            }
             // `conversion: None` changes nothing but the version.
             object["apiVersion"] = Value::from(api_version);
             return Ok(object);

@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use serde_json::Value;
 use trace::{
     Answer, Body, Call, CallId, Change, Delivery, DeliveryKind, Event, Fate, History, ProcessEvent,
-    ProcessHappening, Record, StepEvent, StepState, Time, Verb,
+    ProcessHappening, Record, StepEvent, StepState, Time, Verb, Webhook, WebhookOutcome,
 };
 
 use super::{
@@ -108,6 +108,9 @@ fn entry(record: &Record, start: Time, calls: &HashMap<CallId, &Call>) -> Entry 
             let detail = delivery.object.as_deref().map(object_yaml).unwrap_or_default();
             (EntryKind::Delivery, who, delivery_text(delivery, calls), detail)
         }
+        Event::Webhook(webhook) => {
+            (EntryKind::Call, "store".to_owned(), webhook_text(webhook), String::new())
+        }
         Event::Process(event) => process(event),
         Event::Step(step) => (EntryKind::Step, "user".to_owned(), step_text(step), String::new()),
         Event::Settled(settled) => {
@@ -182,6 +185,17 @@ fn answer_text(answer: &Answer, calls: &HashMap<CallId, &Call>) -> String {
         Fate::Lost => format!("{what} was applied, but its answer never arrived"),
         Fate::Dropped => format!("{what} was dropped: it never reached the store"),
     }
+}
+
+fn webhook_text(webhook: &Webhook) -> String {
+    let said = match &webhook.outcome {
+        WebhookOutcome::Allowed { patched: false } => "allowed".to_owned(),
+        WebhookOutcome::Allowed { patched: true } => "allowed, with a patch".to_owned(),
+        WebhookOutcome::Denied(why) => format!("denied: {why}"),
+        WebhookOutcome::Failed(why) => format!("failed: {why}"),
+    };
+    let Webhook { actor, name, about, .. } = webhook;
+    format!("webhook {name} about {about} of {actor}: {said}")
 }
 
 fn delivery_text(delivery: &Delivery, calls: &HashMap<CallId, &Call>) -> String {

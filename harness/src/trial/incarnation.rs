@@ -68,6 +68,9 @@ impl Trial<'_> {
         })?;
         let what = ProcessHappening::Started { command, pid: started.process.pid() as i32 };
         recorder.record(process_event(number, what));
+        if let Some(hooks) = &self.hooks {
+            hooks.lead_to(Some(started.dialer));
+        }
         let client =
             proxy::Client { actor, incarnation: number, tls: self.lab.certificates.server.clone() };
         let serving = self.proxy.serve(started.listener, client)?;
@@ -134,6 +137,9 @@ impl Trial<'_> {
             self.recorder.record(Event::Note { text });
         }
         incarnation.process.kill();
+        if let Some(hooks) = &self.hooks {
+            hooks.lead_to(None);
+        }
         if !silently {
             self.recorder.record(process_event(incarnation.number, ProcessHappening::Killed));
         }

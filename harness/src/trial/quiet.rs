@@ -7,8 +7,11 @@ use trace::{Event, Settled, Time};
 
 use oracles::judge::livelock::{COMMITS_WITHOUT_SETTLING, Cycle, NEVER_SETTLES_AFTER};
 
-use super::{Going, RunEnd, Stop, Trial, armed::stopped, incarnation::Incarnation, output::Output};
-use crate::{providers::LiveCluster, rehearsal};
+use super::{
+    Going, RunEnd, Stop, Trial, armed::stopped, attend::Looks, incarnation::Incarnation,
+    output::Output,
+};
+use crate::{providers::LiveCluster, rehearsal, webhooks::SubjectCaller};
 
 /// A subject that sent this many requests without a quiet moment is in a hot loop.
 const REQUESTS_WITHOUT_QUIET: usize = 20_000;
@@ -33,10 +36,11 @@ impl Trial<'_> {
     /// Waits until nothing can happen unless we send input or time passes. Carries out every perturbation
     /// whose moment comes meanwhile.
     pub(super) async fn quiet(&mut self) -> Going<Quiet> {
+        let mut looks = Looks::default();
         loop {
             if self.subject.is_none() && self.manager.is_none() {
                 self.cluster.caught_up().await;
-                self.run_environment()?;
+                self.run_environment().await?;
                 return Ok(Quiet { deadline: self.environment_deadline(), timers: vec![] });
             }
             match self.wait().await {
@@ -44,6 +48,10 @@ impl Trial<'_> {
                 Waited::Quiet(Ok(mut quiet)) => {
                     if !quiet.passed.is_zero() {
                         self.world_time_passes(quiet.passed);
+                    }
+                    if self.asks() {
+                        self.look_again(&mut looks, quiet.deadline).await?;
+                        continue;
                     }
                     let activity = self.activity();
                     self.cluster.caught_up().await;
@@ -61,32 +69,39 @@ impl Trial<'_> {
                     let deadlines = quiet.deadline.into_iter().chain(self.environment_deadline());
                     return Ok(Quiet { deadline: deadlines.min(), timers });
                 }
-                Waited::Quiet(Err(subject::NotQuiet::Ended { process, exit })) => {
-                    if self.subject.is_none() || process > 0 {
-                        return Err(self.manager_exited(&exit));
-                    }
-                    self.subject_exited(exit).await?
-                }
-                Waited::Quiet(Err(why)) => {
-                    let why = format!("{why}{}", self.cycle());
-                    return Err(Stop(RunEnd::NeverSettled(why)));
-                }
-                Waited::Exceeded(why) => {
-                    let why = format!("{why}; {}{}", self.why_busy(), self.cycle());
-                    return Err(Stop(RunEnd::NeverSettled(why)));
-                }
+                Waited::Quiet(Err(why)) => self.not_quiet(why).await?,
+                Waited::Exceeded(why) => return Err(self.exceeded(&why)),
             }
         }
     }
 
-    /// Waits until the programs are quiet, or something has to be done before.
-    async fn wait(&mut self) -> Waited {
+    /// One of the programs has ended, which is to be dealt with; or the wait is over.
+    pub(super) async fn not_quiet(&mut self, why: subject::NotQuiet) -> Going<()> {
+        match why {
+            subject::NotQuiet::Ended { process, exit } => {
+                if self.subject.is_none() || process > 0 {
+                    return Err(self.manager_exited(&exit));
+                }
+                self.subject_exited(exit).await
+            }
+            why => Err(Stop(RunEnd::NeverSettled(format!("{why}{}", self.cycle())))),
+        }
+    }
+
+    pub(super) fn exceeded(&mut self, why: &str) -> Stop {
+        let why = format!("{why}; {}{}", self.why_busy(), self.cycle());
+        Stop(RunEnd::NeverSettled(why))
+    }
+
+    /// Waits until the programs are quiet, or something has to be done before. Requests that wait for a webhook of the
+    /// subject don't count: it may be asleep ([`Trial::asks`]).
+    pub(super) async fn wait(&mut self) -> Waited {
         let limits = Limits::new(&self.recorder);
-        let Trial { subject, manager, proxy, cluster, armed, .. } = self;
+        let Trial { subject, manager, proxy, cluster, armed, hooks, .. } = self;
         // The subject first.
         let mut watched = Vec::new();
         if let Some(Incarnation { process, output, .. }) = subject {
-            watched.push(Watched::new(process, || flight(proxy, cluster, output)));
+            watched.push(Watched::new(process, || flight(proxy, cluster, output, hooks.as_ref())));
         }
         if let Some(manager) = manager {
             watched.push(manager.watched());
@@ -100,20 +115,25 @@ impl Trial<'_> {
     }
 
     /// Grows with everything that moves between programs and us.
-    fn activity(&self) -> u64 {
+    pub(super) fn activity(&self) -> u64 {
         let manager = self.manager.as_ref().map_or(0, |manager| manager.flight().activity);
-        self.proxy.flight().activity + manager
+        let hooks = self.hooks.as_ref().map_or(0, SubjectCaller::activity);
+        self.proxy.flight().activity + manager + hooks
     }
 
     /// Lets the built-in controllers act until they are quiet, or one makes the write after which the subject is
     /// to be killed: nothing of the subject passes in between.
     async fn react(&mut self) -> Going<()> {
-        let Some(counter) = &mut self.awaited_write else { return self.run_environment() };
+        if self.awaited_write.is_none() {
+            return self.run_environment().await;
+        }
         let mut seen = self.recorder.with(|history| history.records.len());
         for _ in 0..cluster::REQUESTS_WITHOUT_REST {
-            if !self.cluster.step_environment() {
+            if !self.step_environment().await? {
                 return Ok(());
             }
+            // It is none if the subject died meanwhile.
+            let Some(counter) = &mut self.awaited_write else { return Ok(()) };
             let reached = self.recorder.with(|history| {
                 let new = &history.records[seen..];
                 seen = history.records.len();
@@ -131,10 +151,17 @@ impl Trial<'_> {
     }
 
     /// Lets the built-in controllers act until they are quiet.
-    pub(super) fn run_environment(&mut self) -> Going<()> {
-        self.cluster
-            .run_environment()
-            .map_err(|restless| Stop(RunEnd::NeverSettled(restless.to_string())))
+    pub(super) async fn run_environment(&mut self) -> Going<()> {
+        let Some(server) = self.cluster.server() else { return Ok(()) };
+        let ran = self.attend(async move { server.run_environment_and_call().await }).await?;
+        ran.map_err(|restless| Stop(RunEnd::NeverSettled(restless.to_string())))
+    }
+
+    /// Lets them send one request; whether they had one.
+    async fn step_environment(&mut self) -> Going<bool> {
+        let Some(server) = self.cluster.server() else { return Ok(false) };
+        let step = async move { server.step_environment_and_call().await };
+        Ok(self.attend(step).await?.is_some())
     }
 
     /// Time until the cluster does something by itself: a built-in controller acts, a watch ends.
@@ -160,7 +187,8 @@ impl Trial<'_> {
 
     fn why_busy(&mut self) -> String {
         let Some(incarnation) = &mut self.subject else { return String::new() };
-        let flight = flight(&self.proxy, &self.cluster, &incarnation.output);
+        let hooks = self.hooks.as_ref();
+        let flight = flight(&self.proxy, &self.cluster, &incarnation.output, hooks);
         match incarnation.process.look(&flight) {
             subject::Look::Busy(why) | subject::Look::Unknown(why) => why.explained(),
             subject::Look::Quiet { .. } => "it was quiet when asked again".to_owned(),
@@ -285,14 +313,27 @@ impl Trial<'_> {
 }
 
 /// All that is under way between the subject and us.
-fn flight(proxy: &proxy::Proxy, cluster: &LiveCluster, output: &Output) -> trace::Flight {
+fn flight(
+    proxy: &proxy::Proxy,
+    cluster: &LiveCluster,
+    output: &Output,
+    hooks: Option<&SubjectCaller>,
+) -> trace::Flight {
     let mut flight = proxy.flight();
+    if let Some(hooks) = hooks {
+        flight.activity += hooks.activity();
+        // Each of them may be what one request waits for.
+        let waiting = hooks.outstanding().len();
+        if waiting > 0 && flight.calls.len() <= waiting {
+            flight.calls.clear();
+        }
+    }
     flight.undelivered += cluster.undelivered();
     flight.unread_output = output.unread();
     flight
 }
 
-enum Waited {
+pub(super) enum Waited {
     Stopped,
     Quiet(Result<subject::Quiet, subject::NotQuiet>),
     Exceeded(String),

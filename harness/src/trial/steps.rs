@@ -90,7 +90,8 @@ impl Trial<'_> {
     async fn send(&mut self, operation: &Operation, document: u32) -> Going<()> {
         let began = self.began();
         loop {
-            let sent = workloads::act(operation, document, &self.user).await;
+            let user = self.user.clone();
+            let sent = self.attend(workloads::act(operation, document, &user)).await?;
             self.disturbed_at = self.cluster.now();
             let Err(refused) = sent else { return Ok(()) };
             let left = operation.timeout.saturating_sub(self.cluster.now().since(began));
@@ -111,7 +112,7 @@ impl Trial<'_> {
     async fn start_if_due(&mut self) -> Going<()> {
         if self.subject.is_none() && self.down_for == 0 {
             if self.rest_first {
-                self.run_environment()?;
+                self.run_environment().await?;
             }
             self.start_subject().await
         } else {
@@ -157,9 +158,10 @@ impl Trial<'_> {
     async fn concurrently(&mut self, whole: &Operation, operations: &[Operation]) -> Going<()> {
         self.calm().await?;
         let context = self.run_context()?;
+        let user = &self.user.clone();
         let all = operations.iter().map(|operation| async {
             for document in 0..operation.documents() {
-                let sent = workloads::act(operation, document, &self.user).await;
+                let sent = workloads::act(operation, document, user).await;
                 sent.map_err(|error| format!("{}: {error}", operation.title))?;
             }
             if let OperationKind::Run(_) = operation.kind {
@@ -168,7 +170,8 @@ impl Trial<'_> {
             }
             Ok(())
         });
-        let done: Result<Vec<()>, String> = futures::future::try_join_all(all).await;
+        let all = futures::future::try_join_all(all);
+        let done: Result<Vec<()>, String> = self.attend(all).await?;
         self.disturbed_at = self.cluster.now();
         done.map_err(|message| self.failed(whole, message))?;
         self.count_down();

@@ -38,3 +38,15 @@ pub fn answer(socket: BorrowedFd<'_>, buffer: &mut [u8]) -> io::Result<usize> {
         }
     }
 }
+
+/// Ends a TCP socket's connection, if it has one, and makes it one that can be connected again (`AF_UNSPEC`).
+pub fn disconnect(socket: BorrowedFd<'_>) -> io::Result<()> {
+    // SAFETY: a zeroed address of the family that is asked for, and its size.
+    let result = unsafe {
+        let mut nowhere: libc::sockaddr = std::mem::zeroed();
+        nowhere.sa_family = libc::AF_UNSPEC as libc::sa_family_t;
+        let size = size_of::<libc::sockaddr>() as libc::socklen_t;
+        libc::connect(socket.as_raw_fd(), &raw const nowhere, size)
+    };
+    checked(result).map(drop)
+}

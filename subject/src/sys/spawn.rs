@@ -100,9 +100,14 @@ pub struct Child {
     pub listener: Option<OwnedFd>,
     /// The socket-diagnosis socket of that namespace.
     pub diagnosis: Option<OwnedFd>,
+    /// Unconnected sockets of that namespace.
+    pub outgoing: Vec<OwnedFd>,
     /// Reports of later execs; or why there are none.
     pub execs: Result<OwnedFd, io::Error>,
 }
+
+/// How many connections into a namespace there can be at the same time.
+pub const OUTGOING: usize = 16;
 
 /// Written by the child, read by the parent afterwards.
 struct Said {
@@ -110,6 +115,7 @@ struct Said {
     error: i32,
     listener: i32,
     diagnosis: i32,
+    outgoing: [i32; OUTGOING],
     execs: Result<i32, i32>,
 }
 
@@ -133,7 +139,14 @@ pub fn spawn(plan: &Plan<'_>) -> Result<Child, (&'static str, io::Error)> {
         argv: pointers(plan.arguments),
         envp: pointers(plan.environment),
         life: super::descriptor::pipe(false).map_err(|error| ("make a pipe", error))?,
-        said: Said { step: "", error: 0, listener: -1, diagnosis: -1, execs: Err(0) },
+        said: Said {
+            step: "",
+            error: 0,
+            listener: -1,
+            diagnosis: -1,
+            outgoing: [-1; OUTGOING],
+            execs: Err(0),
+        },
     };
     let mut flags = libc::CLONE_VM | libc::CLONE_VFORK | libc::CLONE_FILES | libc::CLONE_PIDFD;
     if plan.namespaces {
@@ -166,12 +179,13 @@ pub fn spawn(plan: &Plan<'_>) -> Result<Child, (&'static str, io::Error)> {
     let said = &shared.said;
     let listener = (said.listener >= 0).then(|| own(said.listener));
     let diagnosis = (said.diagnosis >= 0).then(|| own(said.diagnosis));
+    let outgoing = said.outgoing.into_iter().filter(|raw| *raw >= 0).map(own).collect();
     let execs = said.execs.map(own).map_err(io::Error::from_raw_os_error);
     if said.error != 0 {
         let _ = super::wait::reap(std::os::fd::AsFd::as_fd(&pidfd), true);
         return Err((said.step, io::Error::from_raw_os_error(said.error)));
     }
-    Ok(Child { pid, pidfd, listener, diagnosis, execs })
+    Ok(Child { pid, pidfd, listener, diagnosis, outgoing, execs })
 }
 
 /// Runs in the child. Leaves by exec or by `_exit`, never by returning.
@@ -291,7 +305,7 @@ fn write_file(path: &CStr, text: &CStr) -> Step {
     }
 }
 
-/// Loopback up, listener, question socket: all in the namespace that the child is in.
+/// Loopback up, listener, question socket, sockets for calls: all in the namespace that the child is in.
 fn network(port: u16, said: &mut Said) -> Step {
     // SAFETY: all structures are live, zeroed and of the type that the call expects.
     unsafe {
@@ -315,6 +329,10 @@ fn network(port: u16, said: &mut Said) -> Step {
         tried("listen in the network namespace", libc::listen(socket, 1024))?;
         let kind = libc::SOCK_RAW | libc::SOCK_CLOEXEC;
         said.diagnosis = libc::socket(libc::AF_NETLINK, kind, libc::NETLINK_SOCK_DIAG);
+        // A socket stays in the namespace in which it was made: through these we call the subject.
+        for raw in &mut said.outgoing {
+            *raw = libc::socket(libc::AF_INET, stream, 0);
+        }
     }
     Ok(())
 }

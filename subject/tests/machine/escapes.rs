@@ -54,7 +54,7 @@ print('end', flush=True)
 ";
     on_one_thread(async {
         let launch = launch(&[python.to_str().unwrap(), "-c", code]);
-        let Started { mut process, listener, output } = subject::start(&launch).unwrap();
+        let Started { mut process, listener, output, .. } = subject::start(&launch).unwrap();
         let server = Server::serve(listener);
         let found = quiet(&mut process, &server).await;
         process.advance(found.deadline.unwrap()).unwrap();
@@ -75,7 +75,7 @@ time.sleep(1000)
 ";
     on_one_thread(async {
         let launch = launch(&[python.to_str().unwrap(), "-c", code]);
-        let Started { mut process, listener, output } = subject::start(&launch).unwrap();
+        let Started { mut process, listener, output, .. } = subject::start(&launch).unwrap();
         let server = Server::serve(listener);
         let found = quiet(&mut process, &server).await;
         assert!(found.passed.as_secs_f64() > 0.4, "{found:?}");
@@ -100,7 +100,7 @@ time.sleep(1000)
 ";
     on_one_thread(async {
         let launch = launch(&[python.to_str().unwrap(), "-c", code]);
-        let Started { mut process, listener, output } = subject::start(&launch).unwrap();
+        let Started { mut process, listener, output, .. } = subject::start(&launch).unwrap();
         let server = Server::serve(listener);
         quiet(&mut process, &server).await;
         assert_eq!(Lines::new(output).next().await, "end");

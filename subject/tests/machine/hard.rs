@@ -176,7 +176,7 @@ if ring >= 0: libc.syscall(426, ring, 0, 1, 1, None, 0)
 ";
     on_one_thread(async {
         let launch = launch(&[python.to_str().unwrap(), "-c", code]);
-        let Started { mut process, listener, output } = subject::start(&launch).unwrap();
+        let Started { mut process, listener, output, .. } = subject::start(&launch).unwrap();
         let server = Server::serve(listener);
         if Lines::new(output).next().await == "none" {
             return println!("skipped: this machine has no io_uring");
@@ -203,7 +203,7 @@ fn death_while_a_clock_is_set_is_no_failure() {
 #[test]
 fn moving_the_time_of_the_dead_is_no_failure() {
     on_one_thread(async {
-        let Started { mut process, listener, output } =
+        let Started { mut process, listener, output, .. } =
             subject::start(&launch(&["sh", "-c", "sleep 500 & echo start; wait"])).unwrap();
         let (server, mut lines) = (Server::serve(listener), Lines::new(output));
         assert_eq!(lines.next().await, "start");

@@ -267,7 +267,7 @@ fn dropping_kills() {
 fn frozen_means_frozen_and_thawed_goes_on() {
     on_one_thread(async {
         let code = "echo started; while :; do :; done";
-        let Started { mut process, listener, output } =
+        let Started { mut process, listener, output, .. } =
             subject::start(&launch(&["sh", "-c", code])).unwrap();
         let server = Server::serve(listener);
         assert_eq!(Lines::new(output).next().await, "started");

@@ -30,7 +30,7 @@ pub fn launch(command: &[&str]) -> Launch {
 
 /// Starts it, and waits until it has ended; what it wrote.
 pub fn output_of(launch: &Launch) -> String {
-    let Started { process, output, listener } = subject::start(launch).unwrap();
+    let Started { process, output, listener, .. } = subject::start(launch).unwrap();
     let text = read_all(output);
     drop((process, listener));
     text

@@ -143,7 +143,7 @@ time.sleep({seconds})
     on_one_thread(async {
         let start = |code: String| {
             let started = subject::start(&launch(&[python.to_str().unwrap(), "-c", &code]));
-            let Started { process, listener, output } = started.unwrap();
+            let Started { process, listener, output, .. } = started.unwrap();
             (process, Server::serve(listener), output)
         };
         let (mut one, of_one, _output) = start(code("['/echo/a']", 30));
@@ -297,7 +297,7 @@ fn without_namespaces_all_but_the_network_is_as_good() {
     on_one_thread(async {
         let mut launch = launch(&["sh", "-c", "sleep 300; echo end"]);
         launch.isolation = Isolation::None;
-        let Started { mut process, listener, output } = subject::start(&launch).unwrap();
+        let Started { mut process, listener, output, .. } = subject::start(&launch).unwrap();
         let server = Server::serve(listener);
         let found = quiet(&mut process, &server).await;
         process.advance(found.deadline.unwrap()).unwrap();

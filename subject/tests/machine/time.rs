@@ -89,7 +89,7 @@ fn five_minutes_up_to(command: &[&str], late: Duration) {
 pub fn five_minutes_of(launch: &Launch, late: Duration) {
     let command = &launch.command;
     on_one_thread(async {
-        let Started { mut process, listener, output } = subject::start(launch).unwrap();
+        let Started { mut process, listener, output, .. } = subject::start(launch).unwrap();
         assert_eq!(process.clock(), ClockAbility::Virtual);
         let server = Server::serve(listener);
         let mut lines = Lines::new(output);
@@ -299,7 +299,7 @@ print('end', flush=True)
     on_one_thread(async {
         let mut launch = launch(&[python.to_str().unwrap(), "-c", code]);
         launch.clock = subject::Pace::Virtual { ahead: -1000 * DAY };
-        let Started { mut process, listener, output } = subject::start(&launch).unwrap();
+        let Started { mut process, listener, output, .. } = subject::start(&launch).unwrap();
         let server = Server::serve(listener);
         for _ in 0..20 {
             let found = quiet(&mut process, &server).await;
@@ -313,7 +313,8 @@ print('end', flush=True)
 fn after_a_freeze_the_deadline_is_still_known() {
     on_one_thread(async {
         let command = ["sh", "-c", "sleep 300; echo end"];
-        let Started { mut process, listener, output } = subject::start(&launch(&command)).unwrap();
+        let Started { mut process, listener, output, .. } =
+            subject::start(&launch(&command)).unwrap();
         let server = Server::serve(listener);
         let before = quiet(&mut process, &server).await.deadline.unwrap();
         process.freeze().unwrap();
@@ -356,7 +357,7 @@ time.sleep(1000)
     on_one_thread(async {
         let mut launch = launch(&[python.to_str().unwrap(), "-c", code]);
         launch.clock = subject::Pace::Real { ahead: 400 * DAY };
-        let Started { mut process, listener, output } = subject::start(&launch).unwrap();
+        let Started { mut process, listener, output, .. } = subject::start(&launch).unwrap();
         let (server, mut lines) = (Server::serve(listener), Lines::new(output));
         let said: i64 = lines.next().await.parse().unwrap();
         let passed = now() + 400 * DAY / 1_000_000_000 - said;
@@ -396,7 +397,7 @@ time.sleep(1000)
         on_one_thread(async {
             let mut launch = launch(&[python.to_str().unwrap(), "-c", &code(clock, ahead)]);
             launch.clock = pace;
-            let Started { mut process, listener, output } = subject::start(&launch).unwrap();
+            let Started { mut process, listener, output, .. } = subject::start(&launch).unwrap();
             let (server, mut lines) = (Server::serve(listener), Lines::new(output));
             while lines.rest().is_empty() {
                 quiet(&mut process, &server).await;

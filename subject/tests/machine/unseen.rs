@@ -45,7 +45,7 @@ fn a_goroutine_that_nobody_runs_yet_is_not_asleep() {
         let _pinned = Pinned::new();
         let mut launch = launch(&[program.to_str().unwrap()]);
         launch.determinism.processors = Some(1);
-        let Started { mut process, listener, output } = subject::start(&launch).unwrap();
+        let Started { mut process, listener, output, .. } = subject::start(&launch).unwrap();
         let (server, mut lines) = (Server::serve(listener), Lines::new(output));
         for round in 1..=4 {
             let second = quiet(&mut process, &server).await.deadline.unwrap();
@@ -131,7 +131,7 @@ fn named(code: &str, words: &str) {
     let Some(python) = python() else { return };
     on_one_thread(async {
         let launch = launch(&[python.to_str().unwrap(), "-c", code]);
-        let Started { mut process, listener, output } = subject::start(&launch).unwrap();
+        let Started { mut process, listener, output, .. } = subject::start(&launch).unwrap();
         let (server, mut lines) = (Server::serve(listener), Lines::new(output));
         assert_eq!(lines.next().await, "start");
         quiet(&mut process, &server).await;
@@ -178,7 +178,7 @@ fn connections_through_the_file_system_are_named() {
 #[test]
 fn ordinary_programs_have_no_blind_spot() {
     on_one_thread(async {
-        let Started { mut process, listener, output } =
+        let Started { mut process, listener, output, .. } =
             subject::start(&launch(&["sh", "-c", "sleep 1 & echo start; wait; id"])).unwrap();
         let (server, mut lines) = (Server::serve(listener), Lines::new(output));
         assert_eq!(lines.next().await, "start");

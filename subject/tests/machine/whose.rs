@@ -30,7 +30,7 @@ fn a_panic_is_over_before_time_goes_on() {
     let Some(program) = go("panics", PANICS) else { return };
     for _ in 0..5 {
         on_one_thread(async {
-            let Started { mut process, listener, output: _output } =
+            let Started { mut process, listener, output: _output, .. } =
                 subject::start(&launch(&[program.to_str().unwrap()])).unwrap();
             let server = Server::serve(listener);
             loop {
@@ -76,7 +76,7 @@ func main() {
 fn short_sleeps_of_a_program_are_its_own() {
     let Some(program) = go("naps", NAPS) else { return };
     on_one_thread(async {
-        let Started { mut process, listener, output } =
+        let Started { mut process, listener, output, .. } =
             subject::start(&launch(&[program.to_str().unwrap()])).unwrap();
         let (server, mut lines) = (Server::serve(listener), Lines::new(output));
         let mut passed = Duration::ZERO;
