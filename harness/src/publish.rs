@@ -199,7 +199,7 @@ fn not_explored(lab: &Lab, references: &References, explored: &Explored) -> Vec<
                  again starts both anew; or attached volumes or probes: nobody looks after those yet"
             }
             Environment::Full => {
-                "certificates that are signed, volumes that are attached, metrics other than those of pods, or probes: \
+                "certificates that are signed, volumes that are attached, or metrics other than those of pods: \
                  nobody looks after those in the embedded cluster yet"
             }
         };
@@ -261,14 +261,16 @@ fn notes(
 }
 
 /// What the undisturbed runs had to tell, each once: what of the controller can't be seen, what fell back to something
-/// weaker.
+/// weaker, and stages that failed.
 fn told(references: &References) -> BTreeSet<String> {
     let records = references.runs.iter().flat_map(|run| &run.history.records);
     let texts = records.filter_map(|record| match &record.event {
         Event::Note { text } => Some(text.clone()),
         _ => None,
     });
-    texts.collect()
+    let worlds = references.runs.iter().filter_map(|run| run.server.as_ref());
+    let stages = worlds.flat_map(|server| server.world().stage_problems().to_vec());
+    texts.chain(stages).collect()
 }
 
 /// What the controller still waited for when it counted as settled.
