@@ -144,10 +144,12 @@ impl Client {
         for resource in [nodes(), pods()] {
             let (client, tell) = (self.clone(), tell.clone());
             tokio::task::spawn_local(async move {
+                let mut pace = tokio::time::interval(PACE);
+                pace.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
                 while !tell.is_closed() {
                     if let Err(error) = client.follow(&resource, &tell).await {
                         eprintln!("trommel: {error:#}; asked again");
-                        tokio::time::sleep(PACE).await;
+                        pace.tick().await;
                     }
                 }
             });
