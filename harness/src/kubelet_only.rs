@@ -79,6 +79,8 @@ struct Kubelet {
     times: BTreeMap<ObjectKey, Time>,
     /// What is left of stages whose writes are to be tried again, and how often they were.
     retries: BTreeMap<ObjectKey, (Vec<Action>, u32)>,
+    /// When leases are to be renewed.
+    renewal: Time,
     start: Time,
     /// How many addresses were given to pods.
     addresses: u32,
@@ -94,6 +96,7 @@ impl Kubelet {
             due: BTreeSet::new(),
             times: BTreeMap::new(),
             retries: BTreeMap::new(),
+            renewal: real_now(),
             start: real_now(),
             addresses: 0,
             told: BTreeSet::new(),
@@ -118,12 +121,11 @@ impl Kubelet {
     /// Never ends but by what can't go on.
     async fn live(&mut self) -> anyhow::Error {
         let mut heard = self.client.watch();
-        let mut renewal = real_now();
         loop {
             let now = real_now();
-            if now >= renewal {
+            if now >= self.renewal {
                 self.renew_leases().await;
-                renewal = real_now().plus(RENEWED);
+                self.renewal = real_now().plus(RENEWED);
             }
             if let Some((at, key)) = self.due.first().cloned().filter(|(at, _)| *at <= now) {
                 self.due.remove(&(at, key.clone()));
@@ -131,7 +133,7 @@ impl Kubelet {
                 self.act(&key).await;
                 continue;
             }
-            let next = self.due.first().map_or(renewal, |(at, _)| (*at).min(renewal));
+            let next = self.due.first().map_or(self.renewal, |(at, _)| (*at).min(self.renewal));
             let wake = Instant::now() + next.since(real_now());
             match timeout_at(wake, heard.recv()).await {
                 Ok(Some(heard)) => self.hear(heard),
@@ -182,6 +184,7 @@ impl Kubelet {
                 return self.forget(&key);
             }
             if !self.objects.contains_key(&key) {
+                self.renewal = real_now();
                 // Those that were bound to it before it came.
                 let bound = |pod: &Value| pod["spec"]["nodeName"].as_str() == Some(&key.name);
                 let pods = self.objects.iter().filter(|(_, pod)| bound(pod));

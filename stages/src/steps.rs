@@ -86,7 +86,7 @@ pub fn event(
     let namespace = if key.namespace.is_empty() { "default" } else { &key.namespace };
     json!({
         "apiVersion": "v1", "kind": "Event",
-        "metadata": {"generateName": format!("{}.", key.name), "namespace": namespace},
+        "metadata": {"generateName": format!("{}-", key.name), "namespace": namespace},
         "involvedObject": {
             "apiVersion": "v1", "kind": kind, "namespace": key.namespace, "name": key.name, "uid": uid,
         },
