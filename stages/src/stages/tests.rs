@@ -1,3 +1,5 @@
+//! Files that are wrong, what stages choose and do, and who waits for them.
+
 use serde_json::json;
 
 use super::*;

@@ -1,3 +1,5 @@
+//! Templates, a line each: what they make, and how they fail.
+
 use serde_json::{Value, json};
 use trace::Time;
 
