@@ -1,6 +1,6 @@
 //! Pods and nodes that live by stage files: what becomes of them, and that a fork anywhere comes to the same end.
 
-use std::{sync::Arc, time::Duration};
+use std::sync::Arc;
 
 use controllers::Controller;
 use serde_json::{Value, json};
@@ -124,19 +124,19 @@ fn pods_live_by_their_stages() {
     assert_eq!(ready(&api), None);
     api.later(1);
     assert_eq!(ready(&api), Some(json!("Ready")));
-    api.create(SETS, replicas(8));
+    api.create(SETS, replicas(24));
     api.calm();
-    assert_eq!(api.lives(), ["Pending"; 8]);
+    assert_eq!(api.lives(), ["Pending"; 24]);
     api.later(60);
-    assert_eq!(api.count("Running"), 8, "one that fails is made again: {:?}", api.lives());
+    assert_eq!(api.count("Running"), 24, "one that fails is made again: {:?}", api.lives());
     let failed = api.count("Failed");
-    assert!((1..=12).contains(&failed), "some fail: {failed}");
+    assert!((1..=24).contains(&failed), "some fail: {failed}");
     let events = api.items("/api/v1/namespaces/default/events");
     let told = |reason: &str| events.iter().filter(|event| event["reason"] == reason).count();
-    assert_eq!((told("Created"), told("Failed")), (8 + failed, failed));
+    assert_eq!((told("Created"), told("Failed")), (24 + failed, failed));
     let addresses: std::collections::BTreeSet<String> =
         api.items(PODS).iter().map(|pod| pod["status"]["podIP"].to_string()).collect();
-    assert_eq!(addresses.len(), 8 + failed);
+    assert_eq!(addresses.len(), 24 + failed);
     assert!(api.server.world().stage_problems().is_empty());
     let name = api.items(PODS)[0]["metadata"]["name"].as_str().unwrap().to_owned();
     let got = api.call("DELETE", &format!("{PODS}/{name}"), None);
@@ -151,6 +151,7 @@ fn chance_does_not_depend_on_the_seed() {
         let api = staged(STAGES, seed);
         api.later(1);
         api.create(SETS, replicas(8));
+        api.calm();
         api.later(3);
         let early = api.lives();
         api.later(60);
@@ -165,6 +166,7 @@ fn forks_come_to_the_same_end() {
     api.later(1);
     let first = api.server.revision();
     api.create(SETS, replicas(4));
+    api.calm();
     api.later(60);
     let (end, now) = (api.server.revision(), api.server.now());
     let objects = |server: &Server| -> Vec<(String, Value)> {
@@ -193,7 +195,7 @@ fn what_fails_is_remembered() {
     let check = |rest: &str, expect: &str| {
         let api = staged(&format!("{head}  selector: {{}}\n{rest}"), 1);
         api.create(SETS, replicas(2));
-        api.later(5);
+        api.calm();
         let problems = api.server.world().stage_problems().to_vec();
         assert!(problems[0].contains(expect), "{problems:?}");
     };
@@ -209,7 +211,7 @@ fn what_fails_is_remembered() {
     let mut pod = replicas(1)["spec"]["template"].clone();
     pod["metadata"]["name"] = json!("p");
     api.create(PODS, pod);
-    api.server.live_until(START.plus(Duration::from_secs(5))).unwrap();
+    api.calm();
     assert_eq!(api.lives(), Vec::<String>::new());
 }
 
