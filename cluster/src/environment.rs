@@ -19,10 +19,14 @@ use rpds::{RedBlackTreeMapSync, RedBlackTreeSetSync};
 use serde_json::{Value, json};
 use trace::{Change as Changed, ObjectKey, Revision, Time};
 
+use stages::{Action, Stages};
+
 use crate::{server::Live, store::Logged, webhooks::Calls, world::World};
+use scripted::{Scripted, Turn};
 
 mod bodies;
 mod nodes;
+mod scripted;
 mod served;
 mod wire;
 
@@ -37,7 +41,7 @@ const FIRST_BACKOFF: Duration = Duration::from_millis(5);
 pub const REQUESTS_WITHOUT_REST: u64 = 200_000;
 
 /// Which built-in controllers run.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
+#[derive(Debug, Clone, Default)]
 pub struct EnvironmentOptions {
     /// They; empty for none.
     pub controllers: Vec<Controller>,
@@ -45,6 +49,15 @@ pub struct EnvironmentOptions {
     pub nodes: u32,
     /// The certificate by which the API server is known, in PEM, for `kube-root-ca.crt`; empty for none.
     pub root_ca: String,
+    /// By which pods and nodes live, each type that has any; the others as the kubelet does by itself.
+    pub stages: Option<Arc<Stages>>,
+}
+
+impl EnvironmentOptions {
+    /// Whether kubelets say by stages that their nodes are ready.
+    pub(crate) fn stages_of_nodes(&self) -> bool {
+        self.stages.as_ref().is_some_and(|stages| stages.cover(&stages::stages::nodes()))
+    }
 }
 
 /// The built-in controllers go on acting though nothing else does.
@@ -82,6 +95,8 @@ pub(crate) struct Environment {
     /// Failures in a row.
     failures: RedBlackTreeMapSync<Item, u32>,
     working: Option<Arc<Working>>,
+    /// Where kubelets go by stage files.
+    scripted: Option<Scripted>,
 }
 
 /// A reconcile under way.
@@ -93,6 +108,8 @@ struct Working {
     revision: Revision,
     since: Time,
     responses: Vec<Response>,
+    /// The stage that is being played.
+    plan: Option<Arc<[Action]>>,
 }
 
 impl Environment {
@@ -113,6 +130,7 @@ impl Environment {
             times: RedBlackTreeMapSync::new_sync(),
             failures: RedBlackTreeMapSync::new_sync(),
             working: None,
+            scripted: options.stages.clone().map(|stages| Scripted::new(stages, world.now)),
         };
         environment.view.root_ca = options.root_ca.as_str().into();
         environment.view.root_ca_base64 = STANDARD.encode(&options.root_ca).into();
@@ -143,6 +161,13 @@ impl Environment {
         for controller in self.running.clone().iter() {
             for affected in controller.keys_affected(&self.view, &change, now) {
                 self.add_after((*controller, affected.key), now, affected.after);
+            }
+        }
+        if let Some(scripted) = &mut self.scripted {
+            if after.is_none() {
+                scripted.schedule.forget(key);
+            } else if scripted.is_node(key) && self.running.contains(&Controller::Kubelet) {
+                self.add((Controller::Kubelet, key.clone()));
             }
         }
     }
@@ -236,7 +261,8 @@ impl Environment {
             self.timers.remove_mut(&(at, item.clone()));
         }
         let view = self.view.clone();
-        let working = Arc::new(Working { item, view, revision, since: now, responses: vec![] });
+        let responses = vec![];
+        let working = Arc::new(Working { item, view, revision, since: now, responses, plan: None });
         self.working = Some(working.clone());
         Some(working)
     }
@@ -245,6 +271,17 @@ impl Environment {
         if let Some(working) = &mut self.working {
             Arc::make_mut(working).responses.push(response);
         }
+    }
+
+    fn planned(&mut self, actions: Vec<Action>) {
+        if let Some(working) = &mut self.working {
+            Arc::make_mut(working).plan = Some(actions.into());
+        }
+    }
+
+    /// What went wrong with stages that were played.
+    pub(crate) fn stage_problems(&self) -> &[String] {
+        self.scripted.as_ref().map_or(&[], |scripted| &scripted.problems)
     }
 
     fn done(&mut self, now: Time, requeue_after: Option<Duration>) {
@@ -280,6 +317,7 @@ impl Environment {
         let item = |item: &Item| json!([item.0.name(), rank(&item.1)]);
         let timer = |(at, of): &(Time, Item)| json!([at.since(world.now).as_millis(), item(of)]);
         json!({
+            "stages": self.scripted.as_ref().map(|scripted| scripted.pending(world.now, rank)),
             "queue": self.queue.values().map(item).collect::<Vec<_>>(),
             "timers": self.timers.iter().map(timer).collect::<Vec<_>>(),
             "recent": self.view.all_recent().map(|(key, recent)| {
@@ -308,6 +346,22 @@ pub(crate) fn step(live: &mut Live, calls: &mut Calls) -> Option<Controller> {
         let environment = live.world.environment.as_mut().map(Arc::make_mut)?;
         let working = environment.turn(now, revision)?;
         let (controller, key) = (working.item.0, &working.item.1);
+        if environment.scripted.as_ref().is_some_and(|scripted| scripted.takes(controller, key)) {
+            calls.begin(now);
+            let turn = scripted::step(live, &working, calls);
+            drop(working);
+            let environment = live.world.environment.as_mut().map(Arc::make_mut)?;
+            match turn {
+                Turn::Plan(actions) => environment.planned(actions),
+                Turn::Done(requeue_after) => environment.done(now, requeue_after),
+                Turn::Sent(_) if calls.is_wanting() => return Some(controller),
+                Turn::Sent(response) => {
+                    environment.answered(response);
+                    return Some(controller);
+                }
+            }
+            continue;
+        }
         match controller.next(&working.view, key, working.since, &working.responses) {
             Next::Request(request) => {
                 drop(working);

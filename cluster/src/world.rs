@@ -217,7 +217,7 @@ impl World {
 
     /// From now on these built-in controllers run; they have everything that exists still to look at.
     pub fn start_environment(&mut self, options: &EnvironmentOptions) {
-        crate::environment::join_nodes(self, options.nodes);
+        crate::environment::join_nodes(self, options.nodes, !options.stages_of_nodes());
         if options.controllers.contains(&Controller::Provisioner) {
             crate::environment::add_default_class(self);
         }
@@ -227,6 +227,12 @@ impl World {
     /// Whether the built-in controllers have nothing to do before the next of their timers.
     pub fn is_environment_quiet(&self) -> bool {
         self.environment.as_ref().is_none_or(|environment| environment.is_quiet())
+    }
+
+    /// What went wrong with stages that were played: templates that failed, writes that were refused. Each once, the
+    /// first twenty.
+    pub fn stage_problems(&self) -> &[String] {
+        self.environment.as_ref().map_or(&[], |environment| environment.stage_problems())
     }
 
     /// What the built-in controllers have still to do, for a world's identity: the same value, the same work.

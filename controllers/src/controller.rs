@@ -8,7 +8,7 @@ use crate::{
     account_token, autoscaler,
     calls::{self, Calls, Next, Response},
     cron_job, daemon_set, deployment, disruption, garbage_collector, job, kubelet, namespace,
-    node_lifecycle,
+    node_lease, node_lifecycle,
     object::{Body, Object},
     pod_gc, quota, replica_set, root_ca, scheduler, service_account, services, signing_request,
     stateful_set, taint_eviction,
@@ -81,6 +81,8 @@ pub enum Controller {
     Scheduler,
     /// Runs the pods of all nodes.
     Kubelet,
+    /// Renews the leases of all nodes. In no profile: a timer that comes again for ever.
+    NodeLease,
 }
 
 /// A change of one object of the store.
@@ -184,12 +186,14 @@ impl Controller {
             Controller::Quota => "resourcequota-controller",
             Controller::Scheduler => "scheduler",
             Controller::Kubelet => "kubelet",
+            Controller::NodeLease => "node-lease",
         }
     }
 
     /// The controller of this name.
     pub fn named(name: &str) -> Option<Controller> {
-        Controller::FULL.iter().copied().find(|controller| controller.name() == name)
+        let all = Controller::FULL.iter().copied().chain([Controller::NodeLease]);
+        all.into_iter().find(|controller| controller.name() == name)
     }
 
     /// The program that it is part of: the first part of its user agent, and so the name under which the
@@ -197,7 +201,7 @@ impl Controller {
     pub fn program(self) -> &'static str {
         match self {
             Controller::Scheduler => "kube-scheduler",
-            Controller::Kubelet => "kubelet",
+            Controller::Kubelet | Controller::NodeLease => "kubelet",
             Controller::Provisioner => "csi-provisioner",
             _ => "kube-controller-manager",
         }
@@ -259,6 +263,7 @@ impl Controller {
             Controller::Quota => quota::reconcile(view, key, now, calls),
             Controller::Scheduler => scheduler::reconcile(view, key, now, calls),
             Controller::Kubelet => kubelet::reconcile(view, key, now, calls),
+            Controller::NodeLease => node_lease::reconcile(view, key, now, calls),
         })
     }
 
@@ -301,6 +306,7 @@ impl Controller {
             Controller::Quota => quota::keys_affected(view, change),
             Controller::Scheduler => scheduler::keys_affected(view, change),
             Controller::Kubelet => kubelet::keys_affected(view, change),
+            Controller::NodeLease => node_lease::keys_affected(change),
         }
     }
 }

@@ -5,8 +5,9 @@
 //! Annotations of the pod say otherwise (see [`script`]). A container that ends is started again as the pod's
 //! `restartPolicy` says, after 10 s, 20 s and so on, up to 5 min.
 //!
-//! All containers of a pod do the same. Probes are not looked at: a pod is ready when its script says so. Images that
-//! can't be pulled and kwok's `Stage` files are not there yet.
+//! All containers of a pod do the same; what their probes see of it is told by [`life`]. Images that can't be pulled are
+//! not there yet. Where the user gives kwok `Stage` files for pods, this kubelet leaves pods to them (the crate
+//! `stages`).
 
 use std::time::Duration;
 
@@ -16,15 +17,17 @@ use crate::{
     calls::{Calls, Reconciled, Stop},
     controller::{Affected, Change},
     object::{Body, Meta, Object},
-    pod::Pod,
+    pod::{Pod, Probes},
     request::{PodState, Request},
     scheduler::nodes,
     view::View,
     volumes,
 };
 
+mod life;
 mod script;
 
+use life::Life;
 use script::Script;
 
 /// Before a container is started for the second time; each further time doubles it.
@@ -54,7 +57,7 @@ pub(crate) fn reconcile(
     let mut turn = |state| send(key, &object.meta, state, now, calls);
     match &*pod.phase {
         "Pending" if !has_volumes(view, key, pod) => Ok(None),
-        "Pending" => turn(PodState::Running { ready: script.ready_after.is_zero(), restarts: 0 }),
+        "Pending" => turn(running(&life(&script, pod), Duration::ZERO, 0)),
         "Running" => {
             let Some(state) = next(view, object, pod, &script, now) else { return Ok(None) };
             match state {
@@ -104,21 +107,45 @@ fn next(
         let doublings = u32::try_from(restarts).unwrap_or(0).min(5);
         let wait = (FIRST_RESTART * 2u32.pow(doublings)).min(LONGEST_RESTART);
         let left = wait.saturating_sub(now.since(ended.unwrap_or(now)));
-        let ready = script.ready_after.is_zero();
-        let again = PodState::Running { ready, restarts: restarts + 1 };
+        let again = running(&life(script, pod), Duration::ZERO, restarts + 1);
         return Some(if left.is_zero() { Ok(again) } else { Err(left) });
     }
     let started = first.and_then(|container| container.started).unwrap_or(object.meta.created);
-    let left = |after: Duration| after.saturating_sub(now.since(started));
+    let (age, life) = (now.since(started), life(script, pod));
     let by_job = object.meta.controller().is_some_and(|owner| *owner.kind == *"Job");
     let code = script.code(before(view, object, restarts), by_job);
-    let unready = pod.ready_since.is_none();
-    let waits: [Option<(Duration, PodState)>; 2] = [
-        unready.then(|| (left(script.ready_after), PodState::Running { ready: true, restarts })),
-        code.map(|code| (left(script.runs_for), ended(pod, code, restarts))),
-    ];
-    let (left, state) = waits.into_iter().flatten().min_by_key(|(left, _)| *left)?;
-    Some(if left.is_zero() { Ok(state) } else { Err(left) })
+    let ends = code.map(|code| (script.runs_for, code));
+    let ends = ends.into_iter().chain(life.killed().map(|at| (at, TERMINATED)));
+    let ends = ends.min_by_key(|(at, _)| *at);
+    if let Some((_, code)) = ends.filter(|(at, _)| *at <= age) {
+        return Some(Ok(ended(pod, code, restarts)));
+    }
+    // Somebody else may have said that it is ready before its time; only a probe says the contrary.
+    let ready = life.is_ready(age);
+    let tells = match pod.ready_since {
+        None => ready,
+        Some(_) => life.fails(age),
+    };
+    let starts = life.is_started(age)
+        && pod.probes.as_ref().is_some_and(|probes| probes.startup.is_some())
+        && first.is_some_and(|container| !container.is_started);
+    if tells || starts {
+        return Some(Ok(running(&life, age, restarts)));
+    }
+    let next = life.next(age).into_iter().chain(ends.map(|(at, _)| at)).min()?;
+    Some(Err(next - age))
+}
+
+fn life(script: &Script, pod: &Pod) -> Life {
+    match &pod.probes {
+        Some(probes) => Life::of(script, probes),
+        None => Life::of(script, &Probes::default()),
+    }
+}
+
+/// Its containers run, at this age.
+fn running(life: &Life, age: Duration, restarts: i64) -> PodState {
+    PodState::Running { started: life.is_started(age), ready: life.is_ready(age), restarts }
 }
 
 /// How its containers end: for good, or until they are started again.

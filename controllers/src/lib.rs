@@ -43,6 +43,7 @@ mod garbage_collector;
 pub mod job;
 mod kubelet;
 pub mod namespace;
+mod node_lease;
 mod node_lifecycle;
 mod pod_gc;
 pub mod quota;

@@ -1,5 +1,7 @@
 //! A Pod as controllers see it.
 
+use std::time::Duration;
+
 use serde_json::Value;
 use trace::Time;
 
@@ -70,6 +72,32 @@ pub struct Pod {
     pub asks: Asks,
     /// `status.startTime`.
     pub started: Option<Time>,
+    /// Of its containers, where there are any.
+    pub probes: Option<Box<Probes>>,
+}
+
+/// The probes of a pod's containers, of each kind the one that takes longest to begin.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Probes {
+    /// `startupProbe`.
+    pub startup: Option<Probe>,
+    /// `readinessProbe`.
+    pub readiness: Option<Probe>,
+    /// `livenessProbe`.
+    pub liveness: Option<Probe>,
+}
+
+/// When a probe is made, and how many answers count.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Probe {
+    /// `initialDelaySeconds`.
+    pub initial: Duration,
+    /// `periodSeconds`.
+    pub period: Duration,
+    /// `failureThreshold`.
+    pub failures: u32,
+    /// `successThreshold`.
+    pub successes: u32,
 }
 
 /// A container, as its pod's status tells of it.
@@ -81,6 +109,8 @@ pub struct Container {
     pub restarts: i64,
     /// Since when it runs.
     pub started: Option<Time>,
+    /// Whether its startup probe has succeeded, or it has none.
+    pub is_started: bool,
     /// Exit code and time, once it has ended.
     pub ended: Option<(i64, Option<Time>)>,
 }
@@ -149,7 +179,33 @@ impl Pod {
             counted: Counted::pod(object),
             asks: Asks::read(object),
             started: read::time(status, "startTime"),
+            probes: probes(spec),
         }
+    }
+}
+
+fn probes(spec: &Value) -> Option<Box<Probes>> {
+    let slowest = |kind: &str| {
+        let found = read::list(spec, "containers").filter_map(|container| container.get(kind));
+        found.map(probe).max_by_key(|probe| probe.initial)
+    };
+    let probes = Probes {
+        startup: slowest("startupProbe"),
+        readiness: slowest("readinessProbe"),
+        liveness: slowest("livenessProbe"),
+    };
+    (probes != Probes::default()).then(|| Box::new(probes))
+}
+
+/// The API server has set what was left out.
+fn probe(probe: &Value) -> Probe {
+    let number = |field: &str| u32::try_from(read::number(probe, field)).unwrap_or(0);
+    let seconds = |field: &str| Duration::from_secs(number(field).into());
+    Probe {
+        initial: seconds("initialDelaySeconds"),
+        period: seconds("periodSeconds"),
+        failures: number("failureThreshold"),
+        successes: number("successThreshold"),
     }
 }
 
@@ -174,6 +230,7 @@ fn container(status: &Value) -> Container {
         name: read::text(status, "name"),
         restarts: read::number(status, "restartCount"),
         started: status["state"].get("running").and_then(|run| read::time(run, "startedAt")),
+        is_started: status["started"] == true,
         ended: ended.map(|end| (read::number(end, "exitCode"), read::time(end, "finishedAt"))),
     }
 }

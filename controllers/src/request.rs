@@ -52,6 +52,8 @@ pub enum Propagation {
 pub enum PodState {
     /// They run.
     Running {
+        /// Whether their startup probes have succeeded.
+        started: bool,
         /// Whether they are ready.
         ready: bool,
         /// How often they were started again.

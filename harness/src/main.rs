@@ -31,6 +31,7 @@ mod history_file;
 mod init;
 mod interrupt;
 mod kubeconfig;
+mod kubelet_only;
 mod listener;
 mod permissions;
 mod play;

@@ -207,7 +207,7 @@ fn not_explored(lab: &Lab, references: &References, explored: &Explored) -> Vec<
                  again starts both anew; or attached volumes or probes: nobody looks after those yet"
             }
             Environment::Full => {
-                "certificates that are signed, volumes that are attached, metrics other than those of pods, or probes: \
+                "certificates that are signed, volumes that are attached, or metrics other than those of pods: \
                  nobody looks after those in the embedded cluster yet"
             }
         };
@@ -268,10 +268,12 @@ fn notes(
     notes
 }
 
-/// What any run had to tell, each once.
+/// What any run had to tell, each once, and the stages that failed in undisturbed ones.
 fn told(references: &References, explored: &Explored) -> BTreeSet<String> {
     let undisturbed = references.runs.iter().flat_map(|run| explore::told(&run.history));
-    undisturbed.chain(explored.notes.iter().cloned()).collect()
+    let worlds = references.runs.iter().filter_map(|run| run.server.as_ref());
+    let stages = worlds.flat_map(|server| server.world().stage_problems().to_vec());
+    undisturbed.chain(explored.notes.iter().cloned()).chain(stages).collect()
 }
 
 /// What the controller still waited for when it counted as settled.

@@ -1,5 +1,7 @@
 //! `trommel serve`: the embedded API server by itself, on loopback, in real time, until it is told to end.
 //!
+//! With `--kubelet-only` none of it, but kubelets for another cluster ([`kubelet_only`]).
+//!
 //! For looking around with kubectl, and for tests of other projects that want an API server and no more. Nothing
 //! is kept when it ends. History is forgotten after five minutes, as by a real server (`--etcd-compaction-interval`).
 
@@ -7,11 +9,13 @@ use std::{
     io,
     net::TcpListener,
     path::{Path, PathBuf},
+    sync::Arc,
     time::Duration,
 };
 
 use cluster::{Server, SuffixOrder, Upstream, World, WorldOptions};
 use proxy::tls::Authority;
+use stages::Stages;
 use tokio::{
     signal::unix::{SignalKind, signal},
     time::{Instant, timeout_at},
@@ -20,10 +24,10 @@ use tower::ServiceExt;
 use trace::{Actor, Revision, Time};
 
 use crate::{
-    config::{AuthorizationSpec, EmbeddedSpec, Environment, Located},
+    config::{AuthorizationSpec, EmbeddedSpec, Environment, Located, read_stages},
     exit::{Exit, Expected},
     kubeconfig::{self, real_now},
-    listener, stdout, webhooks,
+    kubelet_only, listener, stdout, webhooks,
 };
 
 /// How long watches and exact lists can look back, at least; at most twice as long.
@@ -50,9 +54,17 @@ pub struct Options {
     /// Give new pods their ServiceAccount and its token, and refuse them without the account.
     #[arg(long)]
     mount_service_accounts: bool,
-    /// Where to write the kubeconfig; it is removed at the end.
-    #[arg(long, default_value = "trommel.kubeconfig")]
-    kubeconfig: PathBuf,
+    /// kwok Stage files by which pods and nodes live.
+    #[arg(long, num_args = 1..)]
+    stages: Vec<PathBuf>,
+    /// No API server: nodes and their pods, by Stage files, of the cluster to which --kubeconfig leads.
+    #[arg(long, requires = "kubeconfig")]
+    #[arg(conflicts_with_all = ["port", "environment", "authorization", "mount_service_accounts"])]
+    kubelet_only: bool,
+    /// Where to write the kubeconfig (default: trommel.kubeconfig), which is removed at the end; with --kubelet-only,
+    /// the one to use.
+    #[arg(long)]
+    kubeconfig: Option<PathBuf>,
 }
 
 /// Serves until SIGINT or SIGTERM. When it serves, one line on stdout says so: `export KUBECONFIG=…`.
@@ -60,47 +72,64 @@ pub struct Options {
 /// # Errors
 /// Options that do not fit together, a port that is taken, a kubeconfig that can't be written.
 pub fn run(options: &Options) -> anyhow::Result<Exit> {
+    let default = PathBuf::from("trommel.kubeconfig");
+    let kubeconfig = options.kubeconfig.as_ref().unwrap_or(&default);
+    if options.kubelet_only {
+        return kubelet_only::run(kubeconfig, &options.stages, options.nodes.unwrap_or(1));
+    }
+    let stages = read_stages(&options.stages)?.map(Arc::new);
     let embedded = EmbeddedSpec {
         environment: options.environment,
         nodes: options.nodes,
         authorization: Located::new(options.authorization),
         mount_service_accounts: options.mount_service_accounts,
         controller_manager: vec![],
+        stages: vec![],
+        heartbeats: false,
     };
     let wrong = |(_, what)| Expected::error(Exit::Usage, format!("--nodes: {what}"));
     embedded.check().map_err(wrong)?;
+    if stages.is_some() && !embedded.has_kubelets() {
+        let message =
+            "--stages: there are kubelets, and so stages, with --environment full or kcm only";
+        return Err(Expected::error(Exit::Usage, message.to_owned()));
+    }
     let authority = Authority::mint(real_now())?;
-    let server = Server::new(world(&embedded, &authority), None);
+    let server = Server::new(world(&embedded, &authority, stages), None);
     server.call_webhooks_by(webhooks::loopback());
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
-    runtime.block_on(serve(options, &server, &authority))?;
+    runtime.block_on(serve(options.port, kubeconfig, &server, &authority))?;
     Ok(Exit::Clean)
 }
 
 /// A new cluster, as of now.
-fn world(embedded: &EmbeddedSpec, authority: &Authority) -> World {
+fn world(embedded: &EmbeddedSpec, authority: &Authority, stages: Option<Arc<Stages>>) -> World {
     let start = Time(real_now().seconds() * 1_000_000_000);
     let seed = real_now().0.unsigned_abs();
     let mut world = World::new(WorldOptions { start, seed, suffixes: SuffixOrder::Ascending });
-    embedded.set_up(&mut world, &authority.pair().certificate);
+    embedded.set_up(&mut world, &authority.pair().certificate, stages);
     world
 }
 
-async fn serve(options: &Options, server: &Server, authority: &Authority) -> anyhow::Result<()> {
+async fn serve(
+    port: u16,
+    kubeconfig: &Path,
+    server: &Server,
+    authority: &Authority,
+) -> anyhow::Result<()> {
     let (mut interrupt, mut terminate) =
         (signal(SignalKind::interrupt())?, signal(SignalKind::terminate())?);
-    let address = ("127.0.0.1", options.port);
+    let address = ("127.0.0.1", port);
     let listener = TcpListener::bind(address).map_err(|error| {
         let message = format!(
-            "cannot listen on 127.0.0.1:{}: {error}; leave --port out to take a free one",
-            options.port
+            "cannot listen on 127.0.0.1:{port}: {error}; leave --port out to take a free one"
         );
         Expected::error(Exit::Environment, message)
     })?;
     listener.set_nonblocking(true)?;
     let port = listener.local_addr()?.port();
     let tls = proxy::tls::server_config(&authority.server(real_now(), &[])?)?;
-    let written = Kubeconfig::write(&options.kubeconfig, port, &authority.pair().certificate)?;
+    let written = Kubeconfig::write(kubeconfig, port, &authority.pair().certificate)?;
     let listener = tokio::net::TcpListener::from_std(listener)?;
     let mut answering =
         tokio::spawn(listener::serve(listener, live(server), Some(tls), Actor::User));
@@ -136,6 +165,7 @@ fn live(server: &Server) -> Upstream {
 async fn live_on(server: &Server) -> cluster::Restless {
     let mut revisions = server.subscribe();
     let mut old = (real_now(), Revision(0));
+    let mut told = 0;
     loop {
         let lived = server.live_until_and_call(real_now()).await;
         let rested = match lived {
@@ -145,6 +175,11 @@ async fn live_on(server: &Server) -> cluster::Restless {
         if let Err(restless) = rested {
             return restless;
         }
+        let world = server.world();
+        for problem in world.stage_problems().iter().skip(told) {
+            eprintln!("trommel: {problem}");
+        }
+        told = world.stage_problems().len();
         if real_now().since(old.0) >= HISTORY {
             server.compact(old.1);
             old = (real_now(), server.revision());

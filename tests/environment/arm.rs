@@ -104,6 +104,7 @@ impl Embedded {
             controllers,
             nodes: 0,
             root_ca: "a certificate".to_owned(),
+            ..EnvironmentOptions::default()
         });
         Embedded(Server::new(world, None))
     }

@@ -19,7 +19,7 @@ struct Absence {
     because: &'static str,
 }
 
-const PURE: &[&str] = &["trace/", "plans/", "controllers/", "oracles/"];
+const PURE: &[&str] = &["trace/", "plans/", "controllers/", "stages/", "oracles/"];
 
 const ABSENCES: &[Absence] = &[
     Absence {
@@ -37,12 +37,20 @@ const ABSENCES: &[Absence] = &[
                 "a real cluster announces nothing about itself: asked until it is as wanted, with a limit",
             ),
             (
+                "harness/src/kubelet_only/",
+                "a cluster that does not answer announces nothing: asked again, at a pace",
+            ),
+            (
                 "harness/src/trial/quiet.rs",
                 "a real timer of the subject where time is not virtual, and the pace of the hot-loop limit",
             ),
             (
                 "tests/environment/arm.rs",
                 "the real controllers announce nothing: asked until they are where ours are, with a limit",
+            ),
+            (
+                "tests/kubelet/arm.rs",
+                "the clusters run in real time and announce nothing: asked until they are as expected, with a limit",
             ),
             ("tests/subjects/", "a subject under test may sleep: that is what it is there for"),
             ("examples/", "a subject may sleep"),

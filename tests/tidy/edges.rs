@@ -10,7 +10,7 @@ use crate::{Problem, assert_none};
 /// Rows from the bottom up. A crate may use crates of rows below its own, never its own row or one above.
 const ROWS: &[&[&str]] = &[
     &["trace"],
-    &["plans", "controllers"],
+    &["plans", "controllers", "stages"],
     &["cluster", "proxy", "subject", "workloads", "oracles", "model"],
     &["harness", "ci", "tests"],
 ];
@@ -21,7 +21,8 @@ const EDGES: &[(&str, &[&str])] = &[
     ("trace", &[]),
     ("plans", &["trace"]),
     ("controllers", &["trace"]),
-    ("cluster", &["trace", "controllers"]),
+    ("stages", &["trace"]),
+    ("cluster", &["trace", "controllers", "stages"]),
     ("proxy", &["trace"]),
     ("subject", &["trace"]),
     ("workloads", &["trace"]),
@@ -29,14 +30,24 @@ const EDGES: &[(&str, &[&str])] = &[
     ("model", &["trace", "plans", "controllers"]),
     (
         "harness",
-        &["trace", "plans", "cluster", "proxy", "subject", "workloads", "oracles", "model"],
+        &[
+            "trace",
+            "plans",
+            "stages",
+            "cluster",
+            "proxy",
+            "subject",
+            "workloads",
+            "oracles",
+            "model",
+        ],
     ),
     ("ci", &[]),
     ("tests", &["trace", "plans", "cluster", "proxy", "subject", "workloads", "oracles"]),
 ];
 
 /// Pure crates: what they may not have among their dependencies, because it does IO, waits, or rolls dice.
-const PURE: &[&str] = &["trace", "plans", "controllers", "oracles"];
+const PURE: &[&str] = &["trace", "plans", "controllers", "stages", "oracles"];
 const IMPURE: &[&str] =
     &["tokio", "hyper", "reqwest", "rand", "getrandom", "uuid", "kube", "libc", "mio"];
 

@@ -116,11 +116,11 @@ fn container_state(pod: &Value, container: &Value, state: PodState, now: &str) -
     let known = pod["status"]["containerStatuses"].as_array();
     let known = known.into_iter().flatten().find(|known| known["name"] == container["name"]);
     let started = known.and_then(|known| known.pointer("/state/running/startedAt"));
-    let (ready, running, restarts, what) = match state {
-        PodState::Running { ready, restarts } => {
+    let (ready, is_started, restarts, what) = match state {
+        PodState::Running { started: is_started, ready, restarts } => {
             let same = known.is_some_and(|known| known["restartCount"] == restarts);
             let at = started.filter(|_| same).cloned().unwrap_or_else(|| json!(now));
-            (ready, true, restarts, json!({"running": {"startedAt": at}}))
+            (ready, is_started, restarts, json!({"running": {"startedAt": at}}))
         }
         PodState::Ended { code, restarts, .. } => {
             let reason = if code == 0 { "Completed" } else { "Error" };
@@ -133,7 +133,7 @@ fn container_state(pod: &Value, container: &Value, state: PodState, now: &str) -
     };
     json!({
         "name": container["name"], "image": container["image"], "imageID": container["image"],
-        "restartCount": restarts, "ready": ready, "started": running, "state": what,
+        "restartCount": restarts, "ready": ready, "started": is_started, "state": what,
     })
 }
 

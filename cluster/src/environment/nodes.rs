@@ -10,8 +10,8 @@ const CPU: &str = "32";
 const MEMORY: &str = "256Gi";
 const PODS: &str = "110";
 
-/// Lets `count` nodes join, `node-0` and so on.
-pub(crate) fn join(world: &mut World, count: u32) {
+/// Lets `count` nodes join, `node-0` and so on. Where stages say when a node is ready, they say so later.
+pub(crate) fn join(world: &mut World, count: u32, ready: bool) {
     for number in 0..count {
         let name = format!("node-{number}");
         let uid = world.names.uid();
@@ -23,7 +23,7 @@ pub(crate) fn join(world: &mut World, count: u32) {
             })
         };
         let size = json!({"cpu": CPU, "memory": MEMORY, "pods": PODS});
-        let node = json!({
+        let mut node = json!({
             "apiVersion": "v1",
             "kind": "Node",
             "metadata": {
@@ -56,6 +56,9 @@ pub(crate) fn join(world: &mut World, count: u32) {
                 ],
             },
         });
+        if !ready && let Some(status) = node["status"].as_object_mut() {
+            status.remove("conditions");
+        }
         world.put(ObjectKey::new(GroupResource::new("", "nodes"), "", &name), node);
     }
 }

@@ -23,17 +23,17 @@ use crate::{
 /// The release whose controllers these are, for their user agents.
 const RELEASE: &str = "v1.36.3";
 
-const JSON: &str = "application/json";
+pub(super) const JSON: &str = "application/json";
 const MERGE_PATCH: &str = "application/merge-patch+json";
 const STRATEGIC_PATCH: &str = "application/strategic-merge-patch+json";
 
 /// One call.
-struct Call<'a> {
-    verb: Verb,
-    key: &'a ObjectKey,
-    subresource: &'a str,
-    content_type: &'a str,
-    body: Value,
+pub(super) struct Call<'a> {
+    pub(super) verb: Verb,
+    pub(super) key: &'a ObjectKey,
+    pub(super) subresource: &'a str,
+    pub(super) content_type: &'a str,
+    pub(super) body: Value,
 }
 
 /// Carries out a controller's request.
@@ -427,6 +427,19 @@ fn carry_out(
     calls: &mut Calls,
 ) -> Result<(), Refusal> {
     outcome(live, controller, call, calls).map(drop)
+}
+
+/// Carries out a call of which only the outcome counts.
+pub(super) fn carry_out_for(
+    live: &mut Live,
+    controller: Controller,
+    call: &Call<'_>,
+    calls: &mut Calls,
+) -> Response {
+    match carry_out(live, controller, call, calls) {
+        Ok(()) => Response::Written(None),
+        Err(refusal) => refused(refusal),
+    }
 }
 
 fn outcome(

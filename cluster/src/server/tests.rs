@@ -19,6 +19,7 @@ mod environment;
 mod full;
 mod golden;
 mod lists;
+mod staged;
 mod subresources;
 mod watches;
 mod webhooks;

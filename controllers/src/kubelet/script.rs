@@ -7,6 +7,11 @@
 //! | `trommel.dev/exit-codes` | what they exit with, like `1,1,0`: the first time, the second, and so on; the last one from then on. Counted are restarts, and earlier pods of the same controller (and completion index) that have ended | Jobs: `0` |
 //! | `trommel.dev/ends-after` | so long a pod that is deleted takes to end, if its grace period is not shorter | at once |
 //!
+//! | `trommel.dev/starts-after` | so long after its start its startup probes succeed | at the first attempt |
+//! | `trommel.dev/readiness-fails-after` | so long after its start its readiness probes begin to fail | never |
+//! | `trommel.dev/readiness-fails-for` | so long they fail | for ever |
+//! | `trommel.dev/liveness-fails-after` | so long after its start, and after each restart, its liveness probes begin to fail | never |
+//!
 //! What is no such value counts as absent.
 
 use std::time::Duration;
@@ -19,9 +24,13 @@ pub(super) struct Script {
     pub(super) ready_after: Duration,
     pub(super) runs_for: Duration,
     pub(super) ends_after: Duration,
-    codes: Vec<i64>,
+    pub(super) starts_after: Duration,
+    pub(super) readiness_fails_after: Option<Duration>,
+    pub(super) readiness_fails_for: Option<Duration>,
+    pub(super) liveness_fails_after: Option<Duration>,
+    pub(super) codes: Vec<i64>,
     /// Whether it says how long it runs.
-    ends: bool,
+    pub(super) ends: bool,
 }
 
 impl Script {
@@ -33,6 +42,10 @@ impl Script {
             ready_after: time("ready-after").unwrap_or_default(),
             runs_for: time("runs-for").unwrap_or_default(),
             ends_after: time("ends-after").unwrap_or_default(),
+            starts_after: time("starts-after").unwrap_or_default(),
+            readiness_fails_after: time("readiness-fails-after"),
+            readiness_fails_for: time("readiness-fails-for"),
+            liveness_fails_after: time("liveness-fails-after"),
             codes: codes.and_then(|codes| codes.collect::<Result<_, _>>().ok()).unwrap_or_default(),
             ends: time("runs-for").is_some(),
         }

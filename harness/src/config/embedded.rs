@@ -1,9 +1,12 @@
 //! The embedded cluster, as a campaign asks for it: `spec.cluster.embedded`.
 
+use std::sync::Arc;
+
 use cluster::{Controller, EnvironmentOptions, World};
 use serde::{Deserialize, Serialize};
+use stages::Stages;
 
-use super::{AuthorizationSpec, Located};
+use super::{AuthorizationSpec, Located, StageFile};
 
 /// What upstream supports in one cluster (kubernetes.io/docs/setup/best-practices/cluster-large).
 const NODES_AT_MOST: u32 = 5000;
@@ -22,6 +25,12 @@ pub struct EmbeddedSpec {
     /// How many nodes there are from the beginning; with `environment: full` and `kcm` only, default 1.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub nodes: Option<u32>,
+    /// kwok `Stage` files by which pods and nodes live; with `environment: full` and `kcm` only.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub stages: Vec<Located<StageFile>>,
+    /// Whether the nodes' leases are renewed; with `environment: full` and `kcm` only.
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub heartbeats: bool,
     /// Program and further flags of the kube-controller-manager of `environment: kcm`; the program as in
     /// `subject.command`, default `kube-controller-manager` in PATH.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
@@ -45,8 +54,16 @@ impl EmbeddedSpec {
             let why = "a kube-controller-manager runs with environment: kcm only";
             return Err(("controllerManager", why.to_owned()));
         }
+        if !self.stages.is_empty() && !self.has_kubelets() {
+            let why = "there are kubelets, and so stages, with environment: full or kcm only";
+            return Err(("stages", why.to_owned()));
+        }
+        if self.heartbeats && !self.has_kubelets() {
+            let why = "there are nodes with environment: full or kcm only";
+            return Err(("heartbeats", why.to_owned()));
+        }
         let Some(nodes) = self.nodes else { return Ok(()) };
-        if !matches!(self.environment, Environment::Full | Environment::Kcm) {
+        if !self.has_kubelets() {
             let why = "there are nodes with environment: full or kcm only";
             return Err(("nodes", why.to_owned()));
         }
@@ -54,6 +71,11 @@ impl EmbeddedSpec {
             return Err(("nodes", format!("at most {NODES_AT_MOST}")));
         }
         Ok(())
+    }
+
+    /// Whether pods run.
+    pub fn has_kubelets(&self) -> bool {
+        matches!(self.environment, Environment::Full | Environment::Kcm)
     }
 
     /// The command line of the kube-controller-manager that runs beside the subject, if one does.
@@ -65,26 +87,28 @@ impl EmbeddedSpec {
         (self.environment == Environment::Kcm).then_some(named)
     }
 
-    /// Sets a new world up, whose API server is known by this certificate in PEM: the policy, and what runs.
-    pub fn set_up(&self, world: &mut World, root_ca: &str) {
+    /// Sets a new world up, whose API server is known by this certificate in PEM: the policy, and what runs. The stages
+    /// are what its files say.
+    pub fn set_up(&self, world: &mut World, root_ca: &str, stages: Option<Arc<Stages>>) {
         if self.authorization.value == AuthorizationSpec::Rbac {
             world.enforce_rbac();
         }
         if self.mount_service_accounts {
             world.mount_service_accounts();
         }
-        world.start_environment(&self.options(root_ca));
+        world.start_environment(&EnvironmentOptions { stages, ..self.options(root_ca) });
     }
 
     fn options(&self, root_ca: &str) -> EnvironmentOptions {
         let nodes = self.nodes.unwrap_or(1);
-        let (controllers, nodes) = match self.environment {
+        let (mut controllers, nodes) = match self.environment {
             Environment::None => (vec![], 0),
             Environment::Minimal => (Controller::MINIMAL.to_vec(), 0),
             Environment::Full => (Controller::FULL.to_vec(), nodes),
             Environment::Kcm => (BESIDE_KCM.to_vec(), nodes),
         };
-        EnvironmentOptions { controllers, nodes, root_ca: root_ca.to_owned() }
+        controllers.extend(self.heartbeats.then_some(Controller::NodeLease));
+        EnvironmentOptions { controllers, nodes, root_ca: root_ca.to_owned(), stages: None }
     }
 }
 

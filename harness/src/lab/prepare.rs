@@ -3,10 +3,12 @@
 use std::{
     path::{Path, PathBuf},
     process::Command,
+    sync::Arc,
     time::Duration,
 };
 
 use cluster::{Server, SuffixOrder, World, WorldOptions};
+use stages::Stages;
 use trace::{Actor, Time};
 use workloads::Workload;
 
@@ -113,7 +115,8 @@ impl Lab {
         let mut token = cluster::ADMIN_TOKEN.to_owned();
         let ground = match &spec.cluster {
             ClusterSpec::Embedded(embedded) => {
-                let world = first_world(&manifests, embedded, clock, &certificates.authority_pem)?;
+                let (stages, root_ca) = (campaign.stages()?, &certificates.authority_pem);
+                let world = first_world(&manifests, embedded, clock, root_ca, stages)?;
                 if let Some(account) = spec.subject.service_account.as_ref().map(|at| &at.value) {
                     let minted = world.account_token(&account.namespace, &account.name, TOKEN_LIFE);
                     token = match (minted, campaign.no_account()) {
@@ -185,6 +188,7 @@ fn first_world(
     embedded: &EmbeddedSpec,
     clock: ClockMode,
     root_ca: &str,
+    stages: Option<Arc<Stages>>,
 ) -> anyhow::Result<World> {
     // A whole second, so that the subject's clock, which runs while the world's stands still, stays within it. A
     // day ahead of this machine: a subject's clock must never lie behind the machine's, or waits with an absolute
@@ -192,7 +196,7 @@ fn first_world(
     let ahead = if clock == ClockMode::Untouched { 0 } else { DAY_SECONDS };
     let start = Time((real_now().seconds() + ahead) * 1_000_000_000);
     let mut world = World::new(WorldOptions { start, seed: 0, suffixes: SuffixOrder::Ascending });
-    embedded.set_up(&mut world, root_ca);
+    embedded.set_up(&mut world, root_ca, stages);
     let server = Server::new(world, None);
     let client = workloads::Client::as_actor(server.service(), Actor::Trommel);
     let runtime = tokio::runtime::Builder::new_current_thread().build()?;

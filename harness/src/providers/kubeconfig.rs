@@ -4,7 +4,7 @@
 //! and lists give the states. Between trials everything is deleted that was not there when Trommel came.
 //! Time is real: the cluster's own components can't be moved, so nobody is.
 
-mod access;
+pub mod access;
 pub mod attribution;
 mod observer;
 mod reset;

@@ -57,7 +57,10 @@ fn settings(lab: &Lab) -> ReplaySettings {
     };
     let whole = |value: Value, default: Value| Some(value).filter(|value| *value != default);
     let embedded = match &spec.cluster {
-        ClusterSpec::Embedded(embedded) => whole(json!(embedded), json!(EmbeddedSpec::default())),
+        ClusterSpec::Embedded(embedded) => {
+            let embedded = embedded.with_stage_texts(&lab.campaign);
+            whole(json!(embedded), json!(EmbeddedSpec::default()))
+        }
         ClusterSpec::Kubeconfig(_) => None, // the embedded cluster is where a replay runs
     };
     let determinism = json!(spec.subject.determinism);

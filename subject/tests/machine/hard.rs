@@ -126,7 +126,7 @@ print('end', flush=True)
 ";
     on_one_thread(async {
         let launch = launch(&[python.to_str().unwrap(), "-c", code]);
-        let Started { mut process, listener, output } = subject::start(&launch).unwrap();
+        let Started { mut process, listener, output, .. } = subject::start(&launch).unwrap();
         let (server, mut lines) = (Server::serve(listener), Lines::new(output));
         for seconds in [5.0, 295.0] {
             let found = quiet(&mut process, &server).await;

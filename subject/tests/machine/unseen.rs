@@ -111,7 +111,7 @@ fn a_wait_of_c_may_hold_the_processor_too() {
             let _pinned = Pinned::new();
             let mut launch = launch(&[program.to_str().unwrap()]);
             launch.determinism.processors = Some(1);
-            let Started { mut process, listener, output } = subject::start(&launch).unwrap();
+            let Started { mut process, listener, output, .. } = subject::start(&launch).unwrap();
             let (server, mut lines) = (Server::serve(listener), Lines::new(output));
             for round in 1..=4 {
                 let second = quiet(&mut process, &server).await.deadline.unwrap();

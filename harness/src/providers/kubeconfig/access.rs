@@ -66,6 +66,21 @@ pub fn unavailable(message: &str) -> anyhow::Error {
 impl Access {
     /// Reads `path`. Only servers on this machine are accepted: a campaign creates, deletes and resets.
     pub fn read(path: &Path, context: Option<&str>) -> anyhow::Result<Access> {
+        let access = Access::read_any(path, context)?;
+        let host = access.server.host().unwrap_or_default();
+        if !(host == "localhost" || host == "[::1]" || host.starts_with("127.")) {
+            let message = format!(
+                "{}: its server {host} is not on this machine; a campaign deletes objects, so only local test \
+                 clusters are accepted",
+                path.display()
+            );
+            return Err(Expected::error(Exit::Usage, message));
+        }
+        Ok(access)
+    }
+
+    /// Reads `path`, wherever its server is.
+    pub fn read_any(path: &Path, context: Option<&str>) -> anyhow::Result<Access> {
         let usage = |message: String| {
             Expected::error(Exit::Usage, format!("{}: {message}", path.display()))
         };
@@ -83,13 +98,6 @@ impl Access {
             .server
             .parse()
             .map_err(|_| usage(format!("server {:?} is not a URL", cluster.server)))?;
-        let host = server.host().unwrap_or_default();
-        if !(host == "localhost" || host == "[::1]" || host.starts_with("127.")) {
-            return Err(usage(format!(
-                "its server {host} is not on this machine; a campaign deletes objects, so only local test \
-                 clusters are accepted"
-            )));
-        }
         let folder = path.parent().unwrap_or(Path::new("."));
         let authority =
             pem(folder, &cluster.certificate_authority_data, &cluster.certificate_authority)?;
@@ -109,6 +117,11 @@ impl Access {
         };
         headers.extend(authorization.map(|value| (http::header::AUTHORIZATION, value)));
         Ok(Access { server, tls, headers })
+    }
+
+    /// Its URL.
+    pub fn server(&self) -> &http::Uri {
+        &self.server
     }
 
     /// A client of its own connections.
