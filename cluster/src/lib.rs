@@ -33,7 +33,7 @@ pub mod world;
 
 pub use auth::{ADMIN_TOKEN, Authorization};
 pub use controllers::Controller;
-pub use environment::{EnvironmentOptions, REQUESTS_WITHOUT_REST, Restless};
+pub use environment::{EnvironmentOptions, REQUESTS_WITHOUT_REST, Restless, schedule::Turn};
 pub use names::SuffixOrder;
 pub use server::{Body, BoxError, Server, Upstream};
 pub use world::{World, WorldOptions};
