@@ -24,6 +24,9 @@ fn made_up(name: &str, label: &str, of: &[&str], verbs: &[&str]) -> Step {
     let Step::Create(path, mut object) = role(name, label, verbs) else { panic!("it creates") };
     let selector = |label: &&str| json!({"matchLabels": {"to": format!("$NS-{label}")}});
     let selectors: Vec<Value> = of.iter().map(selector).collect();
+    if verbs.is_empty() {
+        object.as_object_mut().map(|fields| fields.remove("rules"));
+    }
     object["aggregationRule"] = json!({"clusterRoleSelectors": selectors});
     Step::Create(path, object)
 }
