@@ -142,7 +142,7 @@ fn time(time: Time) -> Vec<u8> {
     let digits: String =
         time.rfc3339().chars().filter(|c| c.is_ascii_digit() || *c == 'Z').collect();
     match &digits[..4] < LONG_YEARS {
-        true => element(tag::UTC_TIME, digits[2..].as_bytes()),
+        true => element(tag::UTC_TIME, &digits.as_bytes()[2..]),
         false => element(tag::GENERALIZED_TIME, digits.as_bytes()),
     }
 }
