@@ -122,7 +122,7 @@ mod tests {
                     "aggregationRule": {"clusterRoleSelectors": [selector, selector]},
                 }),
             );
-            let view = view(&[&[all.clone()], parts].concat());
+            let view = view(&[std::slice::from_ref(&all), parts].concat());
             let (sent, _) = run(Controller::ClusterRoleAggregation, &view, &all.0.to_string(), &[]);
             let applied = sent.iter().map(|request| match request {
                 Request::Apply { object, .. } => object.get("rules").cloned(),

@@ -92,20 +92,24 @@ const CONTROLLERS: [Controller; 30] = [
     Controller::Expand,
 ];
 
-fn options() -> EnvironmentOptions {
-    let controllers = CONTROLLERS.to_vec();
+fn options(controllers: Vec<Controller>) -> EnvironmentOptions {
     EnvironmentOptions { controllers, nodes: 0, root_ca: "a certificate".to_owned() }
 }
 
 impl Embedded {
     pub fn new() -> Embedded {
+        Embedded::of(CONTROLLERS.to_vec())
+    }
+
+    /// With these controllers.
+    pub fn of(controllers: Vec<Controller>) -> Embedded {
         // The same day as the real ones: CronJobs go by the calendar.
         let now =
             SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).expect("it is past 1970");
         let start = Time::default().plus(now);
         let mut world =
             World::new(WorldOptions { start, seed: 1, suffixes: SuffixOrder::Ascending });
-        world.start_environment(&options());
+        world.start_environment(&options(controllers));
         Embedded(Server::new(world, None))
     }
 
@@ -133,7 +137,7 @@ impl Embedded {
 
     /// A world whose controllers have forgotten everything, and look at all that there is.
     pub fn restarted(mut world: World) -> Embedded {
-        world.start_environment(&options());
+        world.start_environment(&options(CONTROLLERS.to_vec()));
         Embedded(Server::new(world, None))
     }
 }

@@ -110,7 +110,7 @@ fn what_may_not_be_signed_fails() {
         "usages did not match [client auth digital signature key encipherment]",
     );
     let serving = ("signerName", json!("kubernetes.io/kubelet-serving"));
-    check(&[serving.clone()], "DNS or IP subjectAltName is required");
+    check(std::slice::from_ref(&serving), "DNS or IP subjectAltName is required");
     check(
         &[serving, ("request", json!(DNS))],
         "usages did not match [digital signature key encipherment server auth]",
