@@ -7,6 +7,7 @@
 //! charged: to the controller's threads, or to the whole process with all its children, which counts
 //! the exploration only (no references, no build).
 
+mod environment;
 mod time;
 
 use std::{fs, process::Command};
@@ -98,6 +99,7 @@ pub fn print(runner: &mut Runner) -> anyhow::Result<()> {
         }
         runner.pass();
     }
+    environment::print(runner)?;
     time::print(runner)
 }
 

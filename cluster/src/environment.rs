@@ -5,8 +5,9 @@
 //! goes on exactly as the original does.
 //!
 //! **Order.** One reconcile at a time, to its end; then the key that has been waiting longest, whichever
-//! controller's it is; or where that controller has more urgent ones, the most urgent of them. Same world, same schedule, same bytes. Real controllers run side by side; the schedules
-//! that this leaves out are a plan's to ask for, by holding a controller.
+//! controller's it is; or where that controller has more urgent ones, the most urgent of them. Same world, same
+//! schedule, same bytes. Real controllers run side by side, each with several workers; the schedules that this leaves
+//! out can be asked for, by holding a controller, or turn by turn ([`crate::Server::take_turn`]).
 //!
 //! **When.** Never by itself: whoever owns the server lets it act ([`crate::Server::step_environment`]), a
 //! request at a time, or to its fixpoint. Time does not pass while it acts.
@@ -25,7 +26,9 @@ use crate::{server::Live, store::Logged, webhooks::Calls, world::World};
 use scripted::{Scripted, Turn};
 
 mod bodies;
+mod certificates;
 mod nodes;
+pub(crate) mod schedule;
 mod scripted;
 mod served;
 mod wire;
@@ -97,6 +100,8 @@ pub(crate) struct Environment {
     working: Option<Arc<Working>>,
     /// Where kubelets go by stage files.
     scripted: Option<Scripted>,
+    /// Reconciles that have begun and wait for their next turn, in the order in which they began.
+    aside: Vec<Arc<Working>>,
 }
 
 /// A reconcile under way.
@@ -131,6 +136,7 @@ impl Environment {
             failures: RedBlackTreeMapSync::new_sync(),
             working: None,
             scripted: options.stages.clone().map(|stages| Scripted::new(stages, world.now)),
+            aside: vec![],
         };
         environment.view.root_ca = options.root_ca.as_str().into();
         environment.view.root_ca_base64 = STANDARD.encode(&options.root_ca).into();
@@ -222,8 +228,9 @@ impl Environment {
     }
 
     pub(crate) fn is_quiet(&self) -> bool {
-        let idle = self.working.as_ref().is_none_or(|working| self.is_held(working.item.0));
-        idle && self.queue.values().all(|item| self.is_held(item.0))
+        let mut begun = self.working.iter().chain(&self.aside);
+        begun.all(|working| self.is_held(working.item.0))
+            && self.queue.values().all(|item| self.is_held(item.0))
     }
 
     /// Keeps a controller from acting, or lets it act again.
@@ -235,10 +242,15 @@ impl Environment {
         }
     }
 
-    /// The reconcile whose turn it is: the one under way, or one begun for the key that has waited longest.
+    /// The reconcile whose turn it is: the one under way, one that was put aside, or one begun for the key that has
+    /// waited longest.
     fn turn(&mut self, now: Time, revision: Revision) -> Option<Arc<Working>> {
         if let Some(working) = &self.working {
             return (!self.is_held(working.item.0)).then(|| working.clone());
+        }
+        if let Some(at) = self.aside.iter().position(|working| !self.is_held(working.item.0)) {
+            self.working = Some(self.aside.remove(at));
+            return self.working.clone();
         }
         let next = self.queue.iter().find(|(_, item)| !self.is_held(item.0));
         let (mut place, mut item) = next.map(|(place, item)| (*place, item.clone()))?;
@@ -249,6 +261,11 @@ impl Environment {
         {
             (place, item) = (most.2, other.clone());
         }
+        Some(self.begin(place, item, now, revision))
+    }
+
+    /// Begins a reconcile for the key in this place of the queue.
+    fn begin(&mut self, place: u64, item: Item, now: Time, revision: Revision) -> Arc<Working> {
         self.queue.remove_mut(&place);
         if let Some((place, Some(urgency))) = self.places.get(&item).copied() {
             self.urgent.remove_mut(&(item.0, Reverse(urgency), place));
@@ -264,7 +281,7 @@ impl Environment {
         let responses = vec![];
         let working = Arc::new(Working { item, view, revision, since: now, responses, plan: None });
         self.working = Some(working.clone());
-        Some(working)
+        working
     }
 
     fn answered(&mut self, response: Response) {
@@ -305,7 +322,8 @@ impl Environment {
     /// See [`World::pending`]. Keys stand as the rank of their object in list order, which relabelling leaves
     /// as it is; keys of objects that are gone stand as text, which at most costs a merge.
     pub(crate) fn pending(&self, world: &World) -> Value {
-        let idle = self.working.is_none() && self.queue.is_empty() && self.timers.is_empty();
+        let idle = self.working.is_none() && self.aside.is_empty();
+        let idle = idle && self.queue.is_empty() && self.timers.is_empty();
         let idle = idle && self.view.all_recent().next().is_none();
         if idle && self.failures.is_empty() && self.held.is_empty() {
             return Value::Null;
@@ -330,10 +348,10 @@ impl Environment {
             "failures": self.failures.iter().map(|(of, n)| json!([item(of), n])).collect::<Vec<_>>(),
             "held": self.held.iter().map(|controller| controller.name()).collect::<Vec<_>>(),
             // What it began with is told by the revision: exact within one campaign's forks, and never wrong.
-            "working": self.working.as_ref().map(|working| json!([
+            "working": self.working.iter().chain(&self.aside).map(|working| json!([
                 item(&working.item), working.responses.len(), working.revision.0,
                 world.now.since(working.since).as_millis(),
-            ])),
+            ])).collect::<Vec<_>>(),
         })
     }
 }

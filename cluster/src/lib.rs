@@ -34,7 +34,7 @@ pub mod world;
 
 pub use auth::{ADMIN_TOKEN, Authorization};
 pub use controllers::Controller;
-pub use environment::{EnvironmentOptions, REQUESTS_WITHOUT_REST, Restless};
+pub use environment::{EnvironmentOptions, REQUESTS_WITHOUT_REST, Restless, schedule::Turn};
 pub use names::SuffixOrder;
 pub use server::{Body, BoxError, Server, Step, Upstream};
 pub use webhooks::{Caller, Destination, SharedCaller, WebhookAnswer, WebhookCall};

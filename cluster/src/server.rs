@@ -17,7 +17,7 @@ use http_body_util::{BodyExt, combinators::UnsyncBoxBody};
 use trace::{Actor, CallId, Commit, Event, ObjectKey, Recorder, Revision, Time};
 
 use crate::{
-    environment::{self, REQUESTS_WITHOUT_REST, Restless},
+    environment::{self, REQUESTS_WITHOUT_REST, Restless, schedule::Turn},
     store::Logged,
     watch::Watchers,
     webhooks::{Calls, Made, NobodyListens, SharedCaller, Wanted, post, told},
@@ -158,6 +158,25 @@ impl Server {
         live.keep_world();
         self.shared.publish(&live);
         acted.map_or(Step::Quiet, |controller| Step::Acted(controller.name()))
+    }
+
+    /// What the built-in controllers could do next, were they to run side by side: every key that waits, and the next
+    /// request of every reconcile under way.
+    pub fn turns(&self) -> Vec<Turn> {
+        self.shared.lock().world.environment.as_ref().map_or(vec![], |found| found.turns())
+    }
+
+    /// Lets one of [`Server::turns`] come before all others. Says whether there is such a turn. What it writes meets no
+    /// webhook, and what is played by stage files has no turns.
+    pub fn take_turn(&self, turn: &Turn) -> bool {
+        let Some(controller) = controllers::Controller::named(turn.controller) else {
+            return false;
+        };
+        let mut live = self.shared.lock();
+        let taken = environment::schedule::take(&mut live, controller, &turn.key);
+        live.keep_world();
+        self.shared.publish(&live);
+        taken
     }
 
     /// Lets the built-in controllers act until they are quiet, where nobody listens whom a webhook could reach: their

@@ -7,8 +7,8 @@ use trace::{ObjectKey, Time};
 use crate::{
     account_token, autoscaler,
     calls::{self, Calls, Next, Response},
-    cron_job, daemon_set, deployment, disruption, garbage_collector, job, kubelet, namespace,
-    node_lease, node_lifecycle,
+    cluster_role, cron_job, daemon_set, deployment, disruption, garbage_collector, job, kubelet,
+    namespace, node_lease, node_lifecycle,
     object::{Body, Object},
     pod_gc, quota, replica_set, root_ca, scheduler, service_account, services, signing_request,
     stateful_set, taint_eviction,
@@ -53,8 +53,12 @@ pub enum Controller {
     AccountToken,
     /// Gives every namespace the API server's certificate.
     RootCa,
+    /// Puts ClusterRoles together from others.
+    ClusterRoleAggregation,
     /// Approves what kubelets ask to have signed.
     RequestApprover,
+    /// Signs what is approved.
+    RequestSigner,
     /// Deletes old requests for certificates.
     RequestCleaner,
     /// Deletes pods whose nodes are gone.
@@ -136,7 +140,9 @@ impl Controller {
         Controller::ServiceAccount,
         Controller::AccountToken,
         Controller::RootCa,
+        Controller::ClusterRoleAggregation,
         Controller::RequestApprover,
+        Controller::RequestSigner,
         Controller::RequestCleaner,
         Controller::PodGc,
         Controller::NodeLifecycle,
@@ -172,7 +178,9 @@ impl Controller {
             Controller::ServiceAccount => "serviceaccount-controller",
             Controller::AccountToken => "serviceaccount-token-controller",
             Controller::RootCa => "root-ca-certificate-publisher-controller",
+            Controller::ClusterRoleAggregation => "clusterrole-aggregation-controller",
             Controller::RequestApprover => "certificatesigningrequest-approving-controller",
+            Controller::RequestSigner => "certificatesigningrequest-signing-controller",
             Controller::RequestCleaner => "certificatesigningrequest-cleaner-controller",
             Controller::PodGc => "pod-garbage-collector-controller",
             Controller::NodeLifecycle => "node-lifecycle-controller",
@@ -248,7 +256,9 @@ impl Controller {
             Controller::ServiceAccount => service_account::reconcile(view, key, calls),
             Controller::AccountToken => account_token::reconcile(view, key, calls),
             Controller::RootCa => root_ca::reconcile(view, key, calls),
+            Controller::ClusterRoleAggregation => cluster_role::reconcile(view, key, calls),
             Controller::RequestApprover => signing_request::approve(view, key, calls),
+            Controller::RequestSigner => signing_request::sign(view, key, now, calls),
             Controller::RequestCleaner => signing_request::clean(view, key, now, calls),
             Controller::PodGc => pod_gc::reconcile(view, key, now, calls),
             Controller::NodeLifecycle => node_lifecycle::reconcile(view, key, now, calls),
@@ -291,9 +301,10 @@ impl Controller {
             Controller::ServiceAccount => service_account::keys_affected(change),
             Controller::AccountToken => account_token::keys_affected(change),
             Controller::RootCa => root_ca::keys_affected(change),
-            Controller::RequestApprover | Controller::RequestCleaner => {
-                signing_request::keys_affected(change)
-            }
+            Controller::ClusterRoleAggregation => cluster_role::keys_affected(view, change),
+            Controller::RequestApprover
+            | Controller::RequestSigner
+            | Controller::RequestCleaner => signing_request::keys_affected(change),
             Controller::PodGc => pod_gc::keys_affected(view, change),
             Controller::NodeLifecycle => node_lifecycle::keys_affected(view, change),
             Controller::TaintEviction => taint_eviction::keys_affected(view, change),

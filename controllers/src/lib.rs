@@ -35,6 +35,7 @@ pub mod write;
 
 pub mod account_token;
 pub mod autoscaler;
+pub mod cluster_role;
 pub mod cron_job;
 pub mod daemon_set;
 pub mod deployment;

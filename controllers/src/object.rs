@@ -10,6 +10,7 @@ use trace::{ObjectKey, Revision, Time};
 use crate::{
     account_token::{Account, TokenSecret},
     autoscaler::{Autoscaler, PodMetrics},
+    cluster_role::ClusterRole,
     cron_job::CronJob,
     daemon_set::DaemonSet,
     deployment::Deployment,
@@ -137,6 +138,8 @@ pub enum Body {
     TokenSecret(Arc<TokenSecret>),
     /// A CertificateSigningRequest.
     SigningRequest(Arc<SigningRequest>),
+    /// A ClusterRole.
+    ClusterRole(Arc<ClusterRole>),
     /// A HorizontalPodAutoscaler.
     Autoscaler(Arc<Autoscaler>),
     /// A PodMetrics.

@@ -8,6 +8,7 @@ use trace::{ObjectKey, Revision, Time};
 use crate::{
     account_token::{Account, TokenSecret},
     autoscaler::{Autoscaler, PodMetrics},
+    cluster_role::ClusterRole,
     cron_job::CronJob,
     daemon_set::DaemonSet,
     deployment::Deployment,
@@ -118,6 +119,9 @@ pub(crate) fn body(key: &ObjectKey, object: &Value) -> Body {
         },
         ("certificates.k8s.io", "certificatesigningrequests") => {
             Body::SigningRequest(Arc::new(SigningRequest::read(object)))
+        }
+        ("rbac.authorization.k8s.io", "clusterroles") => {
+            Body::ClusterRole(Arc::new(ClusterRole::read(object)))
         }
         ("autoscaling", "horizontalpodautoscalers") => {
             Body::Autoscaler(Arc::new(Autoscaler::read(object)))

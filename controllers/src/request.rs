@@ -12,6 +12,7 @@ use crate::{
     object::{Labels, Owner, Text},
     replica_set::ReplicaSetStatus,
     selector::Selector,
+    signing_request::NewCertificate,
     template::Template,
 };
 
@@ -154,6 +155,13 @@ pub enum Request {
         /// All of it.
         object: Box<Value>,
     },
+    /// PATCH that applies these fields with force, in the controller's name.
+    Apply {
+        /// To which object.
+        key: ObjectKey,
+        /// The fields.
+        object: Box<Value>,
+    },
     /// PUT of what is stored with some fields set.
     Update {
         /// Which.
@@ -203,6 +211,15 @@ pub enum Request {
         uid: Text,
         /// `ca.crt` in base64, where one is known.
         authority: Option<Text>,
+    },
+    /// PUT of the status of a CertificateSigningRequest: a certificate of the cluster's authority.
+    IssueCertificate {
+        /// Which request.
+        key: ObjectKey,
+        /// Precondition: its revision.
+        revision: Revision,
+        /// What it says.
+        certificate: Box<NewCertificate>,
     },
     /// POST of a pod.
     CreatePod {

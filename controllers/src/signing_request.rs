@@ -1,13 +1,11 @@
-//! CertificateSigningRequests (`pkg/controller/certificates/{approver,cleaner}`, Kubernetes 1.36): those of kubelets for
-//! their client certificates are approved, where whoever asks may have them; old ones are deleted.
-//!
-//! Nobody signs: a certificate takes an authority's key, and clients are known by tokens here. So approved requests stay
-//! without a certificate, as in a cluster whose kube-controller-manager has no `--cluster-signing-cert-file`.
+//! CertificateSigningRequests (`pkg/controller/certificates/{approver,signer,cleaner}`, Kubernetes 1.36): those of
+//! kubelets for their client certificates are approved, where whoever asks may have them; approved ones of Kubernetes'
+//! own signers are signed ([`signer`]); old ones are deleted.
 //!
 //! The real cleaner looks once an hour; here a request goes when it is due. That a certificate has expired is not looked
 //! at: what was issued goes an hour after it was approved, whatever its certificate says.
 
-use std::{collections::BTreeSet, time::Duration};
+use std::time::Duration;
 
 use serde_json::{Value, json};
 use trace::{GroupResource, ObjectKey, Time};
@@ -22,13 +20,14 @@ use crate::{
 };
 
 mod pkcs10;
+mod signer;
 #[cfg(test)]
 mod tests;
 
-pub use pkcs10::Asked;
+pub use pkcs10::{Asked, Name, NameKind};
+pub use signer::NewCertificate;
+pub(crate) use signer::sign;
 
-/// Who signs client certificates of kubelets.
-const KUBELETS: &str = "kubernetes.io/kube-apiserver-client-kubelet";
 const DONE_FOR: Duration = Duration::from_secs(3600);
 const PENDING_FOR: Duration = Duration::from_secs(24 * 3600);
 
@@ -39,8 +38,10 @@ pub struct SigningRequest {
     pub asked: Option<Asked>,
     /// `spec.signerName`.
     pub signer: Text,
-    /// `spec.usages`.
-    pub usages: BTreeSet<Text>,
+    /// `spec.usages`, as they are written.
+    pub usages: Vec<Text>,
+    /// `spec.expirationSeconds`.
+    pub expiration_seconds: Option<u64>,
     /// Who asks: `spec.username`, `groups`, `uid`, `extra`, as an access review has them.
     pub user: Value,
     /// `status.conditions`, as they are written.
@@ -67,6 +68,7 @@ impl SigningRequest {
             asked: pkcs10::read(spec["request"].as_str().unwrap_or("")),
             signer: read::text(spec, "signerName"),
             usages: usages.map(Text::from).collect(),
+            expiration_seconds: spec["expirationSeconds"].as_u64(),
             user,
             conditions: read::list(status, "conditions").cloned().collect(),
             issued: !read::text(status, "certificate").is_empty(),
@@ -75,18 +77,6 @@ impl SigningRequest {
 
     fn has(&self, kind: &str) -> bool {
         self.conditions.iter().any(|condition| condition["type"] == kind)
-    }
-
-    /// `IsKubeletClientCSR`, for their signer.
-    fn is_of_kubelet(&self, asked: &Asked) -> bool {
-        const USAGES: [&str; 2] = ["client auth", "digital signature"];
-        let mut usages: Vec<&str> = self.usages.iter().map(|usage| &**usage).collect();
-        usages.retain(|usage| *usage != "key encipherment");
-        *self.signer == *KUBELETS
-            && asked.organizations == ["system:nodes"]
-            && !asked.other_names
-            && asked.common_name.starts_with("system:node:")
-            && usages == USAGES
     }
 }
 
@@ -97,10 +87,11 @@ pub(crate) fn approve(view: &View, key: &ObjectKey, calls: &mut Calls<'_>) -> Re
     if request.issued || request.has("Approved") || request.has("Denied") {
         return Ok(None);
     }
-    let Some(asked) = request.asked.as_ref().filter(|asked| request.is_of_kubelet(asked)) else {
+    let Some(asked) = request.asked.as_ref() else { return Ok(None) };
+    if *request.signer != *signer::KUBELET_CLIENTS || signer::problem(request, asked).is_some() {
         return Ok(None);
-    };
-    let own = request.user["user"] == asked.common_name;
+    }
+    let own = request.user["user"] == asked.common_name();
     let rights = [("selfnodeclient", own, "self kubelet"), ("nodeclient", true, "kubelet")];
     for (subresource, _, whose) in rights.into_iter().filter(|(_, applies, _)| *applies) {
         let review = || {

@@ -188,23 +188,12 @@ impl View {
     /// Sets or removes an object; answers what was there.
     pub fn set(&mut self, key: &ObjectKey, object: Option<Object>) -> Option<Object> {
         let before = self.get(key).cloned();
+        self.index_owners(key, before.as_ref(), object.as_ref());
         self.index_pods(key, before.as_ref(), object.as_ref());
-        if let Some(before) = &before {
-            self.by_uid.remove_mut(&before.meta.uid);
-            for owner in &before.meta.owners {
-                self.dependents.remove_mut(&(owner.uid.clone(), Some(key.clone())));
-            }
-        }
         let mut table = self.tables.get(&key.resource).cloned().unwrap_or_else(Table::new_sync);
         let slot = (key.namespace.clone(), key.name.clone());
         match object {
-            Some(object) => {
-                self.by_uid.insert_mut(object.meta.uid.clone(), key.clone());
-                for owner in &object.meta.owners {
-                    self.dependents.insert_mut((owner.uid.clone(), Some(key.clone())));
-                }
-                table.insert_mut(slot, object);
-            }
+            Some(object) => table.insert_mut(slot, object),
             None => {
                 table.remove_mut(&slot);
                 self.recent.remove_mut(key);
@@ -214,36 +203,83 @@ impl View {
         before
     }
 
+    fn index_owners(&mut self, key: &ObjectKey, before: Option<&Object>, after: Option<&Object>) {
+        let uid = |object: Option<&Object>| object.map(|object| object.meta.uid.clone());
+        let (old, new) = (uid(before), uid(after));
+        if old != new {
+            if let Some(old) = old {
+                self.by_uid.remove_mut(&old);
+            }
+            if let Some(new) = new {
+                self.by_uid.insert_mut(new, key.clone());
+            }
+        }
+        let owners = |object: Option<&Object>| -> Vec<Text> {
+            let owners = object.into_iter().flat_map(|object| &object.meta.owners);
+            owners.map(|owner| owner.uid.clone()).collect()
+        };
+        let (old, new) = (owners(before), owners(after));
+        if old != new {
+            for uid in old {
+                self.dependents.remove_mut(&(uid, Some(key.clone())));
+            }
+            for uid in new {
+                self.dependents.insert_mut((uid, Some(key.clone())));
+            }
+        }
+    }
+
     fn index_pods(&mut self, key: &ObjectKey, before: Option<&Object>, after: Option<&Object>) {
         if !is_adopted(&key.resource) {
             return;
         }
-        match after {
-            Some(object) if object.meta.controller().is_none() => {
-                self.uncontrolled.insert_mut(key.clone());
-            }
-            _ => {
-                self.uncontrolled.remove_mut(key);
-            }
+        let (old, new) = (Indexed::of(before), Indexed::of(after));
+        let own = || key.clone();
+        change(&mut self.uncontrolled, old.uncontrolled.then(own), new.uncontrolled.then(own));
+        change(&mut self.unbound, old.unbound.then(own), new.unbound.then(own));
+        change(&mut self.turned_away, old.turned_away.then(own), new.turned_away.then(own));
+        let nominated = |node: Option<Text>| node.map(|node| (node, key.clone()));
+        change(&mut self.nominated, nominated(old.nominated), nominated(new.nominated));
+        let on_node = |node: Option<Text>| node.map(|node| (node, Some(key.clone())));
+        change(&mut self.on_node, on_node(old.node), on_node(new.node));
+    }
+}
+
+/// Replaces an entry by another, if it is another: an index that is shared is copied where it is written.
+fn change<T: Ord>(index: &mut RedBlackTreeSetSync<T>, old: Option<T>, new: Option<T>) {
+    if old == new {
+        return;
+    }
+    if let Some(old) = old {
+        index.remove_mut(&old);
+    }
+    if let Some(new) = new {
+        index.insert_mut(new);
+    }
+}
+
+/// In which indexes an object of a type that is adopted stands.
+#[derive(Default)]
+struct Indexed {
+    uncontrolled: bool,
+    unbound: bool,
+    turned_away: bool,
+    nominated: Option<Text>,
+    node: Option<Text>,
+}
+
+impl Indexed {
+    fn of(object: Option<&Object>) -> Indexed {
+        let Some(object) = object else { return Indexed::default() };
+        let uncontrolled = object.meta.controller().is_none();
+        let Body::Pod(pod) = &object.body else {
+            return Indexed { uncontrolled, ..Indexed::default() };
+        };
+        if !pod.node.is_empty() {
+            return Indexed { uncontrolled, node: Some(pod.node.clone()), ..Indexed::default() };
         }
-        if let Some(Body::Pod(pod)) = before.map(|object| &object.body) {
-            self.unbound.remove_mut(key);
-            self.turned_away.remove_mut(key);
-            self.nominated.remove_mut(&(pod.placing.nominated.clone(), key.clone()));
-            self.on_node.remove_mut(&(pod.node.clone(), Some(key.clone())));
-        }
-        match after.map(|object| &object.body) {
-            Some(Body::Pod(pod)) if pod.node.is_empty() => {
-                self.unbound.insert_mut(key.clone());
-                if pod.unschedulable.is_some() {
-                    self.turned_away.insert_mut(key.clone());
-                }
-                if !pod.placing.nominated.is_empty() {
-                    self.nominated.insert_mut((pod.placing.nominated.clone(), key.clone()));
-                }
-            }
-            Some(Body::Pod(pod)) => self.on_node.insert_mut((pod.node.clone(), Some(key.clone()))),
-            _ => {}
-        }
+        let nominated = Some(&pod.placing.nominated).filter(|node| !node.is_empty()).cloned();
+        let turned_away = pod.unschedulable.is_some();
+        Indexed { uncontrolled, unbound: true, turned_away, nominated, node: None }
     }
 }

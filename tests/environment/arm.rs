@@ -10,7 +10,7 @@ use http_body_util::{BodyExt, Full};
 use serde_json::{Value, json};
 use tokio::runtime::Runtime;
 use tower::ServiceExt;
-use trace::Time;
+use trace::{Revision, Time};
 use trommel_tests::real::Access;
 
 /// How long the real controllers get to come to a state.
@@ -20,7 +20,7 @@ const PATIENCE: Duration = Duration::from_secs(60);
 const PACE: Duration = Duration::from_millis(20);
 
 /// How long the embedded ones get, by their own clock: a namespace waits for five seconds before it is emptied.
-const REST: Duration = Duration::from_secs(30);
+pub const REST: Duration = Duration::from_secs(30);
 
 /// A cluster.
 pub trait Arm {
@@ -56,40 +56,54 @@ pub trait Arm {
 }
 
 /// The embedded cluster, with all that kube-controller-manager has here, and no node.
-pub struct Embedded(Server);
+pub struct Embedded(pub Server);
+
+/// All that kube-controller-manager has here.
+const CONTROLLERS: [Controller; 30] = [
+    Controller::GarbageCollector,
+    Controller::Namespace,
+    Controller::Deployment,
+    Controller::ReplicaSet,
+    Controller::StatefulSet,
+    Controller::DaemonSet,
+    Controller::Job,
+    Controller::CronJob,
+    Controller::TtlAfterFinished,
+    Controller::ServiceAccount,
+    Controller::RootCa,
+    Controller::PodGc,
+    Controller::NodeLifecycle,
+    Controller::TaintEviction,
+    Controller::EndpointSlice,
+    Controller::Endpoints,
+    Controller::Disruption,
+    Controller::VolumeBinder,
+    Controller::ClaimProtection,
+    Controller::VolumeProtection,
+    Controller::ReplicationController,
+    Controller::EndpointSliceMirroring,
+    Controller::Quota,
+    Controller::Autoscaler,
+    Controller::AccountToken,
+    Controller::ClusterRoleAggregation,
+    Controller::RequestApprover,
+    Controller::RequestSigner,
+    Controller::RequestCleaner,
+    Controller::Expand,
+];
+
+fn options(controllers: Vec<Controller>) -> EnvironmentOptions {
+    EnvironmentOptions {
+        controllers,
+        nodes: 0,
+        root_ca: "a certificate".to_owned(),
+        ..EnvironmentOptions::default()
+    }
+}
 
 impl Embedded {
     pub fn new() -> Embedded {
-        Embedded::of(vec![
-            Controller::GarbageCollector,
-            Controller::Namespace,
-            Controller::Deployment,
-            Controller::ReplicaSet,
-            Controller::StatefulSet,
-            Controller::DaemonSet,
-            Controller::Job,
-            Controller::CronJob,
-            Controller::TtlAfterFinished,
-            Controller::ServiceAccount,
-            Controller::RootCa,
-            Controller::PodGc,
-            Controller::NodeLifecycle,
-            Controller::TaintEviction,
-            Controller::EndpointSlice,
-            Controller::Endpoints,
-            Controller::Disruption,
-            Controller::VolumeBinder,
-            Controller::ClaimProtection,
-            Controller::VolumeProtection,
-            Controller::ReplicationController,
-            Controller::EndpointSliceMirroring,
-            Controller::Quota,
-            Controller::Autoscaler,
-            Controller::AccountToken,
-            Controller::RequestApprover,
-            Controller::RequestCleaner,
-            Controller::Expand,
-        ])
+        Embedded::of(CONTROLLERS.to_vec())
     }
 
     /// With these controllers.
@@ -100,20 +114,36 @@ impl Embedded {
         let start = Time::default().plus(now);
         let mut world =
             World::new(WorldOptions { start, seed: 1, suffixes: SuffixOrder::Ascending });
-        world.start_environment(&EnvironmentOptions {
-            controllers,
-            nodes: 0,
-            root_ca: "a certificate".to_owned(),
-            ..EnvironmentOptions::default()
-        });
+        world.start_environment(&options(controllers));
         Embedded(Server::new(world, None))
     }
 
     /// Lets its controllers come to rest.
     pub fn rest(&self) {
+        self.rest_until(self.0.now().plus(REST));
+    }
+
+    /// Lets its controllers come to rest, at a later time.
+    pub fn rest_until(&self, time: Time) {
         self.0.run_environment().expect("it comes to rest");
-        self.0.live_until(self.0.now().plus(REST)).expect("it comes to rest");
+        self.0.live_until(time).expect("it comes to rest");
         self.0.run_environment().expect("it comes to rest");
+    }
+
+    /// A fork of it.
+    pub fn fork(&self) -> Embedded {
+        Embedded(Server::new(self.0.world(), None))
+    }
+
+    /// A fork of it as it was right after this revision.
+    pub fn at(&self, revision: Revision) -> World {
+        self.0.world_at(revision).expect("no history is forgotten")
+    }
+
+    /// A world whose controllers have forgotten everything, and look at all that there is.
+    pub fn restarted(mut world: World) -> Embedded {
+        world.start_environment(&options(CONTROLLERS.to_vec()));
+        Embedded(Server::new(world, None))
     }
 }
 
@@ -152,13 +182,17 @@ impl Real {
         Real { runtime, upstream }
     }
 
-    /// Waits until the state is as expected. Errors: what it is when patience is over.
-    pub fn comes_to(&self, expect: &Value, state: &dyn Fn(&dyn Arm) -> Value) -> Result<(), Value> {
+    /// Waits until the state is one of those that are expected; which. Errors: what it is when patience is over.
+    pub fn comes_to(
+        &self,
+        expect: &[Value],
+        state: &dyn Fn(&dyn Arm) -> Value,
+    ) -> Result<Value, Value> {
         let began = Instant::now();
         loop {
             let found = state(self);
-            if found == *expect {
-                return Ok(());
+            if expect.contains(&found) {
+                return Ok(found);
             }
             if began.elapsed() > PATIENCE {
                 return Err(found);

@@ -14,7 +14,14 @@
 //! | a refused pod's name in `FailedCreate` | here the one that it would have had, upstream only what it was to begin with | people |
 //! | Events | none are written here | people |
 
+use std::{
+    io::Write,
+    process::{Command, Stdio},
+};
+
+use base64::{Engine, engine::general_purpose::STANDARD};
 use serde_json::{Map, Value, json};
+use trace::Time;
 
 use crate::{
     arm::Arm,
@@ -36,6 +43,11 @@ const MORE: &[(&str, &str, Part)] = &[
         "signingrequests",
         "apis/certificates.k8s.io/v1/certificatesigningrequests?labelSelector=scenario%3DNS",
         signing_request,
+    ),
+    (
+        "clusterroles",
+        "apis/rbac.authorization.k8s.io/v1/clusterroles?labelSelector=scenario%3DNS",
+        cluster_role,
     ),
     ("secrets", "api/v1/namespaces/NS/secrets", secret),
     ("secrets", "api/v1/namespaces/NS/serviceaccounts", account),
@@ -246,12 +258,52 @@ fn secret(object: &Value) -> Value {
     json!({"metadata": metadata(object), "type": object["type"], "data": told})
 }
 
-/// Not who sends it: that is somebody else in each arm.
+/// Not who sends it: that is somebody else in each arm. Nor by whom its certificate is signed.
 fn signing_request(object: &Value) -> Value {
+    let issued = object["status"]["certificate"].as_str().filter(|text| !text.is_empty());
     let status = json!({
-        "conditions": conditions(&object["status"]), "certificate": object["status"]["certificate"],
+        "conditions": conditions(&object["status"]), "certificate": issued.map(certificate),
     });
     json!({"metadata": metadata(object), "usages": object["spec"]["usages"], "status": status})
+}
+
+/// With who manages its rules.
+fn cluster_role(object: &Value) -> Value {
+    let managers = object["metadata"]["managedFields"].as_array().into_iter().flatten();
+    let rules = managers.filter(|entry| !entry["fieldsV1"]["f:rules"].is_null());
+    let rules: Vec<Value> =
+        rules.map(|entry| json!([entry["manager"], entry["operation"]])).collect();
+    json!({
+        "metadata": metadata(object), "aggregationRule": object["aggregationRule"],
+        "rules": object["rules"], "managers of rules": rules,
+    })
+}
+
+/// What openssl is asked about certificates: not who signed it and how, nor its number, which is another authority in
+/// each arm, and chance.
+const ASKED: [&str; 10] = [
+    "x509", "-noout", "-subject", "-nameopt", "RFC2253", "-dates", "-dateopt", "iso_8601",
+    "-pubkey", "-ext",
+];
+const EXTENSIONS: &str = "keyUsage,extendedKeyUsage,basicConstraints,subjectAltName";
+
+/// What a certificate says, in base64 of PEM: text, and for how many seconds it is good.
+fn certificate(text: &str) -> Value {
+    let pem = STANDARD.decode(text).expect("base64");
+    let mut openssl = Command::new("openssl");
+    let openssl = openssl.args(ASKED).arg(EXTENSIONS).stdin(Stdio::piped()).stdout(Stdio::piped());
+    let mut openssl = openssl.spawn().expect("openssl starts");
+    openssl.stdin.take().expect("a pipe").write_all(&pem).expect("it reads");
+    let said = openssl.wait_with_output().expect("it ends");
+    assert!(said.status.success(), "it is a certificate");
+    let said = String::from_utf8(said.stdout).expect("text");
+    let date = |name: &str| {
+        let line = said.lines().find_map(|line| line.strip_prefix(name)).expect("a date");
+        Time::parse_rfc3339(&line.replace(' ', "T")).expect("a date")
+    };
+    let seconds = date("notAfter=").seconds() - date("notBefore=").seconds();
+    let says: Vec<&str> = said.lines().filter(|line| !line.starts_with("not")).collect();
+    json!({"says": says, "seconds": seconds})
 }
 
 fn account(object: &Value) -> Value {

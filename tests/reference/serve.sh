@@ -34,6 +34,8 @@ client=$1 peer=$2 secure=$3
 
 rm -rf "$dir/etcd" "$dir/certs" "$dir/kubeconfig"
 [ -f "$dir/sa.key" ] || openssl genrsa -out "$dir/sa.key" 2048 2>/dev/null
+[ -f "$dir/authority.key" ] || openssl req -x509 -newkey rsa:2048 -nodes -days 3650 -subj /CN=judge \
+  -keyout "$dir/authority.key" -out "$dir/authority.crt" 2>/dev/null
 echo 'judge-token,judge,judge,"system:masters"' >"$dir/tokens.csv"
 
 # Killed, not asked: an API server that lost its etcd takes minutes to give up, and nothing here is kept.
@@ -75,6 +77,7 @@ mv "$dir/kubeconfig.partial" "$dir/kubeconfig"
 if [ -n "$controllers" ]; then
   "$judge/kube-controller-manager" --controllers="$controllers" --kubeconfig="$dir/kubeconfig" --leader-elect=false \
     --service-account-private-key-file="$dir/sa.key" --use-service-account-credentials=false \
+    --cluster-signing-cert-file="$dir/authority.crt" --cluster-signing-key-file="$dir/authority.key" \
     --kube-api-qps=1000 --kube-api-burst=1000 --concurrent-namespace-syncs=50 \
     --bind-address=127.0.0.1 --secure-port=0 >"$dir/kube-controller-manager.log" 2>&1 &
   pids="$pids $!"

@@ -273,7 +273,8 @@ fn trace_text(text: &str) -> std::sync::Arc<str> {
 }
 
 fn comes_to(real: &Real, expect: &Value, state: &dyn Fn(&dyn Arm) -> Value) -> Result<(), String> {
-    real.comes_to(expect, state).map_err(|found| format!("\n  ours {expect}\n  real {found}"))
+    let comes = real.comes_to(std::slice::from_ref(expect), state);
+    comes.map(drop).map_err(|found| format!("\n  ours {expect}\n  real {found}"))
 }
 
 fn is_bound(real: &Real, path: &str, nodes: &[std::sync::Arc<str>]) -> Result<(), String> {

@@ -114,7 +114,7 @@ pub fn nodes_are_seen(real: &Real, namespace: &str, node: &str) {
     let bound = |arm: &dyn Arm| {
         json!(arm.send("GET", &path, None).1["spec"]["nodeName"].as_str().is_some())
     };
-    real.comes_to(&json!(true), &bound).expect("a node that tolerates everything takes a pod");
+    real.comes_to(&[json!(true)], &bound).expect("a node that tolerates everything takes a pod");
     remove_pod(real, &path);
 }
 

@@ -86,7 +86,7 @@ pub fn play(scenario: &Scenario, real: &Real) -> Option<String> {
         }
         let state = |arm: &dyn Arm| form(arm, scenario.name);
         let expect = state(&embedded);
-        if let Err(theirs) = real.comes_to(&expect, &state) {
+        if let Err(theirs) = real.comes_to(std::slice::from_ref(&expect), &state) {
             found = Some(format!(
                 "{}, step {number}: {step:?}\n  embedded {expect:#}\n  real     {theirs:#}",
                 scenario.name

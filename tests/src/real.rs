@@ -108,11 +108,18 @@ impl ControllerManager {
         let mut openssl = Command::new("openssl");
         openssl.args(["genrsa", "-out"]).arg(&key).arg("2048").stderr(Stdio::null());
         assert!(openssl.status().expect("openssl runs").success(), "a key can be made");
+        let authority = log.with_extension("crt");
+        let mut openssl = Command::new("openssl");
+        openssl.args(["req", "-x509", "-days", "3650", "-subj", "/CN=judge", "-key"]).arg(&key);
+        openssl.arg("-out").arg(&authority).stderr(Stdio::null());
+        assert!(openssl.status().expect("openssl runs").success(), "a certificate can be made");
         let log = std::fs::File::create(log).expect("a file can be made");
         let flag = |name: &str, value: &dyn std::fmt::Display| format!("--{name}={value}");
         let child = Command::new(program("kube-controller-manager"))
             .arg(flag("kubeconfig", &kubeconfig.display()))
             .arg(flag("service-account-private-key-file", &key.display()))
+            .arg(flag("cluster-signing-cert-file", &authority.display()))
+            .arg(flag("cluster-signing-key-file", &key.display()))
             .args(["--leader-elect=false", "--use-service-account-credentials=false"])
             .args(["--kube-api-qps=1000", "--kube-api-burst=1000"])
             .args(["--concurrent-namespace-syncs=50", "--secure-port=0"])

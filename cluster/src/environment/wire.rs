@@ -3,6 +3,7 @@
 //! Bodies are what upstream's controllers send. A PUT carries the stored object with the fields that the request
 //! names and the revision that the controller saw: where that is not the stored one, the answer is the same 409.
 
+use base64::{Engine, engine::general_purpose::STANDARD};
 use bytes::Bytes;
 use controllers::{
     Controller, Propagation, Request, Response, autoscaler::Scale, namespace::Condition,
@@ -10,7 +11,7 @@ use controllers::{
 use serde_json::{Value, json};
 use trace::{Actor, GroupResource, ObjectKey, Revision, Verb};
 
-use super::{bodies, kind_of};
+use super::{bodies, certificates, kind_of};
 use crate::{
     route::Route,
     server::{Live, request},
@@ -26,6 +27,7 @@ const RELEASE: &str = "v1.36.3";
 pub(super) const JSON: &str = "application/json";
 const MERGE_PATCH: &str = "application/merge-patch+json";
 const STRATEGIC_PATCH: &str = "application/strategic-merge-patch+json";
+const APPLY_PATCH: &str = "application/apply-patch+yaml";
 
 /// One call.
 pub(super) struct Call<'a> {
@@ -150,10 +152,12 @@ fn key_of(request: &Request) -> ObjectKey {
         | Request::PodPhase { key, .. }
         | Request::RemoveFinalizer { key, .. }
         | Request::Create { key, .. }
+        | Request::Apply { key, .. }
         | Request::Update { key, .. }
         | Request::GetScale { key }
         | Request::SetScale { key, .. }
         | Request::FillToken { key, .. }
+        | Request::IssueCertificate { key, .. }
         | Request::Remember { key, .. }
         | Request::UpdateReplicaSet { key, .. }
         | Request::ReplicaSetStatus { key, .. }
@@ -255,6 +259,7 @@ fn call<'a>(
             verb(Verb::Update, "finalize", JSON, object)
         }
         Request::Create { object, .. } => verb(Verb::Create, "", JSON, (**object).clone()),
+        Request::Apply { object, .. } => verb(Verb::Patch, "", APPLY_PATCH, (**object).clone()),
         Request::Update { revision, subresource, fields, .. } => {
             let mut object = seen(live, key, *revision)?;
             for (pointer, value) in fields {
@@ -332,6 +337,12 @@ fn call<'a>(
                 authority.as_deref(),
             );
             verb(Verb::Update, "", JSON, secret)
+        }
+        Request::IssueCertificate { revision, certificate, .. } => {
+            let mut object = seen(live, key, *revision)?;
+            let issued = certificates::issue(certificate, meta(&object, "uid"));
+            object["status"]["certificate"] = json!(STANDARD.encode(issued));
+            verb(Verb::Update, "status", JSON, object)
         }
         Request::SetScale { revision, replicas, .. } => {
             let scale = json!({
@@ -463,7 +474,13 @@ fn outcome(
         ..Route::default()
     };
     let agent = format!("{}/{RELEASE}", controller.program());
+    // Who applies says so, and takes fields from others.
+    let query = match call.content_type {
+        APPLY_PATCH => format!("/?fieldManager={}&force=true", controller.name()),
+        _ => "/".to_owned(),
+    };
     let parts = http::Request::builder()
+        .uri(query)
         .header(http::header::CONTENT_TYPE, call.content_type)
         .header(http::header::USER_AGENT, agent)
         .extension(Actor::Environment(controller.name().into()))

@@ -1,11 +1,13 @@
-//! What a certificate request asks for (PKCS #10, RFC 2986): its subject, and whether it asks for other names. Only as
-//! much of DER as that takes; the signature is the API server's affair.
+//! What a certificate request asks for (PKCS #10, RFC 2986): its subject, its other names, its key. Only as much of DER
+//! as that takes; the signature is the API server's affair.
 
-/// The object identifier of a common name, 2.5.4.3.
-const COMMON_NAME: &[u8] = &[0x55, 4, 3];
-/// Of an organization, 2.5.4.10.
-const ORGANIZATION: &[u8] = &[0x55, 4, 10];
-/// Of the attribute with requested extensions, 1.2.840.113549.1.9.14.
+/// The object identifiers of most attributes of names, without their last arc: 2.5.4.
+const ATTRIBUTES: &[u8] = &[0x55, 4];
+/// The last arc of a common name's.
+pub const COMMON_NAME: u8 = 3;
+/// Of an organization's.
+pub const ORGANIZATION: u8 = 10;
+/// The object identifier of the attribute with requested extensions, 1.2.840.113549.1.9.14.
 const EXTENSIONS: &[u8] = &[0x2a, 0x86, 0x48, 0x86, 0xf7, 0x0d, 1, 9, 14];
 /// Of the extension with other names, 2.5.29.17.
 const OTHER_NAMES: &[u8] = &[0x55, 0x1d, 17];
@@ -14,15 +16,49 @@ const SEQUENCE: u8 = 0x30;
 const SET: u8 = 0x31;
 const OCTETS: u8 = 4;
 
+/// Another name of whom a certificate is for: what kind of name, and its bytes.
+pub type Name = (NameKind, Vec<u8>);
+
+/// Kinds of other names that count (`GeneralName` of RFC 5280); the number is their tag.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum NameKind {
+    /// `dNSName`.
+    Dns = 2,
+    /// `rfc822Name`.
+    Email = 1,
+    /// `iPAddress`.
+    Address = 7,
+    /// `uniformResourceIdentifier`.
+    Uri = 6,
+}
+
 /// What a request asks for.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Asked {
-    /// The last common name of the subject.
-    pub common_name: String,
-    /// Its organizations.
-    pub organizations: Vec<String>,
-    /// Whether it asks for DNS names, addresses of any kind, or URIs.
-    pub other_names: bool,
+    /// Attributes of the subject below 2.5.4, by their last arc, in order.
+    pub subject: Vec<(u8, String)>,
+    /// Other names.
+    pub names: Vec<Name>,
+    /// The key, as a SubjectPublicKeyInfo in DER.
+    pub public_key: Vec<u8>,
+}
+
+impl Asked {
+    /// The values of an attribute of the subject.
+    pub fn values(&self, attribute: u8) -> Vec<&str> {
+        let values = self.subject.iter().filter(|(found, _)| *found == attribute);
+        values.map(|(_, value)| &**value).collect()
+    }
+
+    /// The last common name of the subject; empty if there is none.
+    pub fn common_name(&self) -> &str {
+        self.values(COMMON_NAME).last().copied().unwrap_or("")
+    }
+
+    /// Whether it asks for names of this kind.
+    pub fn has(&self, kind: NameKind) -> bool {
+        self.names.iter().any(|(found, _)| *found == kind)
+    }
 }
 
 /// Reads `spec.request`: PEM, in base64.
@@ -34,35 +70,33 @@ pub(super) fn read(request: &str) -> Option<Asked> {
     let (request, _) = part(&der, SEQUENCE)?;
     let (info, _) = part(request, SEQUENCE)?;
     let (_, rest) = any(info)?;
-    let (subject, rest) = part(rest, SEQUENCE)?;
-    let (_, rest) = any(rest)?;
-    let mut asked = Asked::default();
-    for names in parts(subject) {
-        for name in parts(names) {
-            let (identifier, value) = any(name)?;
-            let text = || Some(String::from_utf8_lossy(any(value)?.0.1).into_owned());
-            match identifier.1 {
-                COMMON_NAME => asked.common_name = text()?,
-                ORGANIZATION => asked.organizations.push(text()?),
-                _ => {}
-            }
+    let (subject, key) = part(rest, SEQUENCE)?;
+    let (_, rest) = any(key)?;
+    let mut asked =
+        Asked { public_key: key[..key.len() - rest.len()].to_vec(), ..Asked::default() };
+    for name in parts(subject).flat_map(parts) {
+        let (identifier, value) = any(name)?;
+        if let Some([attribute]) = identifier.1.strip_prefix(ATTRIBUTES) {
+            let text = String::from_utf8_lossy(any(value)?.0.1).into_owned();
+            asked.subject.push((*attribute, text));
         }
     }
     // Attributes come last, and may be absent.
     if let Some((attributes, _)) = any(rest) {
-        asked.other_names =
-            parts(attributes.1).any(|attribute| has_other_names(attribute) == Some(true));
+        asked.names = parts(attributes.1).filter_map(other_names).flatten().collect();
     }
     Some(asked)
 }
 
-fn has_other_names(attribute: &[u8]) -> Option<bool> {
+/// The other names that an attribute asks for, if it asks for extensions.
+fn other_names(attribute: &[u8]) -> Option<Vec<Name>> {
     let (identifier, rest) = any(attribute)?;
     if identifier.1 != EXTENSIONS {
-        return Some(false);
+        return None;
     }
     let (values, _) = part(rest, SET)?;
     let (extensions, _) = part(values, SEQUENCE)?;
+    let mut found = Vec::new();
     for extension in parts(extensions) {
         let (identifier, mut rest) = any(extension)?;
         if identifier.1 != OTHER_NAMES {
@@ -75,11 +109,13 @@ fn has_other_names(attribute: &[u8]) -> Option<bool> {
             value = any(rest)?;
         }
         let (names, _) = part(value.0.1, SEQUENCE)?;
-        // rfc822Name, dNSName, uniformResourceIdentifier, iPAddress.
-        let counts = |tag: u8| matches!(tag & 0x1f, 1 | 2 | 6 | 7);
-        return Some(elements(names).any(|(tag, _)| counts(tag)));
+        found.extend(elements(names).filter_map(|(tag, bytes)| {
+            let kinds = [NameKind::Dns, NameKind::Email, NameKind::Address, NameKind::Uri];
+            let kind = kinds.into_iter().find(|kind| *kind as u8 == tag & 0x1f)?;
+            Some((kind, bytes.to_vec()))
+        }));
     }
-    Some(false)
+    Some(found)
 }
 
 type Element<'a> = (u8, &'a [u8]);

@@ -1,9 +1,9 @@
 //! What `sarapprove_test.go` and `cleaner_test.go` promise.
 
 use serde_json::{Value, json};
-use trace::ObjectKey;
+use trace::{ObjectKey, Time};
 
-use super::pkcs10::{self, Asked};
+use super::{NameKind, pkcs10};
 use crate::{
     Controller, Next, Request, Response,
     fixture::{NOW, object, run, view},
@@ -46,19 +46,84 @@ fn request(more: &[(&str, Value)], status: Value) -> (ObjectKey, Value) {
 
 #[test]
 fn requests_are_read() {
-    let check = |request: &str, expect: Option<(&str, &str, bool)>| {
-        let asked = expect.map(|(name, organization, other_names)| Asked {
-            common_name: name.to_owned(),
-            organizations: vec![organization.to_owned()],
-            other_names,
+    let check = |request: &str, expect: Option<(&str, &str, &[NameKind])>| {
+        let asked = pkcs10::read(request);
+        let told = asked.as_ref().map(|asked| {
+            let kinds: Vec<NameKind> = asked.names.iter().map(|(kind, _)| *kind).collect();
+            (asked.common_name(), asked.values(pkcs10::ORGANIZATION), kinds)
         });
-        assert_eq!(pkcs10::read(request), asked);
+        let expect =
+            expect.map(|(name, organization, kinds)| (name, vec![organization], kinds.to_vec()));
+        assert_eq!(told, expect);
+        // SubjectPublicKeyInfo of P-256.
+        assert!(asked.is_none_or(|asked| asked.public_key.len() == 91));
     };
-    check(NODE, Some(("system:node:n", "system:nodes", false)));
-    check(DNS, Some(("system:node:n", "system:nodes", true)));
-    check(ANN, Some(("ann", "people", false)));
+    check(NODE, Some(("system:node:n", "system:nodes", &[])));
+    check(DNS, Some(("system:node:n", "system:nodes", &[NameKind::Dns])));
+    check(ANN, Some(("ann", "people", &[])));
     check("", None);
     check(&NODE[..200], None);
+}
+
+/// What the signer does with a request of these fields, approved or otherwise.
+fn signs(more: &[(&str, Value)], said: &str) -> Option<Request> {
+    let status = json!({"conditions": [{"type": said, "status": "True"}]});
+    let (mut sent, _) = run(Controller::RequestSigner, &view(&[request(more, status)]), KEY, &[]);
+    assert!(sent.len() <= 1, "{sent:?}");
+    sent.pop()
+}
+
+#[test]
+fn what_is_approved_is_signed() {
+    let lives = |more: &[(&str, Value)]| match signs(more, "Approved") {
+        Some(Request::IssueCertificate { certificate, .. }) => {
+            assert_eq!(certificate.subject.len(), 2);
+            let seconds = |time: Time| time.seconds() - NOW.seconds();
+            (seconds(certificate.since), seconds(certificate.until))
+        }
+        other => panic!("{other:?}"),
+    };
+    let of = |seconds: u64| [("expirationSeconds", json!(seconds))];
+    assert_eq!(lives(&[]), (-300, 365 * 24 * 3600 - 300));
+    assert_eq!(lives(&of(365 * 24 * 3600 + 1)), (-300, 365 * 24 * 3600 - 300));
+    assert_eq!(lives(&of(8 * 3600)), (-300, 8 * 3600 - 300));
+    assert_eq!(lives(&of(8 * 3600 - 1)), (-300, 8 * 3600 - 1));
+    assert_eq!(lives(&of(1)), (-300, 600));
+    assert_eq!(signs(&[], "Denied"), None);
+    assert_eq!(signs(&[("signerName", json!("example.com/own"))], "Approved"), None);
+}
+
+#[test]
+fn what_may_not_be_signed_fails() {
+    let check = |more: &[(&str, Value)], expect: &str| match signs(more, "Approved") {
+        Some(Request::Update { fields, subresource: "status", .. }) => {
+            let failed = fields[0].1.as_array().expect("conditions").last().cloned();
+            let failed = failed.expect("one");
+            assert_eq!((&failed["type"], &failed["message"]), (&json!("Failed"), &json!(expect)));
+        }
+        other => panic!("{other:?}"),
+    };
+    check(&[("request", json!(DNS))], "DNS subjectAltNames are not allowed");
+    check(&[("request", json!(ANN))], "subject organization is not system:nodes");
+    check(
+        &[("usages", json!(["client auth"]))],
+        "usages did not match [client auth digital signature key encipherment]",
+    );
+    let serving = ("signerName", json!("kubernetes.io/kubelet-serving"));
+    check(std::slice::from_ref(&serving), "DNS or IP subjectAltName is required");
+    check(
+        &[serving, ("request", json!(DNS))],
+        "usages did not match [digital signature key encipherment server auth]",
+    );
+    let client = ("signerName", json!("kubernetes.io/kube-apiserver-client"));
+    check(
+        &[client.clone(), ("usages", json!(["client auth", "any"]))],
+        "invalid usage for client certificate: any",
+    );
+    check(
+        &[client, ("usages", json!(["digital signature"]))],
+        "missing required usage for client certificate: client auth",
+    );
 }
 
 /// Which rights are asked about, and what is said of it; `allowed` is the right that there is.

@@ -1,0 +1,161 @@
+//! All ends that the garbage collector may come to.
+//!
+//! Upstream's has twenty workers. Where an object has several owners that own each other, and one of them is deleted,
+//! it depends on them which of its references the object loses: a worker that looks at the object before another one
+//! has deleted its second owner takes the first reference away, one that looks later deletes the object. Ours looks at
+//! one after the other, and so comes to one of these ends. Here every order is played: any key that waits may be
+//! looked at next, and any reconcile that has looked may write next (`Server::take_turn`).
+//!
+//! What is left out: that one worker reads several owners one after the other while others write, and that a worker
+//! hears late of what happened. An end that only these lead to is still reported as a difference.
+
+use std::collections::BTreeSet;
+
+use cluster::{Server, Turn, World};
+use controllers::Request;
+use serde_json::{Value, json};
+use trace::{Context, Identity, ObjectKey, Revision, identity};
+
+use crate::arm::{Embedded, REST};
+
+/// Whose turns are taken in any order.
+const COLLECTOR: &str = "garbage-collector-controller";
+
+/// Worlds that are looked at, at most. Where there are more, some ends are not found, and a real one that came to such
+/// an end counts as different.
+const WORLDS: usize = 4_000;
+
+/// The worlds in which the embedded controllers may come to rest; the first is the usual one.
+pub fn all(from: &Embedded) -> Vec<Embedded> {
+    let until = from.0.now().plus(REST);
+    let usual = from.fork();
+    usual.rest_until(until);
+    let mut known = BTreeSet::from([told(&usual.0)]);
+    let mut ends = vec![usual];
+    let (mut open, mut seen) = (vec![from.0.world()], BTreeSet::new());
+    while let Some(world) = open.pop()
+        && seen.len() < WORLDS
+    {
+        let server = Server::new(world, None);
+        let turns = turns(&server);
+        if !seen.insert(told(&server)) {
+            continue;
+        }
+        if turns.is_empty() {
+            match server.next_timer().filter(|due| *due < until) {
+                Some(due) => {
+                    server.advance_to(due);
+                    open.push(server.world());
+                }
+                None => {
+                    let end = Embedded(server.clone());
+                    end.rest_until(until);
+                    if known.insert(told(&end.0)) {
+                        ends.push(end);
+                    }
+                }
+            }
+        }
+        for turn in turns {
+            let next = Server::new(server.world(), None);
+            assert!(next.take_turn(&turn), "it was offered");
+            open.push(next.world());
+        }
+    }
+    ends
+}
+
+/// The turns of the collector, when all other controllers are at rest.
+fn turns(server: &Server) -> Vec<Turn> {
+    assert!(server.hold_controller(COLLECTOR, true), "it runs");
+    server.run_environment().expect("the others come to rest");
+    assert!(server.hold_controller(COLLECTOR, false), "it runs");
+    server.turns().into_iter().filter(|turn| turn.controller == COLLECTOR).collect()
+}
+
+/// What a world is, and what can happen next in it. Not when: what waits for a back-off is not told.
+fn told(server: &Server) -> Identity {
+    let world = server.world();
+    let mut turns: Vec<String> =
+        server.turns().iter().map(|turn| turn_text(&world, turn)).collect();
+    turns.sort();
+    let context = Context {
+        now: world.now(),
+        generated_names: world.generated_names().collect(),
+        extra: json!(turns),
+        ..Context::default()
+    };
+    identity(world.objects(), &context)
+}
+
+/// A turn, with what matters of the revision that it names: whether it is still the object's.
+fn turn_text(world: &World, turn: &Turn) -> String {
+    let is_newest = |key: &ObjectKey, revision: Revision| {
+        let found = world.object(key).map(|object| &object["metadata"]["resourceVersion"]);
+        Revision(u64::from(found == Some(&Value::from(revision.to_string()))))
+    };
+    let mut next = turn.next.clone();
+    match next.as_deref_mut() {
+        Some(Request::Delete { key, revision: Some(revision), .. })
+        | Some(Request::SetFinalizers { key, revision, .. }) => {
+            *revision = is_newest(key, *revision)
+        }
+        _ => {}
+    }
+    format!("{} {} {next:?}", turn.controller, turn.key)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{
+        arm::Arm,
+        form, play,
+        scenario::{Step, map},
+    };
+
+    const M0: &str = "/api/v1/namespaces/NS/configmaps/m0";
+
+    /// The owners that an object is left with.
+    fn owners(end: &Embedded, name: &str) -> Vec<String> {
+        let path = format!("/api/v1/namespaces/n/configmaps/{name}");
+        let object = end.send("GET", &path, None).1;
+        let owners = object["metadata"]["ownerReferences"].as_array().cloned().unwrap_or_default();
+        owners.iter().filter_map(|owner| owner["name"].as_str().map(str::to_owned)).collect()
+    }
+
+    fn held(step: Step) -> Step {
+        let Step::Create(path, mut object) = step else { panic!("it creates") };
+        object["metadata"]["finalizers"] = json!(["example.com/hold"]);
+        Step::Create(path, object)
+    }
+
+    #[test]
+    fn which_reference_goes_depends_on_who_is_looked_at_first() {
+        let embedded = Embedded::new();
+        embedded.make_namespace("n");
+        let steps = [
+            map("m0", &[]),
+            map("m1", &["m0!"]),
+            held(map("m2", &["m0!", "m1!"])),
+            Step::Delete(M0, Some("Foreground")),
+        ];
+        let (last, first) = steps.split_last().expect("steps");
+        for step in first {
+            play(&embedded, "n", step);
+            embedded.rest();
+        }
+        assert_eq!(all(&embedded).len(), 1, "nothing is to be done");
+        play(&embedded, "n", last);
+        let ends = all(&embedded);
+        let mut left: Vec<Vec<String>> = ends.iter().map(|end| owners(end, "m2")).collect();
+        left.sort();
+        assert_eq!(left, [vec!["m0".to_owned(), "m1".to_owned()], vec!["m1".to_owned()]]);
+        // What no order leads to is no end.
+        let forms: Vec<Value> = ends.iter().map(|end| form::of(end, "n", &[])).collect();
+        let gone = Embedded::new();
+        gone.make_namespace("n");
+        gone.rest();
+        assert!(!forms.contains(&form::of(&gone, "n", &[])));
+    }
+}
