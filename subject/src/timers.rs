@@ -45,7 +45,7 @@ pub(crate) struct Blocked {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum OfFiles {
     No,
-    /// It takes a path, or lists a folder.
+    /// It takes a path, lists a folder, or is about an open file.
     Yes,
     /// If what lies at the path at this address does.
     Path(u64),
@@ -56,7 +56,10 @@ enum OfFiles {
 impl OfFiles {
     fn of(number: i64, arguments: &[u64; 6]) -> OfFiles {
         match number as libc::c_long {
-            libc::SYS_newfstatat
+            libc::SYS_fstat
+            | libc::SYS_close
+            | libc::SYS_lseek
+            | libc::SYS_newfstatat
             | libc::SYS_statx
             | libc::SYS_getdents64
             | libc::SYS_readlinkat
