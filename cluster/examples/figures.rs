@@ -33,7 +33,7 @@ fn cluster(pods: u64) -> Server {
     world.start_environment(&EnvironmentOptions {
         controllers: Controller::FULL.to_vec(),
         nodes: u32::try_from(pods.div_ceil(PODS_OF_A_NODE)).expect("few nodes"),
-        root_ca: String::new(),
+        ..EnvironmentOptions::default()
     });
     let server = Server::new(world, None);
     server.run_environment().expect("it comes to rest");

@@ -55,7 +55,8 @@ fn the_end_of_a_watch() {
     let program = trommel_tests::product::binary().with_file_name("rust-timers");
     let steps = json!([config_map("one"), sleep("61m")]);
     let played = play("rust-relist", &[program.to_str().unwrap(), "relist"], &steps);
-    played.expect("list", &every(60.0, 62));
+    // Once more in the minute in which it settles.
+    played.expect("list", &every(60.0, 63));
 }
 
 fn python(mode: &str, step: f64) {

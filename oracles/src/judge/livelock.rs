@@ -92,7 +92,7 @@ pub struct Cycle {
     pub requests: Vec<String>,
     /// How often in a row it was seen, at the end of the history.
     pub rounds: usize,
-    /// From one round to the next, by the world's clock.
+    /// From one round to the next, on average, by the world's clock.
     pub period: Duration,
     /// Verbs and resources, for the fingerprint.
     kinds: Vec<String>,
@@ -115,7 +115,10 @@ impl Cycle {
         let texts: Vec<String> = calls.iter().map(|(_, call)| request(call)).collect();
         let (length, rounds) = repeats(&texts)?;
         let round = texts.len() - length;
-        let period = calls[texts.len() - 1].0.since(calls[round - 1].0);
+        // On average: runtimes round their waits to milliseconds.
+        let last = texts.len() - 1;
+        let between = u32::try_from(rounds - 1).unwrap_or(u32::MAX);
+        let period = calls[last].0.since(calls[last - length * (rounds - 1)].0) / between;
         let kind = |call: &Call| {
             let resource = call.resource.as_ref().map(ToString::to_string).unwrap_or_default();
             format!("repeats {:?} {resource}", call.verb)

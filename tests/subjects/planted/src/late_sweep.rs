@@ -12,7 +12,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use k8s_openapi::api::core::v1::ConfigMap;
-use kube::api::{Api, ListParams};
+use kube::api::{Api, ListParams, PostParams};
 use kube::{Client, CustomResource, ResourceExt, Result};
 use serde::{Deserialize, Serialize};
 
@@ -24,8 +24,15 @@ const SWEPT_EVERY: Duration = Duration::from_secs(300);
 /// What the user wants.
 #[derive(CustomResource, Clone, Debug, Serialize, Deserialize)]
 #[kube(group = "planted.trommel.dev", version = "v1", kind = "Folder", namespaced)]
-#[kube(schema = "disabled")]
+#[kube(status = "FolderStatus", schema = "disabled")]
 pub struct FolderSpec {}
+
+/// Which ConfigMap it is.
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+pub struct FolderStatus {
+    #[serde(default)]
+    contents: String,
+}
 
 struct Context {
     client: Client,
@@ -46,6 +53,12 @@ async fn reconcile(folder: Arc<Folder>, context: Arc<Arc<Context>>) -> Result<()
     let name = format!("{}-contents", folder.name_any());
     if create_if_missing(&objects, &child(&*folder, &name, ("of", &folder.name_any()))).await? {
         context.mine.insert(&name);
+    }
+    let folders: Api<Folder> = Api::namespaced(context.client.clone(), &namespace);
+    let Some(mut folder) = folders.get_opt(&folder.name_any()).await? else { return Ok(()) };
+    if folder.status.as_ref().is_none_or(|status| status.contents != name) {
+        folder.status = Some(FolderStatus { contents: name });
+        folders.replace_status(&folder.name_any(), &PostParams::default(), &folder).await?;
     }
     Ok(())
 }

@@ -28,7 +28,7 @@ async fn main() -> anyhow::Result<()> {
         Some("restless") => restless(client).await?,
         Some("relist") => relist(client).await?,
         Some("mirror") => mirror::mirror(client).await?,
-        other => bail!("usage: rust-timers requeue|thread|restless|mirror, not {other:?}"),
+        other => bail!("usage: rust-timers requeue|thread|restless|relist|mirror, not {other:?}"),
     }
     Ok(())
 }
