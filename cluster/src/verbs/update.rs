@@ -26,7 +26,10 @@ impl Work<'_> {
                 if strategy::created_by_update(&self.kind) && self.route.subresource.is_empty() =>
             {
                 // Whatever revision it names, as long as it is one.
-                options::parse(meta(&body, "resourceVersion")).map_err(Refusal::unclassified)?;
+                let revision = meta(&body, "resourceVersion");
+                if !revision.is_empty() {
+                    options::parse(revision).map_err(Refusal::unclassified)?;
+                }
                 object::remove_meta(&mut body, "resourceVersion");
                 return self.create_object(body, dry_run);
             }
