@@ -37,17 +37,18 @@ pub struct FolderStatus {
 struct Context {
     client: Client,
     /// The names of the ConfigMaps that this incarnation made.
-    mine: Names,
+    mine: Arc<Names>,
 }
 
 /// Runs the controller until it is killed.
 pub async fn run(client: Client, fixed: bool) {
-    let context = Arc::new(Context { client: client.clone(), mine: Names::default() });
-    tokio::spawn(sweep_again(context.clone(), fixed));
+    let mine = Arc::new(Names::default());
+    tokio::spawn(sweep_again(client.clone(), mine.clone(), fixed));
+    let context = Context { client: client.clone(), mine };
     serve(client, reconcile, context).await;
 }
 
-async fn reconcile(folder: Arc<Folder>, context: Arc<Arc<Context>>) -> Result<()> {
+async fn reconcile(folder: Arc<Folder>, context: Arc<Context>) -> Result<()> {
     let namespace = folder.namespace().unwrap_or_default();
     let objects: Api<ConfigMap> = Api::namespaced(context.client.clone(), &namespace);
     let name = format!("{}-contents", folder.name_any());
@@ -63,25 +64,25 @@ async fn reconcile(folder: Arc<Folder>, context: Arc<Arc<Context>>) -> Result<()
     Ok(())
 }
 
-async fn sweep_again(context: Arc<Context>, fixed: bool) {
+async fn sweep_again(client: Client, mine: Arc<Names>, fixed: bool) {
     let mut pause = tokio::time::interval(SWEPT_EVERY);
     pause.tick().await; // the first is at once
     loop {
         pause.tick().await;
-        if let Err(error) = sweep(&context, fixed).await {
+        if let Err(error) = sweep(&client, &mine, fixed).await {
             eprintln!("the sweep: {error}; again in {SWEPT_EVERY:?}");
         }
     }
 }
 
-async fn sweep(context: &Context, fixed: bool) -> Result<()> {
-    let objects: Api<ConfigMap> = Api::default_namespaced(context.client.clone());
-    let folders: Api<Folder> = Api::default_namespaced(context.client.clone());
+async fn sweep(client: &Client, mine: &Names, fixed: bool) -> Result<()> {
+    let objects: Api<ConfigMap> = Api::default_namespaced(client.clone());
+    let folders: Api<Folder> = Api::default_namespaced(client.clone());
     for object in objects.list(&ListParams::default()).await? {
         let (name, Some(of)) = (object.name_any(), entry(&object, "of")) else { continue };
         let belongs = match fixed {
             true => folders.get_opt(of).await?.is_some(),
-            false => context.mine.contains(&name),
+            false => mine.contains(&name),
         };
         if !belongs {
             eprintln!("{name} belongs to nobody");
