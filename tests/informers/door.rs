@@ -7,9 +7,11 @@ use std::{
     sync::{Arc, Mutex, MutexGuard, PoisonError},
 };
 
+use bytes::Bytes;
 use cluster::{BoxError, Server};
-use http::Request;
-use http_body_util::BodyExt;
+use futures::{FutureExt, future::BoxFuture};
+use http::{Request, Response};
+use http_body_util::{BodyExt, combinators::UnsyncBoxBody};
 use hyper::body::Incoming;
 use hyper_util::rt::TokioIo;
 use tokio::{
@@ -133,19 +135,24 @@ async fn accept(listener: TcpListener, server: Server, seen: Arc<Seen>) {
 async fn speak(stream: TcpStream, server: Server, seen: Arc<Seen>) {
     let service = hyper::service::service_fn(move |request: Request<Incoming>| {
         seen.note(request.uri());
-        let own = |error| Box::new(error) as BoxError;
-        let mut request = request.map(|body| body.map_err(own).boxed_unsync());
-        request.extensions_mut().insert(Actor::User);
-        let answer = server.service().oneshot(request);
-        async move {
-            let answer = answer.await.map_err(io::Error::other)?;
-            Ok::<_, io::Error>(answer.map(|body| body.map_err(io::Error::other).boxed_unsync()))
-        }
+        answer(&server, request)
     });
     // It ends with an error when it is cut.
-    drop(
-        hyper::server::conn::http1::Builder::new()
-            .serve_connection(TokioIo::new(stream), service)
-            .await,
-    );
+    let connection = hyper::server::conn::http1::Builder::new();
+    drop(connection.serve_connection(TokioIo::new(stream), service).await);
+}
+
+/// Errors are of one plain type, since the compiler can't follow boxed ones into a task.
+fn answer(
+    server: &Server,
+    request: Request<Incoming>,
+) -> BoxFuture<'static, io::Result<Response<UnsyncBoxBody<Bytes, io::Error>>>> {
+    let own = |error| Box::new(error) as BoxError;
+    let mut request = request.map(|body| body.map_err(own).boxed_unsync());
+    request.extensions_mut().insert(Actor::User);
+    let plain = |answer: Response<cluster::Body>| {
+        answer.map(|body| body.map_err(io::Error::other).boxed_unsync())
+    };
+    let answer = server.service().oneshot(request);
+    answer.map(move |answer| answer.map(plain).map_err(io::Error::other)).boxed()
 }
