@@ -363,11 +363,15 @@ mod tests {
     }
 
     #[test]
-    fn a_missing_merge_key_is_a_bad_request() {
-        let error = pod_patch(json!({}), json!({"containers": [{"image": "x"}]})).unwrap_err();
-        assert_eq!(error.code(), 400);
-        let error = pod_patch(json!({}), json!({"securityContext": {"$patch": "jump"}}));
-        assert_eq!(error.unwrap_err().code(), 400);
+    fn what_makes_no_sense_is_told_as_upstream_does() {
+        let refused = |patch| pod_patch(json!({}), patch).unwrap_err();
+        let error = refused(json!({"containers": [{"image": "x", "args": ["b", 1]}]}));
+        let item = "map[args:[b 1] image:x]";
+        let text = format!("map: {item} does not contain declared merge key: name");
+        assert_eq!((error.code(), error.to_string()), (500, text));
+        let error = refused(json!({"securityContext": {"$patch": "jump"}}));
+        let text = "unknown patch type: jump in map: map[$patch:jump]".to_owned();
+        assert_eq!((error.code(), error.to_string()), (500, text));
     }
 
     #[test]
