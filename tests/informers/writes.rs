@@ -67,7 +67,7 @@ impl Writer {
         let one = format!("{path}/{name}");
         let code = match drawn(&mut self.state, 3) {
             0 => self.send("DELETE", &one, &Value::Null).await.0,
-            _ => self.send("PUT", &one, &object).await.0,
+            _ => self.send("PATCH", &one, &object).await.0,
         };
         if code == 404 {
             assert_eq!(self.send("POST", path, &object).await.0, 201);
@@ -102,10 +102,14 @@ impl Writer {
 
     async fn send(&self, method: &str, path: &str, body: &Value) -> (u16, Value) {
         let bytes = if body.is_null() { Bytes::new() } else { Bytes::from(body.to_string()) };
+        let media_type = match method {
+            "PATCH" => "application/merge-patch+json",
+            _ => "application/json",
+        };
         let request = Request::builder()
             .method(method)
             .uri(path)
-            .header("content-type", "application/json")
+            .header("content-type", media_type)
             .body(Full::new(bytes).map_err(|never| match never {}).boxed_unsync())
             .expect("a request");
         let answer = self.server.service().oneshot(request).await.expect("an answer");
