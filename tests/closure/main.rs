@@ -66,6 +66,16 @@ fn bar_foo_fixed() {
 }
 
 #[test]
+fn late_sweep() {
+    check("late-sweep", "tests/campaigns/late-sweep", "campaign.yaml", 100);
+}
+
+#[test]
+fn late_sweep_fixed() {
+    check("late-sweep-fixed", "tests/campaigns/late-sweep", "fixed.yaml", 0);
+}
+
+#[test]
 fn sample_controller() {
     if needs(&[Need::Go]) {
         check("sample-controller", "examples/sample-controller", "campaign.yaml", 0);

@@ -1,6 +1,7 @@
 //! The campaigns of the planted bugs, for tests that hold for each of them.
 
-/// A test for each planted bug and one for its fixed twin, both by `check(test, folder, campaign file, exit code)`.
+/// A test for each planted bug and one for its fixed twin, both by `check(test, folder, campaign file, exit code)`. Not
+/// for `late-sweep`: of the trials of a world only the last waits for the sweep, so they come to no one verdict.
 #[macro_export]
 macro_rules! planted_campaigns {
     ($check:ident) => {
@@ -8,7 +9,6 @@ macro_rules! planted_campaigns {
             age age_fixed "age",
             creation_order creation_order_fixed "creation-order",
             deleted_while_down deleted_while_down_fixed "deleted-while-down",
-            late_sweep late_sweep_fixed "late-sweep",
             late_work late_work_fixed "late-work",
             managed_fields managed_fields_fixed "managed-fields",
             observed_generation observed_generation_fixed "observed-generation",
