@@ -69,11 +69,12 @@ async fn under_load() {
         writer.some(80).await;
         // In the middle of what the watches have to tell.
         pairs.iter().for_each(|(door, _)| door.cut());
-        writer.some(40).await;
         if round % 2 == 1 {
-            // Nobody can go on from what they knew: 410.
+            // Before anybody is back, so nobody can go on from what they knew: 410.
+            writer.at_once(40).await;
             server.compact(server.revision());
         }
+        writer.some(40).await;
         watching(&pairs).await;
     }
     writer.some(80).await;

@@ -49,6 +49,13 @@ impl Writer {
         }
     }
 
+    /// So many writes, while no client is served.
+    pub async fn at_once(&mut self, count: usize) {
+        for _ in 0..count {
+            self.one().await;
+        }
+    }
+
     /// Makes an object if there is none of the drawn name; else changes its value, takes or gives the label that
     /// is selected by, or deletes it.
     async fn one(&mut self) {
