@@ -47,17 +47,6 @@ pub const DEFECTS: &[Defect] = &[
         ..Defect::NONE
     },
     Defect {
-        name: "a strategic merge patch is merged as any other",
-        ask: |asked| {
-            if let Some(kind) = asked.headers.get_mut("content-type")
-                && kind == "application/strategic-merge-patch+json"
-            {
-                *kind = http::HeaderValue::from_static("application/merge-patch+json");
-            }
-        },
-        ..Defect::NONE
-    },
-    Defect {
         name: "a selector without a label selects those with it",
         ask: |asked| asked.path = asked.path.replace(",!l", ",l"),
         ..Defect::NONE
