@@ -40,27 +40,18 @@ fn main() {
         determinism: Default::default(),
     };
     let mut watcher = launch(arguments.collect());
-    let (mut too_early, mut late_ns) = (0usize, Vec::with_capacity(events));
-    on_one_thread(async {
-        let mut started = subject::start(&watcher).expect("it starts");
-        let server = Server::serve(started.listener);
-        let mut said =
-            Said { pipe: Receiver::from_owned_fd(started.output).expect("a pipe"), text: vec![] };
-        server.requested("/watch").await;
-        quiet(&mut started.process, &server).await;
-        for event in 0..events {
-            server.push(&event.to_string());
-            quiet(&mut started.process, &server).await;
-            let reported = steady();
-            too_early += usize::from(!said.now());
-            let line = said.line().await;
-            let end = line.trim_end().split(' ').nth(2).and_then(|word| word.parse::<i64>().ok());
-            late_ns.push(reported - end.unwrap_or_else(|| panic!("the program said {line:?}")));
-        }
-    });
+    let (too_early, reports) = push(&watcher, events);
+    let late = |(reported, line): &(i64, String)| {
+        let end = line.trim_end().split(' ').nth(2).and_then(|word| word.parse::<i64>().ok());
+        reported - end.unwrap_or_else(|| panic!("the program said {line:?}"))
+    };
+    let mut late_ns: Vec<i64> = reports.iter().map(late).collect();
     watcher.clock = subject::Pace::Virtual { ahead: 86_400_000_000_000 };
     watcher.determinism.processors = Some(1);
-    let in_trials = too_early_in_trials(&watcher, events);
+    let (in_trials, _) = {
+        let _pinned = subject::Pinned::new();
+        push(&watcher, events)
+    };
     late_ns.sort_unstable();
     let ms = |share: f64| late_ns[((events - 1) as f64 * share) as usize] as f64 / 1e6;
     println!(
@@ -72,10 +63,10 @@ fn main() {
     );
 }
 
-/// How often quiet was reported before the event was handled.
-fn too_early_in_trials(watcher: &Launch, events: usize) -> usize {
-    let _pinned = subject::Pinned::new();
-    let mut too_early = 0;
+/// Pushes events: how often quiet was reported before the event was handled; and for each, when it was reported, and
+/// what the program said.
+fn push(watcher: &Launch, events: usize) -> (usize, Vec<(i64, String)>) {
+    let (mut too_early, mut reports) = (0, Vec::with_capacity(events));
     on_one_thread(async {
         let mut started = subject::start(watcher).expect("it starts");
         let server = Server::serve(started.listener);
@@ -86,11 +77,12 @@ fn too_early_in_trials(watcher: &Launch, events: usize) -> usize {
         for event in 0..events {
             server.push(&event.to_string());
             quiet(&mut started.process, &server).await;
+            let reported = steady();
             too_early += usize::from(!said.now());
-            said.line().await;
+            reports.push((reported, said.line().await));
         }
     });
-    too_early
+    (too_early, reports)
 }
 
 /// What the program writes.

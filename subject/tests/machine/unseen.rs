@@ -1,5 +1,7 @@
 //! What a look can't see: it waits for it, or it is named.
 
+use std::path::Path;
+
 use subject::{Pinned, Started};
 
 use crate::{
@@ -41,6 +43,11 @@ func main() {
 #[test]
 fn a_goroutine_that_nobody_runs_yet_is_not_asleep() {
     let Some(program) = go("held", HELD) else { return };
+    waits_for_all_that_is_ready(&program);
+}
+
+/// A program that says a word a second after it woke, and waits five minutes then: quiet means that it has been said.
+fn waits_for_all_that_is_ready(program: &Path) {
     on_one_thread(async {
         let _pinned = Pinned::new();
         let mut launch = launch(&[program.to_str().unwrap()]);
@@ -49,11 +56,11 @@ fn a_goroutine_that_nobody_runs_yet_is_not_asleep() {
         let (server, mut lines) = (Server::serve(listener), Lines::new(output));
         for round in 1..=4 {
             let second = quiet(&mut process, &server).await.deadline.unwrap();
-            assert_eq!(second.as_secs_f64().round(), 1.0);
+            assert_eq!(second.as_secs_f64().round(), 1.0, "{program:?}");
             process.advance(second).unwrap();
             let minutes = quiet(&mut process, &server).await.deadline.unwrap();
-            assert_eq!(lines.take(), round, "quiet means that all has been done");
-            assert_eq!(minutes.as_secs_f64().round(), 300.0);
+            assert_eq!(lines.take(), round, "{program:?}: quiet means that all has been done");
+            assert_eq!(minutes.as_secs_f64().round(), 300.0, "{program:?}");
             process.advance(minutes).unwrap();
         }
     });
@@ -106,24 +113,8 @@ func main() {
 fn a_wait_of_c_may_hold_the_processor_too() {
     let Some(dynamic) = go("held-by-c", HELD_BY_C) else { return };
     let Some(fixed) = static_go("held-by-c-static", HELD_BY_C) else { return };
-    for program in [dynamic, fixed] {
-        on_one_thread(async {
-            let _pinned = Pinned::new();
-            let mut launch = launch(&[program.to_str().unwrap()]);
-            launch.determinism.processors = Some(1);
-            let Started { mut process, listener, output, .. } = subject::start(&launch).unwrap();
-            let (server, mut lines) = (Server::serve(listener), Lines::new(output));
-            for round in 1..=4 {
-                let second = quiet(&mut process, &server).await.deadline.unwrap();
-                assert_eq!(second.as_secs_f64().round(), 1.0, "{program:?}");
-                process.advance(second).unwrap();
-                let minutes = quiet(&mut process, &server).await.deadline.unwrap();
-                assert_eq!(lines.take(), round, "{program:?}: quiet means that all has been done");
-                assert_eq!(minutes.as_secs_f64().round(), 300.0, "{program:?}");
-                process.advance(minutes).unwrap();
-            }
-        });
-    }
+    waits_for_all_that_is_ready(&dynamic);
+    waits_for_all_that_is_ready(&fixed);
 }
 
 /// What `code` does is named with these words.
