@@ -25,7 +25,7 @@ use crate::{
     launch::{Isolation, Launch, StartError},
     mounts,
     sys::{
-        descriptor, namespace,
+        descriptor, guard, namespace,
         processors::Processors,
         seccomp::{self, Report},
         spawn::{self, Mount, Plan},
@@ -169,6 +169,7 @@ fn keep(prepared: Prepared, clock: &Clock, say: &mpsc::SyncSender<Answer>) {
         Ok(child) => child,
         Err(problem) => return drop(say.send(Err(problem))),
     };
+    guard::watch_over(child.pidfd.as_fd());
     drop(prepared); // our copy of the pipe's write end: the reader must see its end
     if traced {
         first_exec(child.pid, clock);

@@ -19,6 +19,7 @@ mod launch;
 mod look;
 mod monitors;
 mod mounts;
+mod of_files;
 mod poke;
 mod probe;
 mod process;

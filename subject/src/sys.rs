@@ -11,6 +11,8 @@
 #![allow(unsafe_code)]
 
 pub mod descriptor;
+pub mod files;
+pub mod guard;
 pub mod namespace;
 pub mod processors;
 pub mod seccomp;

@@ -1,13 +1,12 @@
 //! When a blocked thread will go on by itself, from the system call that it is blocked in
 //! (`/proc/PID/task/TID/syscall`: number and arguments as they were at entry).
 
-use std::{
-    fs::{self, File},
-    os::unix::fs::{FileExt, FileTypeExt},
-    path::PathBuf,
-};
+use std::{fs::File, os::unix::fs::FileExt};
 
-use crate::sys::{seccomp, time};
+use crate::{
+    of_files::OfFiles,
+    sys::{seccomp, time},
+};
 
 /// What a blocked call says about time.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -41,74 +40,6 @@ pub(crate) struct Blocked {
     reported: bool,
 }
 
-/// Whether a call waits for a file system.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum OfFiles {
-    No,
-    /// It takes a path, lists a folder, or is about an open file.
-    Yes,
-    /// If what lies at the path at this address does.
-    Path(u64),
-    /// If this descriptor is that of a file on a disk.
-    Descriptor(i32),
-}
-
-impl OfFiles {
-    fn of(number: i64, arguments: &[u64; 6]) -> OfFiles {
-        match number as libc::c_long {
-            libc::SYS_fstat
-            | libc::SYS_close
-            | libc::SYS_lseek
-            | libc::SYS_newfstatat
-            | libc::SYS_statx
-            | libc::SYS_getdents64
-            | libc::SYS_readlinkat
-            | libc::SYS_faccessat
-            | libc::SYS_faccessat2
-            | libc::SYS_mkdirat
-            | libc::SYS_unlinkat
-            | libc::SYS_renameat2
-            | libc::SYS_fsync
-            | libc::SYS_fdatasync
-            | libc::SYS_ftruncate
-            | libc::SYS_statfs
-            | libc::SYS_fstatfs => OfFiles::Yes,
-            #[cfg(target_arch = "x86_64")]
-            libc::SYS_stat
-            | libc::SYS_lstat
-            | libc::SYS_access
-            | libc::SYS_readlink
-            | libc::SYS_mkdir
-            | libc::SYS_rmdir
-            | libc::SYS_unlink
-            | libc::SYS_rename => OfFiles::Yes,
-            #[cfg(target_arch = "x86_64")]
-            libc::SYS_open => OfFiles::Path(arguments[0]),
-            libc::SYS_openat => OfFiles::Path(arguments[1]),
-            libc::SYS_read
-            | libc::SYS_write
-            | libc::SYS_pread64
-            | libc::SYS_pwrite64
-            | libc::SYS_readv
-            | libc::SYS_writev
-            | libc::SYS_preadv
-            | libc::SYS_pwritev => OfFiles::Descriptor(arguments[0] as i32),
-            _ => OfFiles::No,
-        }
-    }
-}
-
-/// The path that stands at an address of a process, as we see it; none for what can't be read, or does not begin where
-/// the process stands or at its root.
-fn path(process: i32, memory: &File, address: u64) -> Option<PathBuf> {
-    let mut bytes = [0; 256];
-    let read = memory.read_at(&mut bytes, address).ok()?;
-    let end = bytes[..read].iter().position(|byte| *byte == 0)?;
-    let path = std::str::from_utf8(&bytes[..end]).ok()?;
-    let base = if path.starts_with('/') { "root" } else { "cwd" };
-    Some(PathBuf::from(format!("/proc/{process}/{base}/{path}")))
-}
-
 impl Blocked {
     /// Whether it is a call that blocks only until the keeper has seen it.
     pub fn is_reported(&self) -> bool {
@@ -122,22 +53,9 @@ impl Blocked {
         (self.call != "futex" || !own) && self.number != libc::SYS_epoll_pwait
     }
 
-    /// Whether it waits for a file system. That ends by itself, soon: most of these waits can't be interrupted and show
-    /// in the thread's state, but those for a file system that is a program (FUSE, virtiofs) look like any other sleep.
+    /// Whether it waits for a file system, which ends by itself, soon.
     pub fn is_of_files(&self, process: i32, memory: &File) -> bool {
-        match self.of_files {
-            OfFiles::No => false,
-            OfFiles::Yes => true,
-            // One end of a pipe with a name waits for the other.
-            OfFiles::Path(at) => path(process, memory, at).is_none_or(|path| {
-                let kind = fs::metadata(path).map(|file| file.file_type());
-                !kind.is_ok_and(|kind| kind.is_fifo() || kind.is_char_device())
-            }),
-            OfFiles::Descriptor(number) => {
-                let of = format!("/proc/{process}/fd/{number}");
-                fs::metadata(of).is_ok_and(|file| file.is_file() || file.is_dir())
-            }
-        }
+        self.of_files.waits(process, memory)
     }
 
     /// Whether the kernel may show it as a restarted call after a stop: it goes on with what is left of its time

@@ -7,6 +7,7 @@
 mod histories;
 
 use std::{
+    fs,
     os::unix::process::ExitStatusExt,
     path::Path,
     process::{Child, Stdio},
@@ -69,6 +70,42 @@ fn whenever_it_is_killed_nothing_is_lost_or_left() {
         assert_eq!(self::findings(&folder), findings, "{out}");
     }
     assert!(alive > 0, "no subject ran at any of the moments: this shows nothing");
+}
+
+/// Forgets what was asked of the kernel for the case of our end, as a change of its user would make it (`setpriv`,
+/// `su`, setuid programs); then works for ever.
+const FORGETFUL: &str = "
+import ctypes
+ctypes.CDLL(None).prctl(1, 0)  # PR_SET_PDEATHSIG
+print('forgotten', flush=True)
+while True: pass
+";
+
+#[test]
+fn a_subject_that_wants_to_outlive_it_does_not() {
+    let house = House::new("kill-forgetful", &[FOLDER]);
+    let arguments = ["play", CAMPAIGN, "--out", "killed", "--command", "python3", "-c", FORGETFUL];
+    let mut command = command(&house.root, arguments);
+    let mut trommel =
+        command.stdout(Stdio::null()).stderr(Stdio::null()).spawn().expect("trommel starts");
+    let folder = house.path("killed");
+    while !logged(&folder, "forgotten") {
+        assert_eq!(trommel.try_wait().expect("a child can be asked"), None, "it ended by itself");
+        std::thread::yield_now();
+    }
+    let subjects = naming(&format!("KUBECONFIG={}/", folder.display()));
+    assert_ne!(subjects, [], "no subject runs: this shows nothing");
+    trommel.kill().expect("a child can be killed");
+    trommel.wait().expect("a child can be waited for");
+    assert_eq!(outlived(subjects), [], "subjects that outlived Trommel");
+}
+
+/// Whether a subject has written this line.
+fn logged(run: &Path, line: &str) -> bool {
+    let references = fs::read_dir(run.join("references")).into_iter().flatten().flatten();
+    references
+        .filter_map(|run| fs::read_to_string(run.path().join("subject-0.log")).ok())
+        .any(|log| log.lines().any(|found| found.contains(line)))
 }
 
 /// How much its histories hold together.
