@@ -8,6 +8,7 @@
 //! the exploration only (no references, no build).
 
 mod environment;
+mod server;
 mod time;
 
 use std::{fs, process::Command};
@@ -99,6 +100,7 @@ pub fn print(runner: &mut Runner) -> anyhow::Result<()> {
         }
         runner.pass();
     }
+    server::print(runner)?;
     environment::print(runner)?;
     time::print(runner)
 }

@@ -19,6 +19,7 @@ pub mod facts;
 pub mod names;
 pub mod openapi;
 pub mod patch;
+mod policies;
 mod rbac;
 mod route;
 pub mod schema;

@@ -12,6 +12,7 @@ mod hooks;
 mod limits;
 mod network;
 mod pod;
+mod policies;
 mod service;
 mod workloads;
 
@@ -50,6 +51,12 @@ pub(crate) fn object(
             "admissionregistration.k8s.io",
             "mutatingwebhookconfigurations" | "validatingwebhookconfigurations",
         ) => hooks::configuration(check, new),
+        ("admissionregistration.k8s.io", "validatingadmissionpolicies") => {
+            policies::policy(check, &new["spec"]);
+        }
+        ("admissionregistration.k8s.io", "validatingadmissionpolicybindings") => {
+            policies::binding(check, &new["spec"]);
+        }
         ("networking.k8s.io", "ingressclasses")
             if check::text(&new["spec"], "controller").is_empty() =>
         {

@@ -34,7 +34,7 @@ mod token;
 mod update;
 
 pub(crate) use object::qualified_name_problem;
-pub(crate) use strategy::{label_problem, subdomain_problem};
+pub(crate) use strategy::{label_problem, old_label_problem, subdomain_problem};
 pub(crate) use subresources::selector_text;
 
 /// What is said to one who binds a policy.

@@ -16,12 +16,14 @@
 //! on `resourcequotas/status`.
 
 mod calls;
+mod change;
 mod client;
 mod dispatch;
 mod hook;
-mod matching;
+pub(crate) mod matching;
 mod reply;
 mod review;
+mod shown;
 
 use std::{sync::Arc, time::Duration};
 
@@ -29,8 +31,12 @@ use bytes::Bytes;
 use futures::future::BoxFuture;
 
 pub(crate) use calls::{Calls, Made, Wanted};
+pub(crate) use change::Change;
 pub(crate) use client::post;
-pub(crate) use dispatch::{Again, Change};
+pub(crate) use dispatch::Again;
+pub(crate) use matching::Resource;
+pub(crate) use review::Attributes;
+pub(crate) use shown::hold;
 
 /// Where a webhook is.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -81,18 +81,16 @@ async fn carry_out(step: &Step, arm: &Arm, namespace: &str, so_far: &mut Transcr
     let request = step.request(namespace, so_far);
     let send = || arm.call(request.clone());
     let mut got = send().await;
-    let awaited = match step.verb() {
-        "AWAIT" => Some(200),
-        "REFUSED" => Some(400),
-        _ => None,
+    let is_awaited = |code: u16| match step.verb() {
+        "AWAIT" => code == 200,
+        "REFUSED" => code >= 400,
+        _ => true,
     };
-    if let Some(awaited) = awaited {
-        for _ in 0..AWAITED_AT_MOST {
-            if got.code == awaited {
-                break;
-            }
-            got = send().await;
+    for _ in 0..AWAITED_AT_MOST {
+        if is_awaited(got.code) {
+            break;
         }
+        got = send().await;
     }
     if !step.id.is_empty() {
         so_far.answered(&step.id, body(&got.headers, &got.bytes));

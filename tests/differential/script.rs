@@ -50,7 +50,7 @@ pub enum Authorization {
 pub struct Step {
     /// `GET /api/v1/…`. `WATCH` is a GET that is read for one second; `AWAIT` a GET repeated until it is
     /// answered with 200 (a custom type that is about to be served), and not compared; `REFUSED` a POST repeated until
-    /// it is answered with 400 (a webhook that is about to be asked), and not compared.
+    /// it is refused (by a webhook or a policy that is about to be asked), and not compared.
     #[serde(rename = "do")]
     pub action: String,
     /// A patch's type: `json`, `merge`, `strategic`, `apply`; or a media type.

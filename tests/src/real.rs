@@ -59,6 +59,14 @@ impl Cluster {
         Access::by(&self.kubeconfig)
     }
 
+    /// The processes of its servers.
+    pub fn servers(&self) -> Vec<u32> {
+        let id = self.server.id();
+        let children = std::fs::read_to_string(format!("/proc/{id}/task/{id}/children"));
+        let children = children.expect("it runs");
+        children.split_whitespace().filter_map(|number| number.parse().ok()).collect()
+    }
+
     /// Starts it with everything in this folder, and with these arguments of `serve.sh`; returns when it serves.
     pub fn start(folder: &Path, arguments: &[&str]) -> Cluster {
         let mut server = Command::new(root().join("tests/reference/serve.sh"))

@@ -34,6 +34,11 @@ impl Served {
         served
     }
 
+    /// Its process.
+    pub fn id(&self) -> u32 {
+        self.process.id()
+    }
+
     /// What kubectl says of it.
     pub fn kubectl(&self, arguments: &[&str]) -> Ended {
         let mut kubectl = Command::new("kubectl");

@@ -17,10 +17,11 @@ const EVENTS: u32 = 10_000;
 /// Runs that are compared with each other.
 const RUNS: u32 = 200;
 /// Campaigns whose undisturbed runs are compared: name, file, what it needs.
-const ALIKE: [(&str, &str, &[&str]); 4] = [
+const ALIKE: [(&str, &str, &[&str]); 5] = [
     ("kube-rs", "examples/bar-foo/campaign.yaml", &[]),
     ("client-go", "examples/sample-controller/campaign.yaml", &["go", "version"]),
     ("controller-runtime", "tests/campaigns/go-bar-foo/campaign.yaml", &["go", "version"]),
+    ("fabric8", "tests/subjects/java-timers/campaign/alike.yaml", &["mvn", "--version"]),
     ("kopf", "tests/campaigns/python-bar-foo/campaign.yaml", &["python3", "--version"]),
 ];
 
@@ -80,8 +81,12 @@ pub fn print(runner: &mut Runner) -> anyhow::Result<()> {
 fn play(runner: &Runner, campaign: &str, repeats: u32) -> anyhow::Result<Played> {
     let folder = out_folder(runner, "bench-played")?;
     let mut command = Command::new(runner.binaries.join("trommel"));
-    command.current_dir(&runner.root).args(["play", campaign, "-k", &repeats.to_string(), "--out"]);
-    command.arg(&folder).stderr(std::process::Stdio::inherit());
+    command.current_dir(&runner.root).args(["play", campaign, "-k", &repeats.to_string()]);
+    let cores = std::thread::available_parallelism().map_or(1, usize::from).to_string();
+    command
+        .args(["--workers", &cores, "--out"])
+        .arg(&folder)
+        .stderr(std::process::Stdio::inherit());
     let output = command.output().context("cannot start trommel")?;
     ensure!(output.status.success(), "{campaign}: {}", output.status);
     let told: Played = serde_json::from_slice(&output.stdout)?;

@@ -2,7 +2,7 @@
 //!
 //! It refuses what certainly doesn't fit, with cel-go's messages; what it isn't sure of it leaves to the run.
 //! On the way it rewrites what the interpreter has not or does otherwise: selections of optionals become
-//! optional look-ups, and the macros of [`super::macros`] are expanded.
+//! optional look-ups, those of what may be null are told from `false`, and the macros of [`super::macros`] are expanded.
 
 use kube_cel::cel::{
     IdedExpr,
@@ -178,6 +178,9 @@ impl<'a> Checker<'a> {
                 true => macros::member("hasValue", found),
                 false => found,
             };
+        } else if operand == Ty::Dyn && !test {
+            let SelectExpr { operand, field, .. } = std::mem::take(select);
+            expression.expr = macros::selected(*operand, &field);
         }
         if test { Ty::plain("bool") } else { ty }
     }

@@ -27,6 +27,16 @@ pub(super) fn optional_field(operand: IdedExpr, field: &str) -> Expr {
     })
 }
 
+/// A field of a value of unknown type. The interpreter takes a field of null for `false`; cel-go has no such key.
+pub(super) fn selected(operand: IdedExpr, field: &str) -> Expr {
+    let field = made(Expr::Literal(LiteralValue::String(field.into())));
+    Expr::Call(CallExpr {
+        func_name: run::SELECT.to_owned(),
+        target: None,
+        args: vec![operand, field],
+    })
+}
+
 /// `target.name()`.
 pub(super) fn member(name: &str, target: Expr) -> Expr {
     Expr::Call(CallExpr {

@@ -1,12 +1,16 @@
-//! Expressions about requests: match conditions of webhooks. Their variables are of JSON whose type is
-//! looked at when they are run.
+//! Expressions about requests: match conditions of webhooks, and all of admission policies. Their variables are of
+//! JSON whose type is looked at when they are run; so is which variables a policy makes (`variables.x`), which
+//! upstream knows when the policy is written.
 //!
 //! `authorizer` is not known: an expression that uses it can't be evaluated, which is an error as any other. Who could
 //! notice: a webhook or a policy that asks for permissions, whose `failurePolicy` decides.
 
-use std::sync::LazyLock;
+use std::sync::{Arc, LazyLock};
 
-use kube_cel::cel::{IdedExpr, Value as Cel};
+use kube_cel::cel::{
+    IdedExpr, Value as Cel,
+    objects::{Key, Map},
+};
 use serde_json::Value;
 
 use super::{check::Checker, macros, place, run, types::Ty, value};
@@ -21,10 +25,16 @@ pub(crate) struct Question {
 
 /// What expressions can name.
 #[derive(Debug, Clone)]
-pub(crate) struct Variables(Vec<(&'static str, Cel)>);
+pub(crate) struct Variables {
+    named: Vec<(&'static str, Cel)>,
+    /// What a policy's own variables came to, if it has any.
+    composed: Vec<(String, Result<Cel, String>)>,
+}
 
 /// Names that expressions may use, whether or not they have a value.
 const NAMES: [&str; 4] = ["object", "oldObject", "request", "namespaceObject"];
+/// Under this name stand a policy's own variables.
+const COMPOSED: &str = "variables";
 
 /// The checker wants one; nothing here is of its type.
 static NO_TYPES: LazyLock<Schema> =
@@ -41,13 +51,59 @@ impl Variables {
         }
         let values =
             [&request["object"], &request["oldObject"], &own, &Value::Null].map(value::plain);
-        Variables(NAMES.into_iter().zip(values).collect())
+        Variables { named: NAMES.into_iter().zip(values).collect(), composed: Vec::new() }
+    }
+
+    /// Gives a name a value, or another one.
+    pub(crate) fn set(&mut self, name: &'static str, value: &Value) {
+        self.named.retain(|(known, _)| *known != name);
+        self.named.push((name, value::plain(value)));
+    }
+
+    /// Adds a variable of a policy, which may refer to those before it. One that can't be evaluated is an error
+    /// where it is used, and only there (`composited variable … fails to evaluate`).
+    pub(crate) fn compose(&mut self, name: &str, question: Result<Question, String>) {
+        let value = match question {
+            Err(why) => Err(format!("composited variable {name:?} fails to compile: {why}")),
+            Ok(question) => question
+                .run(self)
+                .map_err(|why| format!("composited variable {name:?} fails to evaluate: {why}")),
+        };
+        self.composed.push((name.to_owned(), value));
+    }
+
+    fn composed(&self) -> Cel {
+        let values = self.composed.iter().filter_map(|(name, value)| {
+            let value = value.as_ref().ok()?;
+            Some((Key::from(name.clone()), value.clone()))
+        });
+        Cel::Map(Map { map: Arc::new(values.collect()) })
+    }
+
+    /// What an expression's error comes from, if that is a variable without a value.
+    fn cause(&self, why: String) -> String {
+        let missing = why.strip_prefix("no such key: ");
+        let failed = self.composed.iter().find_map(|(name, value)| {
+            let error = value.as_ref().err()?;
+            (missing == Some(name)).then(|| error.clone())
+        });
+        failed.unwrap_or(why)
     }
 }
 
 impl Question {
-    /// Compiles an expression. Errors: why cel-go refuses it.
+    /// Compiles a webhook's condition. Errors: why cel-go refuses it.
     pub(crate) fn compile(source: &str) -> Result<Question, String> {
+        Question::naming(source, &[])
+    }
+
+    /// Compiles an expression of a policy, with or without a `paramKind`. Errors: why cel-go refuses it.
+    pub(crate) fn of_policy(source: &str, has_params: bool) -> Result<Question, String> {
+        let more: &[&str] = if has_params { &[COMPOSED, "params"] } else { &[COMPOSED] };
+        Question::naming(source, more)
+    }
+
+    fn naming(source: &str, more: &[&str]) -> Result<Question, String> {
         let mut tree = run::parse(source).map_err(|errors| {
             let all = errors.iter().map(|(at, message)| place::describe(source, *at, message));
             all.collect::<Vec<_>>().join("\n")
@@ -57,7 +113,8 @@ impl Question {
         if let Some(name) = macros::UNKNOWN.iter().find(calls) {
             return Err(format!("{name} is not known to this server"));
         }
-        let variables = NAMES.map(|name| (name.to_owned(), Ty::Dyn)).into_iter().collect();
+        let names = NAMES.iter().chain(more);
+        let variables = names.map(|name| ((*name).to_owned(), Ty::Dyn)).collect();
         let ty = Checker::new(&NO_TYPES, source, variables).run(&mut tree)?;
         Ok(Question { tree, ty })
     }
@@ -75,10 +132,24 @@ impl Question {
     /// Evaluates it. Errors: in cel-go's words.
     pub(crate) fn run(&self, variables: &Variables) -> Result<Cel, String> {
         let mut context = run::scope();
-        for (name, value) in &variables.0 {
+        for (name, value) in &variables.named {
             context.add_variable_from_value(*name, value.clone());
         }
-        Cel::resolve(&self.tree, &context).map_err(|error| run::text(&error))
+        context.add_variable_from_value(COMPOSED, variables.composed());
+        Cel::resolve(&self.tree, &context).map_err(|error| variables.cause(run::text(&error)))
+    }
+
+    /// Whether it results in `true`, and in nothing else. Errors: it can't be evaluated.
+    pub(crate) fn is_true(&self, variables: &Variables) -> Result<bool, String> {
+        Ok(matches!(self.run(variables)?, Cel::Bool(true)))
+    }
+
+    /// The text that it results in, if it does.
+    pub(crate) fn text(&self, variables: &Variables) -> Option<String> {
+        match self.run(variables) {
+            Ok(Cel::String(text)) => Some((*text).clone()),
+            _ => None,
+        }
     }
 
     /// Whether it holds. Errors: it can't be evaluated, or is no truth value.
@@ -110,5 +181,24 @@ mod tests {
         check("has(object.spec.m)", Ok(false));
         check("request.userInfo.username.startsWith('system:')", Ok(false));
         check("object.spec.m == 1", Err("no such key: m"));
+    }
+
+    #[test]
+    fn a_policys_variables_fail_where_they_are_used() {
+        let mut variables = Variables::of(&json!({"object": {"spec": {"n": 2}}}));
+        variables.set("params", &json!({"most": 3}));
+        let compile = |source| Question::of_policy(source, true);
+        variables.compose("n", compile("object.spec.n"));
+        variables.compose("twice", compile("variables.n * 2"));
+        variables.compose("none", compile("object.spec.m"));
+        let check = |source: &str, expect: Result<bool, &str>| {
+            let held = compile(source).and_then(|question| question.is_true(&variables));
+            assert_eq!(held, expect.map_err(str::to_owned), "{source}");
+        };
+        check("variables.twice > params.most", Ok(true));
+        check("variables.n > 5 && variables.none == 1", Ok(false));
+        let why = "composited variable \"none\" fails to evaluate: no such key: m";
+        check("variables.none == 1", Err(why));
+        assert!(Question::of_policy("params.most > 1", false).is_err());
     }
 }

@@ -7,7 +7,7 @@ use kube_cel::{
     cel::{
         Context, ExecutionError, IdedExpr, ResolveResult, Value,
         extractors::This,
-        objects::{Opaque, OptionalValue},
+        objects::{Key, Opaque, OptionalValue},
         parser::Parser,
     },
 };
@@ -15,6 +15,18 @@ use kube_cel::{
 /// Names of types that expressions may write, `type(self.port) == int`.
 pub(super) const TYPES: [&str; 10] =
     ["bool", "bytes", "double", "int", "list", "map", "null_type", "string", "type", "uint"];
+
+/// The function behind fields of values of unknown type; no expression can call it.
+pub(super) const SELECT: &str = "@select";
+
+fn select(value: Value, field: Arc<String>) -> ResolveResult {
+    let found = match &value {
+        Value::Map(map) => map.get(&Key::String(field.clone())).cloned(),
+        Value::Null => None,
+        _ => return Err(ExecutionError::NoSuchOverload),
+    };
+    found.ok_or(ExecutionError::NoSuchKey(field))
+}
 
 /// A type as a value.
 #[derive(Debug, PartialEq, Eq)]
@@ -36,6 +48,7 @@ static FUNCTIONS: LazyLock<Context<'static>> = LazyLock::new(|| {
     context.add_function("type", type_of);
     context.add_function("dyn", |value: Value| -> ResolveResult { Ok(value) });
     context.add_function("bool", to_bool);
+    context.add_function(SELECT, select);
     for name in TYPES {
         context.add_variable_from_value(name, type_value(name));
     }

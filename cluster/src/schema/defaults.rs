@@ -432,7 +432,15 @@ fn others(name: &str, fields: &mut Fields) {
                 set(fields, "reinvocationPolicy", "Never");
             }
         }
-        "api.admissionregistration.v1.RuleWithOperations" => set(fields, "scope", "*"),
+        "api.admissionregistration.v1.ValidatingAdmissionPolicySpec" => {
+            set(fields, "failurePolicy", "Fail");
+        }
+        "api.admissionregistration.v1.MatchResources" => set_all(
+            fields,
+            json!({"matchPolicy": "Equivalent", "namespaceSelector": {}, "objectSelector": {}}),
+        ),
+        "api.admissionregistration.v1.NamedRuleWithOperations"
+        | "api.admissionregistration.v1.RuleWithOperations" => set(fields, "scope", "*"),
         "api.admissionregistration.v1.ServiceReference"
         | "apiextensions-apiserver.pkg.apis.apiextensions.v1.ServiceReference" => {
             set(fields, "port", 443);

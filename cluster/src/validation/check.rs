@@ -35,11 +35,14 @@ impl<'a> Check<'a> {
     }
 
     pub(super) fn required(&mut self, field: &str, detail: &str) {
-        let known =
-            |error: &FieldError| error.field == field && error.kind == FieldErrorKind::Required;
-        // The schema may have said so already.
-        if !self.0.iter().any(known) {
-            self.0.push(FieldError::bare(field, FieldErrorKind::Required, detail));
+        let known = |error: &&mut FieldError| {
+            error.field == field && error.kind == FieldErrorKind::Required
+        };
+        // The schema may have said so already, without saying why.
+        match self.0.iter_mut().find(known) {
+            Some(error) if error.detail.is_empty() => error.detail = detail.to_owned(),
+            Some(_) => {}
+            None => self.0.push(FieldError::bare(field, FieldErrorKind::Required, detail)),
         }
     }
 

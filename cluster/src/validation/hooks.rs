@@ -55,10 +55,11 @@ fn webhook(check: &mut Check<'_>, hook: &Value, at: &str) {
         choice(check, hook.get(field), &format!("{at}.{field}"), known);
     }
     client(check, &hook["clientConfig"], &format!("{at}.clientConfig"));
-    conditions(check, list(hook, "matchConditions"), &format!("{at}.matchConditions"));
+    let at = format!("{at}.matchConditions");
+    conditions(check, list(hook, "matchConditions"), &at, &Question::compile);
 }
 
-fn choice(check: &mut Check<'_>, given: Option<&Value>, at: &str, known: &[&str]) {
+pub(super) fn choice(check: &mut Check<'_>, given: Option<&Value>, at: &str, known: &[&str]) {
     if let Some(given) = given.filter(|given| !known.iter().any(|one| given == one)) {
         check.one_of(at, given, known);
     }
@@ -76,7 +77,7 @@ fn qualified(check: &mut Check<'_>, name: &str, at: &str) {
     }
 }
 
-fn rule(check: &mut Check<'_>, rule: &Value, at: &str) {
+pub(super) fn rule(check: &mut Check<'_>, rule: &Value, at: &str) {
     let listed = |field: &str| list(rule, field);
     let alone = |check: &mut Check<'_>, field: &str, what: &str| {
         let items = listed(field);
@@ -222,24 +223,23 @@ fn service(check: &mut Check<'_>, service: &Value, at: &str) {
     }
 }
 
-fn conditions(check: &mut Check<'_>, conditions: &[Value], at: &str) {
+/// How an expression is compiled: what it may name differs.
+pub(super) type Compile<'a> = &'a dyn Fn(&str) -> Result<Question, String>;
+
+pub(super) fn conditions(
+    check: &mut Check<'_>,
+    conditions: &[Value],
+    at: &str,
+    compile: Compile<'_>,
+) {
     let mut names = BTreeSet::new();
     for (index, condition) in conditions.iter().enumerate() {
         let at = format!("{at}[{index}]");
         let expression = text(condition, "expression").trim();
         let field = format!("{at}.expression");
-        let shown = json!(expression);
-        if expression.is_empty() {
-            check.required(&field, "");
-        } else {
-            match Question::compile(expression) {
-                Err(why) => check.invalid(&field, &shown, &format!("compilation failed: {why}")),
-                Ok(question) if !question.results_in("bool") => {
-                    let detail = format!("must evaluate to bool but got {}", question.result());
-                    check.invalid(&field, &shown, &detail);
-                }
-                Ok(_) => {}
-            }
+        match expression {
+            "" => check.required(&field, ""),
+            expression => self::expression(check, expression, &field, Some("bool"), compile),
         }
         let (name, field) = (text(condition, "name"), format!("{at}.name"));
         if name.is_empty() {
@@ -252,6 +252,24 @@ fn conditions(check: &mut Check<'_>, conditions: &[Value], at: &str) {
                 check.duplicate_key(&at, "name", &json!(name));
             }
         }
+    }
+}
+
+/// An expression that has to compile, and to result in a type if one is named.
+pub(super) fn expression(
+    check: &mut Check<'_>,
+    source: &str,
+    at: &str,
+    result: Option<&str>,
+    compile: Compile<'_>,
+) {
+    match (compile(source), result) {
+        (Err(why), _) => check.invalid(at, &json!(source), &format!("compilation failed: {why}")),
+        (Ok(question), Some(result)) if !question.results_in(result) => {
+            let detail = format!("must evaluate to {result} but got {}", question.result());
+            check.invalid(at, &json!(source), &detail);
+        }
+        (Ok(_), _) => {}
     }
 }
 

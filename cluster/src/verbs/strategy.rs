@@ -257,6 +257,20 @@ pub(crate) fn label_problem(name: &str) -> Option<String> {
     })
 }
 
+/// What is wrong with a DNS-1035 label, in upstream's words.
+pub(crate) fn old_label_problem(name: &str) -> Option<String> {
+    if name.len() > 63 {
+        return Some("must be no more than 63 characters".to_owned());
+    }
+    let begins = name.starts_with(|first: char| first.is_ascii_lowercase());
+    (!begins || !is_label(name)).then(|| {
+        "a DNS-1035 label must consist of lower case alphanumeric characters or '-', start with an alphabetic \
+         character, and end with an alphanumeric character (e.g. 'my-name',  or 'abc-123', regex used for \
+         validation is '[a-z]([-a-z0-9]*[a-z0-9])?')"
+            .to_owned()
+    })
+}
+
 /// What is wrong with a DNS-1123 subdomain, in upstream's words.
 pub(crate) fn subdomain_problem(name: &str) -> Option<String> {
     if name.len() > 253 {

@@ -19,7 +19,7 @@ pub(crate) struct Resource {
 }
 
 impl Resource {
-    fn is_namespaces(&self) -> bool {
+    pub(crate) fn is_namespaces(&self) -> bool {
         self.group.is_empty() && self.version == "v1" && self.resource == "namespaces"
     }
 }
@@ -99,7 +99,10 @@ fn matches(rule: &Value, about: &Attributes<'_>, resource: &Resource) -> bool {
                 && (subresource == "*" || subresource == about.subresource)
         })
     };
-    scope
+    // Rules of policies may name objects; those of webhooks have no such field.
+    let names = rule["resourceNames"].as_array().filter(|names| !names.is_empty());
+    names.is_none_or(|names| names.iter().any(|name| *name == *about.name))
+        && scope
         && has("operations", about.operation)
         && has("apiGroups", &resource.group)
         && has("apiVersions", &resource.version)
@@ -137,7 +140,7 @@ pub(crate) fn in_selected_namespace(
 }
 
 /// The object of a namespace.
-fn namespace<'a>(world: &'a World, name: &str) -> Option<&'a Value> {
+pub(crate) fn namespace<'a>(world: &'a World, name: &str) -> Option<&'a Value> {
     world.store.get(&trace::ObjectKey::new(namespaces(), "", name)).map(|found| &**found)
 }
 

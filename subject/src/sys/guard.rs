@@ -50,7 +50,11 @@ fn start() -> io::Result<OwnedFd> {
 #[repr(C, align(8))]
 struct Control([u8; 24]);
 
-fn message(byte: &mut u8, control: &mut Control, act: impl FnOnce(&mut libc::msghdr) -> isize) -> isize {
+fn message(
+    byte: &mut u8,
+    control: &mut Control,
+    act: impl FnOnce(&mut libc::msghdr) -> isize,
+) -> isize {
     let mut part = libc::iovec { iov_base: ptr::from_mut(byte).cast(), iov_len: 1 };
     // SAFETY: an all-zero msghdr is valid.
     let mut message: libc::msghdr = unsafe { mem::zeroed() };

@@ -1,0 +1,137 @@
+//! What webhooks see of an object that is being written, and what becomes of it when they have changed it.
+
+use std::sync::Arc;
+
+use serde_json::Value;
+
+use super::{dispatch::internal, hook::Hook, review::write_options, shown::Shown};
+use crate::{
+    patch::{PatchType, patch},
+    status::Refusal,
+    verbs::Work,
+    world::meta,
+};
+
+/// A write as admission sees it.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Change<'a> {
+    /// The object before; none for a new one.
+    pub(crate) old: Option<&'a Value>,
+    pub(crate) dry_run: bool,
+    /// The object as it was sent, where mutating webhooks are to see it.
+    pub(crate) sent: Option<&'a Value>,
+}
+
+/// What is given to a new object after mutating webhooks have seen it.
+const GIVEN_LATER: [&str; 3] = ["uid", "creationTimestamp", "generation"];
+/// What an update takes from the stored object after mutating webhooks have seen it.
+const KEPT_LATER: [&str; 6] = [
+    "uid",
+    "resourceVersion",
+    "creationTimestamp",
+    "deletionTimestamp",
+    "deletionGracePeriodSeconds",
+    "generation",
+];
+
+impl Change<'_> {
+    pub(super) fn options(&self, work: &Work<'_>) -> Value {
+        let kind = if self.old.is_some() { "UpdateOptions" } else { "CreateOptions" };
+        write_options(work.request, kind)
+    }
+
+    /// The object as mutating webhooks see it.
+    pub(super) fn hide(&self, object: &Value) -> Value {
+        let mut view = object.clone();
+        let Some(sent) = self.sent else { return view };
+        match self.old {
+            None => {
+                let unnamed = meta(sent, "name").is_empty();
+                let later = GIVEN_LATER.into_iter().chain(unnamed.then_some("name"));
+                later.for_each(|field| set(&mut view["metadata"], field, None));
+            }
+            Some(_) => {
+                for field in KEPT_LATER {
+                    set(&mut view["metadata"], field, sent["metadata"].get(field));
+                }
+            }
+        }
+        set(&mut view, "status", sent.get("status"));
+        view
+    }
+
+    /// What they made of it, with what they did not see.
+    pub(super) fn reveal(&self, object: &Value, mut view: Value) -> Value {
+        if self.sent.is_none() || self.old.is_some() {
+            return view;
+        }
+        let unnamed = meta(&view, "name").is_empty();
+        for field in GIVEN_LATER.into_iter().chain(unnamed.then_some("name")) {
+            set(&mut view["metadata"], field, object["metadata"].get(field));
+        }
+        set(&mut view, "status", object.get("status"));
+        view
+    }
+}
+
+fn set(object: &mut Value, field: &str, value: Option<&Value>) {
+    match (value, object.as_object_mut()) {
+        (Some(value), Some(fields)) => drop(fields.insert(field.to_owned(), value.clone())),
+        (None, Some(fields)) => drop(fields.remove(field)),
+        (_, None) => {}
+    }
+}
+
+impl Work<'_> {
+    /// Applies a webhook's patch; whether it changed anything. Errors: 500.
+    pub(super) fn change(
+        &mut self,
+        hook: &Hook,
+        shown: &Shown,
+        operations: &Value,
+        object: Option<&mut Value>,
+    ) -> Result<bool, Refusal> {
+        let (Some(object), Some(before)) = (object, &shown.object) else {
+            return Err(internal(format!(
+                "admission webhook {:?} attempted to modify the object, which is not supported for this operation",
+                hook.name()
+            )));
+        };
+        let schema = shown.other.as_ref().unwrap_or(&self.kind).schema();
+        let patched = patch(PatchType::Json, before, operations, schema.as_ref());
+        let mut patched = patched.map_err(|error| internal(error.to_string()))?;
+        let whole = self.has_own_body();
+        if let Some(schema) = schema.filter(|_| whole) {
+            if let Some(why) = schema.decode_error(&patched) {
+                return Err(internal(why));
+            }
+            // Of a custom object unknown fields go when it is stored, and other webhooks still see them.
+            if !self.kind.is_custom() {
+                schema.prune(&mut patched);
+            }
+            schema.default(&mut patched);
+            schema.internalize(&mut patched);
+            crate::encoding::canonical(&mut patched)
+                .map_err(|error| internal(error.to_string()))?;
+        }
+        let changed = patched != *before;
+        *object = match &shown.other {
+            Some(_) => Arc::unwrap_or_clone(self.kind.present(&Arc::new(patched))?),
+            None => patched,
+        };
+        Ok(changed)
+    }
+
+    /// Removes what webhooks have put into a custom object and its schema doesn't know.
+    pub(crate) fn prune_patched(&self, object: &mut Value) {
+        if let Some(custom) = self.kind.custom().filter(|_| self.meets_any_hook()) {
+            custom.schema.prune(object);
+        }
+    }
+
+    /// Whether what is written has the type of its object (and not of a subresource of its own, like a Scale).
+    fn has_own_body(&self) -> bool {
+        let row = self.kind.row();
+        row.subresource(&self.route.subresource).is_none_or(|below| below.kind == row.kind)
+    }
+}
