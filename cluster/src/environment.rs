@@ -333,14 +333,14 @@ impl Environment {
             None => json!(key.to_string()),
         };
         let item = |item: &Item| json!([item.0.name(), rank(&item.1)]);
-        let timer = |(at, of): &(Time, Item)| json!([at.since(world.now).as_millis(), item(of)]);
+        let timer = |(at, of): &(Time, Item)| json!([milliseconds(at.since(world.now)), item(of)]);
         json!({
             "stages": self.scripted.as_ref().map(|scripted| scripted.pending(world.now, rank)),
             "queue": self.queue.values().map(item).collect::<Vec<_>>(),
             "timers": self.timers.iter().map(timer).collect::<Vec<_>>(),
             "recent": self.view.all_recent().map(|(key, recent)| {
                 let ages = |events: &[(i64, Time)]| -> Value {
-                    events.iter().map(|(n, at)| json!([n, world.now.since(*at).as_millis()])).collect()
+                    events.iter().map(|(n, at)| json!([n, milliseconds(world.now.since(*at))])).collect()
                 };
                 let all = [&recent.recommendations, &recent.added, &recent.removed];
                 json!([rank(key), all.map(|events| ages(events))])
@@ -350,7 +350,7 @@ impl Environment {
             // What it began with is told by the revision: exact within one campaign's forks, and never wrong.
             "working": self.working.iter().chain(&self.aside).map(|working| json!([
                 item(&working.item), working.responses.len(), working.revision.0,
-                world.now.since(working.since).as_millis(),
+                milliseconds(world.now.since(working.since)),
             ])).collect::<Vec<_>>(),
         })
     }
@@ -395,4 +395,9 @@ pub(crate) fn step(live: &mut Live, calls: &mut Calls) -> Option<Controller> {
             Next::Failed(_) => environment.failed(now),
         }
     }
+}
+
+/// To the nearest: a world's clock follows its controller's, which creeps while the controller works.
+fn milliseconds(duration: std::time::Duration) -> u128 {
+    (duration.as_micros() + 500) / 1000
 }

@@ -286,7 +286,9 @@ impl Server {
         let mut live = self.shared.lock();
         let time = time.max(live.world.now);
         live.world.now = time;
-        if let Some(environment) = &mut live.world.environment {
+        if let Some(environment) = &mut live.world.environment
+            && environment.next_timer().is_some_and(|due| due <= time)
+        {
             Arc::make_mut(environment).advance(time);
         }
         self.shared.now.store(time.0, Ordering::SeqCst);

@@ -7,6 +7,7 @@
 
 mod armed;
 mod attend;
+mod following;
 pub(crate) mod incarnation;
 mod manager;
 mod output;
@@ -25,6 +26,7 @@ use crate::{
     webhooks::SubjectCaller,
 };
 use armed::Armed;
+use following::Following;
 use incarnation::Incarnation;
 pub use incarnation::NOT_SEEN_THROUGH;
 use manager::Manager;
@@ -110,6 +112,7 @@ impl Stop {
 pub(crate) struct Trial<'lab> {
     lab: &'lab Lab,
     cluster: LiveCluster,
+    following: Following,
     user: workloads::Client,
     recorder: Recorder,
     proxy: proxy::Proxy,
@@ -224,8 +227,9 @@ impl<'lab> Trial<'lab> {
         };
         std::fs::create_dir_all(&folder)?;
         let (cluster, recorder) = LiveCluster::open(lab, spec, &folder).await?;
+        let following = Following::new(cluster.server());
         let proxy = proxy::Proxy::new(
-            cluster.upstream_for_subject(),
+            following.before(cluster.upstream_for_subject()),
             recorder.clone(),
             Arc::new(crate::codec::ClusterCodec),
         );
@@ -244,6 +248,7 @@ impl<'lab> Trial<'lab> {
         Ok(Trial {
             lab,
             cluster,
+            following,
             user,
             recorder,
             proxy,

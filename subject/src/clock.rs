@@ -4,7 +4,7 @@ use std::{
     collections::BTreeSet,
     fs::{self, File},
     io,
-    sync::{Mutex, MutexGuard, PoisonError},
+    sync::{Arc, Mutex, MutexGuard, PoisonError},
 };
 
 use crate::{
@@ -28,6 +28,17 @@ impl ClockAbility {
     /// Whether the subject's own clock can be moved.
     pub fn is_virtual(&self) -> bool {
         !matches!(self, ClockAbility::Real(_))
+    }
+}
+
+/// Reads the clocks of one process tree, as its programs see them.
+#[derive(Debug, Clone)]
+pub struct ClockReader(pub(crate) Arc<Clock>);
+
+impl ClockReader {
+    /// Nanoseconds since 1970 by its wall clock; none if that is the machine's.
+    pub fn wall(&self) -> Option<i64> {
+        self.0.is_ours().then(|| self.0.shown().wall)
     }
 }
 

@@ -33,7 +33,7 @@ mod timers;
 mod vdso;
 mod why;
 
-pub use clock::ClockAbility;
+pub use clock::{ClockAbility, ClockReader};
 pub use dial::{Connection, Dialer};
 pub use launch::{Determinism, Isolation, Launch, Pace, StartError, Started};
 pub use look::Look;

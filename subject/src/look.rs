@@ -123,7 +123,11 @@ impl Observer {
         self.shared_network()?;
         let unread = self.bytes(flight, frozen)?;
         let timers = self.timers(offsets, frozen)?;
+        let stopped = self.tree.stopped();
         self.asleep(frozen)?;
+        if self.tree.stopped() != stopped {
+            return Err(Look::Busy(Why::Changed)); // their timers were misjudged
+        }
         self.noted = (!frozen).then(|| self.work());
         self.timer_fds.rests();
         self.parked(unread)?;
@@ -146,8 +150,9 @@ impl Observer {
     /// Every thread sleeps, and none has run since it was sampled.
     fn asleep(&mut self, frozen: bool) -> Found<()> {
         let asleep = |state| match state {
-            b'S' | b'I' | b'Z' | b'X' => true,
-            b'T' | b't' => frozen,
+            // Stopped by somebody of the tree, who can let it go on.
+            b'S' | b'I' | b'Z' | b'X' | b'T' => true,
+            b't' => frozen,
             _ => false,
         };
         let found = match self.tree.disturbed(asleep) {
@@ -166,7 +171,7 @@ impl Observer {
 
     /// Makes a timer file expire after so many nanoseconds.
     pub fn rearm(&mut self, armed: Armed, left: i64) -> io::Result<()> {
-        self.timer_fds.rearm(armed, left)
+        self.timer_fds.rearm(armed, left, self.clock.shown())
     }
 
     /// Whether nobody has run since the blocked calls were noted.
@@ -272,6 +277,9 @@ impl Observer {
                     false => return Err(Look::Busy(Why::Changed)),
                 }
             };
+            if !frozen && thread.is_still_stopped() {
+                continue; // no time passes for it
+            }
             let (number, name) = (thread.number, &thread.name);
             let blocked = match thread.syscall(&member.memory) {
                 // It runs, or could if it had a processor.
@@ -279,7 +287,7 @@ impl Observer {
                     let (name, state) = (name.clone(), 'R');
                     return Err(Look::Busy(Why::Runs { thread: number, name, state }));
                 }
-                Some(call) if call.is_reported() => {
+                Some(call) if call.is_reported() && thread.waits_for_the_keeper() => {
                     return Err(Look::Busy(Why::Reported { thread: number, name: name.clone() }));
                 }
                 Some(call) => call,
@@ -306,7 +314,8 @@ impl Observer {
             if seen.call.may_hold_a_processor(own) {
                 held.insert(thread.process);
             }
-            if member.runtime.is_upkeep(&thread.name, seen.call, own) {
+            let first = member.first_of_the_name(thread.number);
+            if member.runtime.is_upkeep(&thread.name, first, seen.call, own) {
                 continue;
             }
             timers.extend(timer(thread, seen, shown, member.runtime)?);

@@ -41,7 +41,7 @@ fn stopped(thread: i32, blocked: Blocked) -> io::Result<i32> {
             if registers.restarting().is_some_and(restarted) {
                 if blocked.call == "select" {
                     let memory = File::options().write(true).open(format!("/proc/{thread}/mem"))?;
-                    // That none is ready is told by the sets too.
+                    // That none is ready is told by the sets too, and that no time is left.
                     for (address, bytes) in registers.sets() {
                         memory.write_all_at(&vec![0; bytes], address)?;
                     }

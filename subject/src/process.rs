@@ -12,7 +12,7 @@ use std::{
 use trace::Flight;
 
 use crate::{
-    clock::{Clock, ClockAbility},
+    clock::{Clock, ClockAbility, ClockReader},
     dial::Dialer,
     keeper,
     launch::{self, Isolation, Launch, StartError, Started},
@@ -116,6 +116,11 @@ impl Process {
     /// Whether its clock shows what we want.
     pub fn clock(&self) -> ClockAbility {
         self.clock.ability()
+    }
+
+    /// What its clocks show, to be asked for by whoever has to agree with it.
+    pub fn reader(&self) -> ClockReader {
+        ClockReader(self.clock.clone())
     }
 
     /// What it has done so far that can't be followed from outside, as phrases: timers and connections that no look sees.

@@ -18,9 +18,6 @@ pub struct Quiet {
     pub deadline: Option<Duration>,
     /// All known timers of each, the next one first.
     pub timers: Vec<Vec<Timer>>,
-    /// How far their clocks were moved meanwhile, because they worked so long that time had to pass. Nearly always
-    /// nothing.
-    pub passed: Duration,
 }
 
 /// Quiet can't be reached or can't be known.
@@ -118,11 +115,10 @@ pub async fn quiet_within(
         let seen = look_at_all(watched, &now)?;
         unknown = if matches!(seen, Seen::Unknown(_)) { unknown + 1 } else { 0 };
         let (why, again) = match seen {
-            Seen::Quiet(mut found) => {
+            Seen::Quiet(found) => {
                 tokio::task::yield_now().await;
                 let still = watched.iter_mut().all(|one| one.process.still());
                 if still && flights(watched) == now {
-                    found.passed = Duration::from_nanos(work.passed);
                     return Ok(found);
                 }
                 (Why::Changed, true)
@@ -167,14 +163,13 @@ struct Work {
     /// What their threads were charged at the latest look.
     booked: u64,
     used: u64,
-    passed: u64,
     /// What had been done when it was last seen that nothing had, and in how many looks in a row.
     idle: (u64, u64, u32),
 }
 
 impl Work {
     fn since(watched: &[Watched<'_>], patience: Patience) -> Work {
-        Work { patience, booked: runtime(watched), used: 0, passed: 0, idle: (0, 0, 0) }
+        Work { patience, booked: runtime(watched), used: 0, idle: (0, 0, 0) }
     }
 
     /// Whether they may still become quiet. Errors: they loop, or wait for what nobody here can give.
@@ -205,7 +200,6 @@ impl Work {
         if self.used <= WORK_IN_NO_TIME || step == 0 || waited_for || !moves {
             return Ok(());
         }
-        self.passed += step;
         let by = Duration::from_nanos(step);
         watched.iter_mut().try_for_each(|one| one.process.advance(by)).map_err(NotQuiet::Stuck)
     }
@@ -239,5 +233,5 @@ fn look_at_all(watched: &mut [Watched<'_>], flights: &[Flight]) -> Result<Seen, 
         }
     }
     let deadline = all.iter().flatten().map(|timer| timer.remaining).min();
-    Ok(Seen::Quiet(Quiet { deadline, timers: all, passed: Duration::ZERO }))
+    Ok(Seen::Quiet(Quiet { deadline, timers: all }))
 }

@@ -51,30 +51,36 @@ impl Runtime {
         self == Runtime::Go
     }
 
-    /// Whether the thread's timed wait is upkeep of the runtime that causes nothing outside; `own` says that it was
-    /// made in the program itself, not in a library.
-    pub(crate) fn is_upkeep(self, thread: &str, call: Blocked, own: bool) -> bool {
+    /// Whether the thread's timed wait is upkeep of the runtime that causes nothing outside; `first` says that no older
+    /// thread of the process has its name, `own` that the call was made in the program itself, not in a library.
+    pub(crate) fn is_upkeep(self, thread: &str, first: bool, call: Blocked, own: bool) -> bool {
         match self {
             // Go waits with time-outs for nothing but its own ends; what C libraries wait for is the program's.
             Runtime::Go => call.call == "futex" && own,
-            Runtime::Jvm => is_of_the_virtual_machine(thread),
+            Runtime::Jvm => is_of_the_virtual_machine(thread, first),
             _ => false,
         }
     }
 }
 
 /// Names (cut to 15 bytes by the kernel) of threads of the HotSpot virtual machine that wait with time-outs of their
-/// own; in a program, a name that only begins so is the program's.
-const JVM_UPKEEP: [&str; 22] = [
+/// own. Those that only wait for ever are not among them.
+const JVM_UPKEEP: [&str; 6] = [
     "VM Periodic Tas",
     "VM Thread",
+    "G1 Service",
+    "Monitor Deflati",
+    "Common-Cleaner",
+    "ZDirector",
+];
+
+/// The same, of which there are several, some with a number, as in `GC Thread#3`.
+const JVM_WORKERS: [&str; 13] = [
     "GC Thread",
     "G1 Main Marker",
     "G1 Conc",
     "G1 Refine",
-    "G1 Service",
     "G1 Young RemSet",
-    "ZDirector",
     "ZDriverMinor",
     "ZDriverMajor",
     "ZDriver",
@@ -83,20 +89,21 @@ const JVM_UPKEEP: [&str; 22] = [
     "Shenandoah Cont",
     "C1 CompilerThre",
     "C2 CompilerThre",
-    "Monitor Deflati",
-    "Sweeper thread",
-    "Common-Cleaner",
-    "Signal Dispatch",
-    "Notification Th",
 ];
 
-/// Some have a number, as in `GC Thread#3`.
-fn is_of_the_virtual_machine(thread: &str) -> bool {
+/// Whether it is a thread of the virtual machine itself. Those of which there is one are made before the program begins:
+/// a later one of that name is the program's.
+fn is_of_the_virtual_machine(thread: &str, first: bool) -> bool {
     let name = match thread.rsplit_once('#') {
         Some((name, number)) if number.bytes().all(|byte| byte.is_ascii_digit()) => name,
         _ => thread,
     };
-    JVM_UPKEEP.contains(&name)
+    JVM_WORKERS.contains(&name) || first && JVM_UPKEEP.contains(&name)
+}
+
+/// Whether a thread of this name shows that its process is a Java virtual machine, whatever its launcher is called.
+pub(crate) fn is_sign_of_a_virtual_machine(thread: &str) -> bool {
+    thread == "VM Periodic Tas" || thread == "VM Thread"
 }
 
 /// Go's linker writes a section `.go.buildinfo` and one named `.gopclntab`; the names of sections

@@ -14,7 +14,7 @@ use std::{
 };
 
 use crate::{
-    runtime::Runtime,
+    runtime::{Runtime, is_sign_of_a_virtual_machine},
     timers::{Blocked, Wait},
     vdso,
 };
@@ -67,6 +67,8 @@ pub(crate) struct Thread {
 #[derive(Debug)]
 pub(crate) struct Member {
     pub runtime: Runtime,
+    /// The oldest thread of each name.
+    first_of_names: BTreeMap<String, i32>,
     /// Where the code of its executable file is mapped, in one piece.
     code: (u64, u64),
     pub memory: File,
@@ -178,6 +180,11 @@ impl Tree {
         Ok(None)
     }
 
+    /// How many threads were stopped when they were last looked at.
+    pub fn stopped(&self) -> usize {
+        self.threads.iter().filter(|thread| thread.sample.state == b'T').count()
+    }
+
     /// After an error: list anew next time.
     pub fn distrust(&mut self) {
         self.stale = true;
@@ -204,7 +211,10 @@ impl Tree {
             }
             let threads = self.threads[first..].iter().map(|thread| thread.number);
             match Member::read(process, threads, members.remove(&process)) {
-                Ok(member) => drop(self.members.insert(process, member)),
+                Ok(mut member) => {
+                    member.notice(&self.threads[first..]);
+                    self.members.insert(process, member);
+                }
                 Err(Missed::Gone) if process != self.root => {}
                 Err(missed) => return Err(missed),
             }
@@ -317,6 +327,24 @@ impl Thread {
         matches!(sample.state, b'Z' | b'X')
     }
 
+    /// Whether a call that the keeper looks at first may still wait for that. Of these calls only `connect` waits for
+    /// something else afterwards, and then the kernel says where (proc(5), `wchan`).
+    pub fn waits_for_the_keeper(&self) -> bool {
+        let place = format!("/proc/{}/task/{}/wchan", self.process, self.number);
+        let place = fs::read_to_string(place).unwrap_or_default();
+        !place.contains("wait_for_peer") && !place.contains("wait_for_connect")
+    }
+
+    /// Whether it was stopped when it was last looked at, and is.
+    pub fn is_still_stopped(&mut self) -> bool {
+        if self.sample.state == b'T'
+            && let Ok((sample, _)) = self.read()
+        {
+            self.sample.state = sample.state;
+        }
+        self.sample.state == b'T'
+    }
+
     /// Costs a third of [`Thread::read`].
     fn booked(&self) -> Result<Booked, Missed> {
         let mut buffer = [0; 64];
@@ -403,7 +431,31 @@ impl Member {
         let maps = fs::read_to_string(format!("{folder}/maps")).unwrap_or_default();
         let name = name.to_string_lossy();
         let runtime = Runtime::detect(Path::new(&exe), &name, &maps);
-        Ok(Member { runtime, code: code(&maps, &name), memory, vdso: vdso::base(&auxv), auxv })
+        let (first_of_names, code) = (BTreeMap::new(), code(&maps, &name));
+        Ok(Member { runtime, first_of_names, code, memory, vdso: vdso::base(&auxv), auxv })
+    }
+
+    /// Takes note of its threads. A virtual machine shows by their names, also where its launcher has another name than
+    /// usual and had not yet loaded it when it was first looked at.
+    fn notice(&mut self, threads: &[Thread]) {
+        if self.runtime == Runtime::Other
+            && threads.iter().any(|thread| is_sign_of_a_virtual_machine(&thread.name))
+        {
+            self.runtime = Runtime::Jvm;
+        }
+        if self.runtime != Runtime::Jvm {
+            return;
+        }
+        let mut threads: Vec<_> = threads.iter().collect();
+        threads.sort_by_key(|thread| (thread.made, thread.number));
+        for thread in threads.into_iter().rev() {
+            self.first_of_names.insert(thread.name.clone(), thread.number);
+        }
+    }
+
+    /// Whether no older thread has the name of this one.
+    pub fn first_of_the_name(&self, number: i32) -> bool {
+        self.first_of_names.values().any(|first| *first == number)
     }
 
     /// Whether this address is in the program itself, not in a library.

@@ -3,7 +3,7 @@
 //! The time left stands in `/proc/PID/fdinfo/FD`, by the machine's clock. A timer that was set to a duration runs by
 //! that clock, so when it is first seen it is worked out when it is due by the subject's; what passed on the machine
 //! since the subject was last quiet, and it may have been set, is added: late by some work is what any machine may
-//! be, early is not. A jump re-arms timers through a copy of the descriptor: the same timer, in the hands of two
+//! be, early is not; its next expiries follow at its interval. A jump re-arms timers through a copy of the descriptor: the same timer, in the hands of two
 //! processes. Looking for them costs a microsecond a descriptor, so it is done again only for processes that have run.
 
 use std::{
@@ -26,10 +26,36 @@ use crate::{
 pub(crate) struct TimerFds {
     work: u64,
     found: BTreeMap<i32, (PathBuf, Vec<i32>)>,
-    /// When each timer that was set to a duration is due: by the machine's steady clock, and by the subject's.
-    due: BTreeMap<(i32, i32), (i64, i64)>,
+    /// When each timer that runs by the machine's clock is due.
+    due: BTreeMap<(i32, i32), Due>,
     /// The machine's steady clock when the subject was last quiet.
     quiet_at: i64,
+}
+
+/// When a timer is due.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct Due {
+    /// By the machine's steady clock.
+    here: i64,
+    /// By the subject's.
+    subject: i64,
+}
+
+impl Due {
+    /// Whether a timer that expires at `here` is this one, or one of its next expiries, to which it then moves on: the
+    /// kernel's interval timers don't drift.
+    fn goes_on(&mut self, here: i64, interval: i64) -> bool {
+        let ahead = here - self.here;
+        let times = match interval {
+            1.. => (ahead + interval / 2).div_euclid(interval),
+            _ => 0,
+        };
+        let goes_on = times >= 0 && (ahead - times * interval).abs() < SAME_MOMENT;
+        if goes_on && times > 0 {
+            *self = Due { here, subject: self.subject + times * interval };
+        }
+        goes_on
+    }
 }
 
 /// One armed timer file.
@@ -103,19 +129,21 @@ impl TimerFds {
             return armed.left(now, shown);
         }
         let (here, at) = (now.steady + armed.left, (armed.process, armed.descriptor));
-        match self.due.get(&at) {
-            Some((known, due)) if (known - here).abs() < SAME_MOMENT => due - shown.steady,
-            _ if shown.steady == now.steady => armed.left, // its clock runs as the machine's
-            _ => {
-                let left = armed.left + now.steady - self.quiet_at;
-                self.due.insert(at, (here, shown.steady + left));
-                left
-            }
+        if let Some(known) = self.due.get_mut(&at)
+            && known.goes_on(here, armed.interval)
+        {
+            return known.subject - shown.steady;
         }
+        if shown.steady == now.steady {
+            return armed.left; // its clock runs as the machine's
+        }
+        let left = armed.left + now.steady - self.quiet_at;
+        self.due.insert(at, Due { here, subject: shown.steady + left });
+        left
     }
 
-    /// Makes a timer expire after so many nanoseconds, and then at its own interval.
-    pub fn rearm(&mut self, armed: Armed, left: i64) -> io::Result<()> {
+    /// Makes a timer expire after so many nanoseconds, and then at its own interval; the subject's clocks show `shown`.
+    pub fn rearm(&mut self, armed: Armed, left: i64, shown: Now) -> io::Result<()> {
         let holder = descriptors::holder(armed.process);
         let number = holder.file_name().and_then(|name| name.to_str()?.parse().ok());
         let holder = match number {
@@ -124,8 +152,11 @@ impl TimerFds {
         };
         let copy: OwnedFd = wait::copy_descriptor(holder.as_fd(), armed.descriptor)?;
         let nanoseconds = |value: i64| Duration::from_nanos(value.max(0) as u64);
-        if let Some((here, _)) = self.due.get_mut(&(armed.process, armed.descriptor)) {
-            *here = Now::here().steady + left;
+        let (here, at) = (Now::here().steady + left, (armed.process, armed.descriptor));
+        match self.due.get_mut(&at).filter(|_| !armed.absolute) {
+            Some(known) => known.here = here,
+            // What was set to a moment runs by the machine's clock from now on.
+            None => drop(self.due.insert(at, Due { here, subject: shown.steady + left })),
         }
         timer::arm(copy.as_fd(), nanoseconds(left.max(1)), nanoseconds(armed.interval))
     }
@@ -175,6 +206,17 @@ mod tests {
         let shown = Now { wall: 5_000_000_007, steady: 2_000_000_003 };
         let found = parse(text, 1, 2).map(|armed| (armed.left(now, shown), armed.interval));
         assert_eq!(found, expect, "{text}");
+    }
+
+    #[test]
+    fn an_interval_goes_on_from_when_it_was_due() {
+        let mut due = Due { here: 1_000_000_000, subject: 50_000_000_000 };
+        assert!(due.goes_on(1_000_300_000, 10_000_000_000));
+        assert_eq!(due.subject, 50_000_000_000, "the same expiry, read again");
+        assert!(due.goes_on(21_000_200_000, 10_000_000_000));
+        assert_eq!(due, Due { here: 21_000_200_000, subject: 70_000_000_000 });
+        assert!(!due.goes_on(24_000_000_000, 10_000_000_000), "set anew");
+        assert!(!Due { here: 0, subject: 0 }.goes_on(5_000_000_000, 0));
     }
 
     #[test]

@@ -4,3 +4,4 @@
 mod livelock;
 mod moments;
 mod runtimes;
+mod stamps;

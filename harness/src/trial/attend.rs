@@ -44,7 +44,10 @@ impl Trial<'_> {
                 Waited::Stopped => Box::pin(self.crash()).await?,
                 Waited::Exceeded(why) => return Err(self.exceeded(&why)),
                 Waited::Quiet(Err(why)) => self.not_quiet(why).await?,
-                Waited::Quiet(Ok(quiet)) => self.look_again(&mut looks, quiet.deadline).await?,
+                Waited::Quiet(Ok(quiet)) => {
+                    self.following.catch_up();
+                    self.look_again(&mut looks, quiet.deadline).await?;
+                }
             }
         }
     }

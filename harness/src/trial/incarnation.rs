@@ -66,6 +66,7 @@ impl Trial<'_> {
             folder: &self.folder,
             account: Some(kubeconfig::write_service_account(&self.folder, self.lab)?),
         })?;
+        self.following.subject(Some(started.process.reader()));
         let what = ProcessHappening::Started { command, pid: started.process.pid() as i32 };
         recorder.record(process_event(number, what));
         if let Some(hooks) = &self.hooks {
@@ -75,7 +76,9 @@ impl Trial<'_> {
             proxy::Client { actor, incarnation: number, tls: self.lab.certificates.server.clone() };
         let serving = self.proxy.serve(started.listener, client)?;
         let log = self.folder.join(format!("subject-{number}.log"));
+        let following = self.following.clone();
         let output = Output::read(started.output, &log, move |text| {
+            following.catch_up();
             recorder.record(process_event(number, ProcessHappening::Line { text }));
         })?;
         Ok(Incarnation { process: started.process, serving, number, output })
@@ -137,6 +140,9 @@ impl Trial<'_> {
             self.recorder.record(Event::Note { text });
         }
         incarnation.process.kill();
+        // Its successor begins where its clock stood.
+        self.following.catch_up();
+        self.following.subject(None);
         if let Some(hooks) = &self.hooks {
             hooks.lead_to(None);
         }

@@ -87,7 +87,8 @@ impl Trial<'_> {
             account: None,
         })?;
         let unrecorded = Recorder::new(Arc::new(Default::default), None);
-        let upstream = self.cluster.upstream_for_subject();
+        self.following.manager(Some(started.process.reader()));
+        let upstream = self.following.before(self.cluster.upstream_for_subject());
         let proxy = proxy::Proxy::new(upstream, unrecorded, Arc::new(crate::codec::ClusterCodec));
         let client = proxy::Client {
             actor: Actor::Environment(NAME.into()),
@@ -110,6 +111,7 @@ impl Trial<'_> {
     pub(super) async fn end_manager(&mut self) {
         let Some(mut manager) = self.manager.take() else { return };
         manager.process.kill();
+        self.following.manager(None);
         manager.serving.close();
         manager.output.end().await;
     }

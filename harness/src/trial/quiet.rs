@@ -46,9 +46,7 @@ impl Trial<'_> {
             match self.wait().await {
                 Waited::Stopped => self.crash().await?,
                 Waited::Quiet(Ok(mut quiet)) => {
-                    if !quiet.passed.is_zero() {
-                        self.world_time_passes(quiet.passed);
-                    }
+                    self.following.catch_up();
                     if self.asks() {
                         self.look_again(&mut looks, quiet.deadline).await?;
                         continue;
@@ -264,6 +262,7 @@ impl Trial<'_> {
             for process in subject.chain(manager) {
                 process.advance(duration).map_err(Stop::broken)?;
             }
+            self.following.catch_up();
         } else {
             let activity = self.activity();
             let changed = async {
@@ -279,13 +278,6 @@ impl Trial<'_> {
         }
         self.recorder.record(Event::Clock { from });
         Ok(())
-    }
-
-    /// The subject's clock has gone on; the world's follows.
-    fn world_time_passes(&mut self, duration: Duration) {
-        let from = self.cluster.now();
-        self.cluster.advance_to(from.plus(duration));
-        self.recorder.record(Event::Clock { from });
     }
 
     /// What the subject does again and again, if it does.

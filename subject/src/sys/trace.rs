@@ -135,11 +135,12 @@ impl Registers {
         (matches!(result, -516..=-512 | -4) && number >= 0).then_some(number)
     }
 
-    /// In a call of `select`: where its sets of descriptors are, and how many bytes each has.
+    /// In a call of `select`: where its sets of descriptors are and the time that is left, and how many bytes each has.
     pub fn sets(&self) -> impl Iterator<Item = (u64, usize)> {
         let bytes = (self.0.rdi as u32 as usize).div_ceil(64) * 8;
-        let sets = [self.0.rsi, self.0.rdx, self.0.r10];
-        sets.into_iter().filter(|address| *address != 0).map(move |address| (address, bytes))
+        let sets = [self.0.rsi, self.0.rdx, self.0.r10].map(|address| (address, bytes));
+        let all = sets.into_iter().chain([(self.0.r8, 16)]);
+        all.filter(|(address, _)| *address != 0)
     }
 
     /// Makes the interrupted call return `result`.

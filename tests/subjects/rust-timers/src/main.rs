@@ -1,9 +1,10 @@
-//! What Rust controllers do with time, one way a mode: `rust-timers requeue|thread|restless|relist|mirror`. Each thing that happens is
+//! What Rust controllers do with time, one way a mode: `rust-timers requeue|thread|restless|relist|minutes|stamps|mirror`. Each thing that happens is
 //! one line, `WORD at TIME`.
 #![allow(clippy::print_stdout)] // stdout is this controller's log
 #![allow(clippy::disallowed_methods)] // a thread that sleeps is what is tested
 
 mod mirror;
+mod stamps;
 
 use std::{sync::Arc, time::Duration};
 
@@ -27,8 +28,15 @@ async fn main() -> anyhow::Result<()> {
         Some("thread") => thread(client).await?,
         Some("restless") => restless(client).await?,
         Some("relist") => relist(client).await?,
+        Some("minutes") => stamps::minutes(client).await?,
+        Some("stamps") => {
+            let work = std::env::args().nth(2).and_then(|text| text.parse().ok());
+            stamps::stamps(client, Duration::from_millis(work.unwrap_or(0))).await?;
+        }
         Some("mirror") => mirror::mirror(client).await?,
-        other => bail!("usage: rust-timers requeue|thread|restless|relist|mirror, not {other:?}"),
+        other => bail!(
+            "usage: rust-timers requeue|thread|restless|relist|minutes|stamps [MS]|mirror, not {other:?}"
+        ),
     }
     Ok(())
 }

@@ -1,0 +1,66 @@
+//! One time for all: the world's clock is never behind those of the programs that it serves.
+//!
+//! A program's clock jumps with the world's, and besides creeps while the program works (`subject::Pace`); one that works
+//! for seconds has time pass for it. The world follows: before each request of a program is carried out, when a program
+//! ends, and at each quiet moment. So no object is older than the moment at which its author believes to have made it,
+//! and a program that is started on a world never finds a time in it that is yet to come.
+
+use std::sync::{Arc, Mutex, PoisonError};
+
+use subject::ClockReader;
+use tower::{ServiceExt, util::BoxCloneSyncService};
+use trace::Time;
+
+/// A world's server, and the clocks that it follows.
+#[derive(Clone)]
+pub(super) struct Following {
+    /// None: a remote cluster has its own time.
+    server: Option<cluster::Server>,
+    clocks: Arc<Mutex<Clocks>>,
+}
+
+/// Of the programs that run.
+#[derive(Default)]
+struct Clocks {
+    subject: Option<ClockReader>,
+    manager: Option<ClockReader>,
+}
+
+impl Following {
+    pub fn new(server: Option<cluster::Server>) -> Following {
+        Following { server, clocks: Arc::default() }
+    }
+
+    fn clocks(&self) -> std::sync::MutexGuard<'_, Clocks> {
+        self.clocks.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Another start of the subject, or none.
+    pub fn subject(&self, clock: Option<ClockReader>) {
+        self.clocks().subject = clock;
+    }
+
+    /// The kube-controller-manager's.
+    pub fn manager(&self, clock: Option<ClockReader>) {
+        self.clocks().manager = clock;
+    }
+
+    /// Brings the world's clock to where theirs are.
+    pub fn catch_up(&self) {
+        let Some(server) = &self.server else { return };
+        let clocks = self.clocks();
+        let shown = [&clocks.subject, &clocks.manager].into_iter().flatten();
+        if let Some(latest) = shown.filter_map(ClockReader::wall).max() {
+            server.advance_to(Time(latest));
+        }
+    }
+
+    /// The same API, before each request of which the world's clock catches up.
+    pub fn before(&self, upstream: proxy::Upstream) -> proxy::Upstream {
+        let this = self.clone();
+        BoxCloneSyncService::new(upstream.map_request(move |request| {
+            this.catch_up();
+            request
+        }))
+    }
+}
