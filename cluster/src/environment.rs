@@ -15,7 +15,7 @@
 use std::{cmp::Reverse, ops::Bound, sync::Arc, time::Duration};
 
 use base64::{Engine, engine::general_purpose::STANDARD};
-use controllers::{Change, Controller, Kinds, Next, Object, Response, View};
+use controllers::{Change, Controller, Kinds, Next, Object, Request, Response, View};
 use rpds::{RedBlackTreeMapSync, RedBlackTreeSetSync};
 use serde_json::{Value, json};
 use trace::{Change as Changed, ObjectKey, Revision, Time};
@@ -113,8 +113,22 @@ struct Working {
     revision: Revision,
     since: Time,
     responses: Vec<Response>,
+    /// Requests that it sends whatever is answered, and after how many responses the first of them.
+    ahead: Option<(usize, Arc<[Request]>)>,
     /// The stage that is being played.
     plan: Option<Arc<[Action]>>,
+}
+
+impl Working {
+    fn next(&self) -> Next {
+        let ahead = self.ahead.as_ref();
+        let known = ahead.and_then(|(from, requests)| requests.get(self.responses.len() - from));
+        if let Some(request) = known {
+            return Next::Request(Box::new(request.clone()));
+        }
+        let (controller, key) = &self.item;
+        controller.next(&self.view, key, self.since, &self.responses)
+    }
 }
 
 impl Environment {
@@ -278,8 +292,15 @@ impl Environment {
             self.timers.remove_mut(&(at, item.clone()));
         }
         let view = self.view.clone();
-        let responses = vec![];
-        let working = Arc::new(Working { item, view, revision, since: now, responses, plan: None });
+        let working = Arc::new(Working {
+            item,
+            view,
+            revision,
+            since: now,
+            responses: vec![],
+            ahead: None,
+            plan: None,
+        });
         self.working = Some(working.clone());
         working
     }
@@ -287,6 +308,14 @@ impl Environment {
     fn answered(&mut self, response: Response) {
         if let Some(working) = &mut self.working {
             Arc::make_mut(working).responses.push(response);
+        }
+    }
+
+    /// The reconcile under way sends these, whatever is answered.
+    fn sends(&mut self, requests: Vec<Request>) {
+        if let Some(working) = &mut self.working {
+            let working = Arc::make_mut(working);
+            working.ahead = Some((working.responses.len(), requests.into()));
         }
     }
 
@@ -380,7 +409,8 @@ pub(crate) fn step(live: &mut Live, calls: &mut Calls) -> Option<Controller> {
             }
             continue;
         }
-        match controller.next(&working.view, key, working.since, &working.responses) {
+        match working.next() {
+            Next::Requests(requests) => environment.sends(requests),
             Next::Request(request) => {
                 drop(working);
                 calls.begin(now);
