@@ -354,6 +354,7 @@ impl Environment {
         let idle = self.working.is_none() && self.aside.is_empty();
         let idle = idle && self.queue.is_empty() && self.timers.is_empty();
         let idle = idle && self.view.all_recent().next().is_none();
+        let idle = idle && self.view.still_deleting().next().is_none();
         if idle && self.failures.is_empty() && self.held.is_empty() {
             return Value::Null;
         }
@@ -363,7 +364,7 @@ impl Environment {
         };
         let item = |item: &Item| json!([item.0.name(), rank(&item.1)]);
         let timer = |(at, of): &(Time, Item)| json!([at.since(world.now).as_millis(), item(of)]);
-        json!({
+        let mut pending = json!({
             "stages": self.scripted.as_ref().map(|scripted| scripted.pending(world.now, rank)),
             "queue": self.queue.values().map(item).collect::<Vec<_>>(),
             "timers": self.timers.iter().map(timer).collect::<Vec<_>>(),
@@ -381,7 +382,13 @@ impl Environment {
                 item(&working.item), working.responses.len(), working.revision.0,
                 world.now.since(working.since).as_millis(),
             ])).collect::<Vec<_>>(),
-        })
+        });
+        let mut deleting: Vec<&ObjectKey> = self.view.still_deleting().collect();
+        if !deleting.is_empty() {
+            deleting.sort();
+            pending["deleting"] = deleting.into_iter().map(rank).collect();
+        }
+        pending
     }
 }
 

@@ -60,6 +60,8 @@ pub struct View {
     loads: Map<Text, Arc<Load>>,
     /// What autoscalers remember: no objects, and gone with them.
     recent: Map<ObjectKey, Recent>,
+    /// The uids of objects that the garbage collector has seen deleting their dependents.
+    deleting: RedBlackTreeSetSync<Text>,
 }
 
 impl Default for View {
@@ -81,6 +83,7 @@ impl Default for View {
             by_node: Tally::default(),
             loads: Map::new_sync(),
             recent: Map::new_sync(),
+            deleting: RedBlackTreeSetSync::new_sync(),
         }
     }
 }
@@ -226,6 +229,19 @@ impl View {
     /// Lets an autoscaler remember what it did.
     pub fn remember(&mut self, key: &ObjectKey, recent: Recent) {
         self.recent.insert_mut(key.clone(), recent);
+    }
+
+    /// Whether the object of this uid deletes its dependents, or has ever done so. Upstream's graph never takes that back
+    /// (`markDeletingDependents`): where something else keeps the object, it goes on looking so until the collector
+    /// starts anew.
+    pub(crate) fn has_deleted_dependents(&self, uid: &Text) -> bool {
+        self.deleting.contains(uid)
+    }
+
+    /// The objects of which only the garbage collector's memory says that they delete their dependents.
+    pub fn still_deleting(&self) -> impl Iterator<Item = &ObjectKey> {
+        let known = self.deleting.iter().filter_map(|uid| self.by_uid(uid));
+        known.filter(|(_, object)| !object.meta.deletes_dependents()).map(|(key, _)| key)
     }
 
     /// Sets or removes an object; answers what was there.

@@ -31,10 +31,14 @@ impl View {
         if old != new {
             if let Some(old) = old {
                 self.by_uid.remove_mut(&old);
+                self.deleting.remove_mut(&old);
             }
             if let Some(new) = new {
                 self.by_uid.insert_mut(new, key.clone());
             }
+        }
+        if let Some(object) = after.filter(|object| object.meta.deletes_dependents()) {
+            self.deleting.insert_mut(object.meta.uid.clone());
         }
         let owners = |object: Option<&Object>| -> Vec<Text> {
             let owners = object.into_iter().flat_map(|object| &object.meta.owners);
