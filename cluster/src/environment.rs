@@ -256,6 +256,11 @@ impl Environment {
         }
     }
 
+    /// From now on controllers go through what upstream keeps in maps in the order of this number.
+    pub(crate) fn set_order(&mut self, order: usize) {
+        self.view.order = order;
+    }
+
     /// The reconcile whose turn it is: the one under way, one that was put aside, or one begun for the key that has
     /// waited longest.
     fn turn(&mut self, now: Time, revision: Revision) -> Option<Arc<Working>> {
@@ -354,7 +359,7 @@ impl Environment {
         let idle = self.working.is_none() && self.aside.is_empty();
         let idle = idle && self.queue.is_empty() && self.timers.is_empty();
         let idle = idle && self.view.all_recent().next().is_none();
-        let idle = idle && self.view.still_deleting().next().is_none();
+        let idle = idle && self.view.still_deleting().next().is_none() && self.view.order == 0;
         if idle && self.failures.is_empty() && self.held.is_empty() {
             return Value::Null;
         }
@@ -387,6 +392,9 @@ impl Environment {
         if !deleting.is_empty() {
             deleting.sort();
             pending["deleting"] = deleting.into_iter().map(rank).collect();
+        }
+        if self.view.order != 0 {
+            pending["order"] = json!(self.view.order);
         }
         pending
     }

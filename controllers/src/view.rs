@@ -36,6 +36,9 @@ pub struct View {
     pub root_ca: Text,
     /// The same, in base64.
     pub root_ca_base64: Text,
+    /// In which order controllers go through what upstream keeps in Go's maps, which have none: the number of a
+    /// permutation, 0 for the one by name.
+    pub order: usize,
     tables: Map<GroupResource, Table>,
     by_uid: Map<Text, ObjectKey>,
     /// Uid of an owner and key of the object that names it. The owner need not exist.
@@ -70,6 +73,7 @@ impl Default for View {
             kinds: Kinds::default(),
             root_ca: "".into(),
             root_ca_base64: "".into(),
+            order: 0,
             tables: Map::new_sync(),
             by_uid: Map::new_sync(),
             dependents: RedBlackTreeSetSync::new_sync(),
@@ -231,6 +235,18 @@ impl View {
         self.recent.insert_mut(key.clone(), recent);
     }
 
+    /// What upstream keeps in a map, in the present order.
+    pub(crate) fn in_order<T>(&self, mut sorted: Vec<T>) -> Vec<T> {
+        let (mut number, mut ordered) = (self.order, Vec::new());
+        while number > 0 && !sorted.is_empty() {
+            let left = sorted.len();
+            ordered.push(sorted.remove(number % left));
+            number /= left;
+        }
+        ordered.extend(sorted);
+        ordered
+    }
+
     /// Whether the object of this uid deletes its dependents, or has ever done so. Upstream's graph never takes that back
     /// (`markDeletingDependents`): where something else keeps the object, it goes on looking so until the collector
     /// starts anew.
@@ -260,5 +276,18 @@ impl View {
         }
         self.tables.insert_mut(key.resource.clone(), table);
         before
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_order_has_a_number() {
+        let of = |order| View { order, ..View::default() }.in_order(vec!['a', 'b', 'c']);
+        assert_eq!(of(0), ['a', 'b', 'c']);
+        let all: std::collections::BTreeSet<Vec<char>> = (0..6).map(of).collect();
+        assert_eq!(all.len(), 6);
     }
 }
