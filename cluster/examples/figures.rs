@@ -13,7 +13,7 @@ use futures::executor::block_on;
 use http_body_util::{BodyExt, Full};
 use serde_json::{Value, json};
 use tower::ServiceExt;
-use trace::{Context, ObjectKey, Time, identity};
+use trace::{Context, ObjectKey, Revision, Time, identity};
 
 const DEPLOYMENTS: &str = "/apis/apps/v1/namespaces/default/deployments";
 const WEB: &str = "/apis/apps/v1/namespaces/default/deployments/web";
@@ -143,17 +143,35 @@ fn looks() -> Vec<(&'static str, f64)> {
     looks.collect()
 }
 
-/// Microseconds of a clone of a world of fifty objects, and of its identity.
-fn clone_and_hash() -> (f64, f64) {
+/// What it costs to tell worlds of fifty objects apart.
+struct Told {
+    /// Microseconds of a clone.
+    clone: f64,
+    /// Microseconds of a print, in worlds that each have one object that none before had.
+    print: f64,
+    /// Microseconds of an identity.
+    identity: f64,
+}
+
+fn tell_apart() -> Told {
     let server = cluster(90);
     create(&server, 36);
+    let worlds =
+        (0..=server.revision().0).filter_map(|revision| server.world_at(Revision(revision)));
+    // Pods, and what every cluster has; each made of the one before by one commit.
+    let worlds: Vec<World> = worlds.filter(|world| world.objects().count() == 50).collect();
+    let [first, others @ ..] = &worlds[..] else { panic!("there are worlds of fifty objects") };
+    first.print();
+    let each = |took: f64, times: usize| took * 1e3 / times as f64;
+    let printed = milliseconds(|| {
+        for world in others {
+            std::hint::black_box(world.print());
+        }
+    });
     let world = server.world();
-    let objects = world.objects().count();
-    assert_eq!(objects, 50, "pods, and what every cluster has");
-    let each = |took: f64| took * 1e3 / f64::from(TOGETHER);
     let cloned =
         milliseconds(|| (0..TOGETHER).for_each(|_| drop(std::hint::black_box(world.clone()))));
-    let hashed = milliseconds(|| {
+    let identified = milliseconds(|| {
         for _ in 0..TOGETHER {
             let context = Context {
                 now: world.now(),
@@ -164,7 +182,11 @@ fn clone_and_hash() -> (f64, f64) {
             std::hint::black_box(identity(world.objects(), &context));
         }
     });
-    (each(cloned), each(hashed))
+    Told {
+        clone: each(cloned, TOGETHER as usize),
+        print: each(printed, others.len()),
+        identity: each(identified, TOGETHER as usize),
+    }
 }
 
 /// Seconds and revisions of a rolling update.
@@ -188,14 +210,15 @@ fn main() {
             json!({"pods": pods, "seconds": seconds, "revisions": revisions})
         })
         .collect();
-    let (clone, hash) = clone_and_hash();
+    let told = tell_apart();
     let looks: Vec<Value> =
         looks().into_iter().map(|(name, us)| json!({"controller": name, "us": us})).collect();
     println!(
         "{}",
         json!({
             "replicas": REPLICAS, "deploymentMs": deployment(), "looks": looks,
-            "cloneUs": clone, "hashUs": hash, "updates": updates,
+            "cloneUs": told.clone, "printUs": told.print, "identityUs": told.identity,
+            "updates": updates,
         })
     );
 }

@@ -15,7 +15,7 @@
 use std::{cmp::Reverse, ops::Bound, sync::Arc, time::Duration};
 
 use base64::{Engine, engine::general_purpose::STANDARD};
-use controllers::{Change, Controller, Kinds, Next, Object, Response, View};
+use controllers::{Change, Controller, Kinds, Next, Object, Request, Response, View};
 use rpds::{RedBlackTreeMapSync, RedBlackTreeSetSync};
 use serde_json::{Value, json};
 use trace::{Change as Changed, ObjectKey, Revision, Time};
@@ -113,8 +113,22 @@ struct Working {
     revision: Revision,
     since: Time,
     responses: Vec<Response>,
+    /// Requests that it sends whatever is answered, and after how many responses the first of them.
+    ahead: Option<(usize, Arc<[Request]>)>,
     /// The stage that is being played.
     plan: Option<Arc<[Action]>>,
+}
+
+impl Working {
+    fn next(&self) -> Next {
+        let ahead = self.ahead.as_ref();
+        let known = ahead.and_then(|(from, requests)| requests.get(self.responses.len() - from));
+        if let Some(request) = known {
+            return Next::Request(Box::new(request.clone()));
+        }
+        let (controller, key) = &self.item;
+        controller.next(&self.view, key, self.since, &self.responses)
+    }
 }
 
 impl Environment {
@@ -242,6 +256,11 @@ impl Environment {
         }
     }
 
+    /// From now on controllers go through what upstream keeps in maps in the order of this number.
+    pub(crate) fn set_order(&mut self, order: usize) {
+        self.view.order = order;
+    }
+
     /// The reconcile whose turn it is: the one under way, one that was put aside, or one begun for the key that has
     /// waited longest.
     fn turn(&mut self, now: Time, revision: Revision) -> Option<Arc<Working>> {
@@ -278,8 +297,15 @@ impl Environment {
             self.timers.remove_mut(&(at, item.clone()));
         }
         let view = self.view.clone();
-        let responses = vec![];
-        let working = Arc::new(Working { item, view, revision, since: now, responses, plan: None });
+        let working = Arc::new(Working {
+            item,
+            view,
+            revision,
+            since: now,
+            responses: vec![],
+            ahead: None,
+            plan: None,
+        });
         self.working = Some(working.clone());
         working
     }
@@ -287,6 +313,14 @@ impl Environment {
     fn answered(&mut self, response: Response) {
         if let Some(working) = &mut self.working {
             Arc::make_mut(working).responses.push(response);
+        }
+    }
+
+    /// The reconcile under way sends these, whatever is answered.
+    fn sends(&mut self, requests: Vec<Request>) {
+        if let Some(working) = &mut self.working {
+            let working = Arc::make_mut(working);
+            working.ahead = Some((working.responses.len(), requests.into()));
         }
     }
 
@@ -325,6 +359,7 @@ impl Environment {
         let idle = self.working.is_none() && self.aside.is_empty();
         let idle = idle && self.queue.is_empty() && self.timers.is_empty();
         let idle = idle && self.view.all_recent().next().is_none();
+        let idle = idle && self.view.still_deleting().next().is_none() && self.view.order == 0;
         if idle && self.failures.is_empty() && self.held.is_empty() {
             return Value::Null;
         }
@@ -334,7 +369,7 @@ impl Environment {
         };
         let item = |item: &Item| json!([item.0.name(), rank(&item.1)]);
         let timer = |(at, of): &(Time, Item)| json!([milliseconds(at.since(world.now)), item(of)]);
-        json!({
+        let mut pending = json!({
             "stages": self.scripted.as_ref().map(|scripted| scripted.pending(world.now, rank)),
             "queue": self.queue.values().map(item).collect::<Vec<_>>(),
             "timers": self.timers.iter().map(timer).collect::<Vec<_>>(),
@@ -352,7 +387,16 @@ impl Environment {
                 item(&working.item), working.responses.len(), working.revision.0,
                 milliseconds(world.now.since(working.since)),
             ])).collect::<Vec<_>>(),
-        })
+        });
+        let mut deleting: Vec<&ObjectKey> = self.view.still_deleting().collect();
+        if !deleting.is_empty() {
+            deleting.sort();
+            pending["deleting"] = deleting.into_iter().map(rank).collect();
+        }
+        if self.view.order != 0 {
+            pending["order"] = json!(self.view.order);
+        }
+        pending
     }
 }
 
@@ -380,7 +424,8 @@ pub(crate) fn step(live: &mut Live, calls: &mut Calls) -> Option<Controller> {
             }
             continue;
         }
-        match controller.next(&working.view, key, working.since, &working.responses) {
+        match working.next() {
+            Next::Requests(requests) => environment.sends(requests),
             Next::Request(request) => {
                 drop(working);
                 calls.begin(now);

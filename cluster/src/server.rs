@@ -255,6 +255,15 @@ impl Server {
         }
     }
 
+    /// From now on the built-in controllers go through what upstream keeps in Go's maps in the order of this number, of
+    /// which there are as many as permutations of the longest of these; 0 is the usual order.
+    pub fn order_maps(&self, order: usize) {
+        let mut live = self.shared.lock();
+        if let Some(environment) = live.world.environment.as_mut().map(Arc::make_mut) {
+            environment.set_order(order);
+        }
+    }
+
     /// Lets time pass; whenever a timer of the built-in controllers is due before its end, they act.
     ///
     /// # Errors

@@ -12,6 +12,11 @@ use rpds::{RedBlackTreeMapSync, VectorSync};
 use serde_json::Value;
 use trace::{Change, GroupResource, ObjectKey, Revision};
 
+pub use print::Print;
+use print::Stored;
+
+mod print;
+
 /// An object's key, ordered as etcd orders `/registry/<resource>/<namespace>/<name>`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Slot(pub ObjectKey);
@@ -40,7 +45,7 @@ impl PartialOrd for Slot {
 }
 
 /// All objects of one type at one revision.
-pub type Table = RedBlackTreeMapSync<Slot, Arc<Value>>;
+type Table = RedBlackTreeMapSync<Slot, Stored>;
 
 /// All objects at one revision. Cloning it copies one pointer.
 #[derive(Debug, Clone)]
@@ -49,7 +54,7 @@ pub struct Root(RedBlackTreeMapSync<GroupResource, Table>);
 impl Root {
     /// The object, if it exists here.
     pub fn get(&self, key: &ObjectKey) -> Option<&Arc<Value>> {
-        self.0.get(&key.resource)?.get(&Slot(key.clone()))
+        Some(self.0.get(&key.resource)?.get(&Slot(key.clone()))?.object())
     }
 
     /// Objects of one type, in `namespace` if one is given, that come at or after the slot `from`.
@@ -69,13 +74,20 @@ impl Root {
             .get(resource)
             .into_iter()
             .flat_map(move |table| table.range((first.clone(), Bound::Unbounded)))
-            .map(|(slot, object)| (&slot.0, object))
+            .map(|(slot, stored)| (&slot.0, stored.object()))
             .take_while(move |(key, _)| namespace.is_empty() || &*key.namespace == namespace)
     }
 
     /// Every object: by type, then in list order.
     pub fn objects(&self) -> impl Iterator<Item = (&ObjectKey, &Arc<Value>)> {
-        self.0.values().flat_map(|table| table.iter().map(|(slot, object)| (&slot.0, object)))
+        let tables = self.0.values();
+        tables.flat_map(|table| table.iter().map(|(slot, stored)| (&slot.0, stored.object())))
+    }
+
+    /// The prints of all objects together.
+    pub fn print(&self) -> Print {
+        let prints = self.0.values().flat_map(Table::values).map(Stored::print);
+        Print(prints.fold(0, |sum, print| sum.wrapping_add(print)))
     }
 
     /// How many objects of a type there are.
@@ -168,8 +180,8 @@ impl Store {
         let empty = Table::new_sync;
         let mut table = self.root.0.get(&key.resource).cloned().unwrap_or_else(empty);
         let slot = Slot(key.clone());
-        let previous = table.get(&slot).cloned();
-        table.insert_mut(slot, object.clone());
+        let previous = table.get(&slot).map(Stored::object).cloned();
+        table.insert_mut(slot, Stored::new(object.clone()));
         self.root.0.insert_mut(key.resource.clone(), table);
         let change = if previous.is_some() { Change::Updated } else { Change::Created };
         self.committed(change, key, object, previous)
@@ -179,7 +191,7 @@ impl Store {
     pub fn delete(&mut self, key: ObjectKey, last: Arc<Value>) -> Option<Arc<Logged>> {
         let mut table = self.root.0.get(&key.resource)?.clone();
         let slot = Slot(key.clone());
-        let previous = table.get(&slot).cloned()?;
+        let previous = table.get(&slot).map(Stored::object).cloned()?;
         table.remove_mut(&slot);
         self.root.0.insert_mut(key.resource.clone(), table);
         Some(self.committed(Change::Deleted, key, last, Some(previous)))

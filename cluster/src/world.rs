@@ -16,7 +16,7 @@ use crate::{
     crd::CustomType,
     environment::{Environment, EnvironmentOptions},
     names::{Names, SuffixOrder},
-    store::{Logged, Store},
+    store::{Logged, Print, Store},
 };
 
 pub(crate) mod kinds;
@@ -150,6 +150,11 @@ impl World {
     /// Every object, bookkeeping included: by type, then in list order.
     pub fn objects(&self) -> impl Iterator<Item = (&ObjectKey, &Arc<Value>)> {
         self.store.root().objects()
+    }
+
+    /// What its objects say, for telling many worlds of one origin apart quickly.
+    pub fn print(&self) -> Print {
+        self.store.root().print()
     }
 
     /// One object.

@@ -2,7 +2,9 @@
 //!
 //! The code runs from its start each time. A call that was answered gets its answer; the first one that was
 //! not ends the run with that request. So what was sent before is decided by the same code on the same view
-//! with the same responses, and no continuation has to be kept in a world, only the responses.
+//! with the same responses, and no continuation has to be kept in a world, only the responses. Where several requests
+//! follow whatever is answered ([`Next::Requests`]), whoever runs the code may send all of them before he asks again:
+//! then five hundred deletions cost one look at ten thousand pods.
 
 use std::{sync::Arc, time::Duration};
 
@@ -17,6 +19,8 @@ use crate::{
 pub enum Next {
     /// It sends this and waits for the response.
     Request(Box<Request>),
+    /// It sends these, one after the other, whatever is answered: what it would say if it were asked anew after each.
+    Requests(Vec<Request>),
     /// It is done with the key; where a time is given, the key comes back then.
     Done {
         /// After how long.
@@ -52,6 +56,7 @@ pub enum Response {
 #[derive(Debug)]
 pub(crate) enum Stop {
     Send(Box<Request>),
+    SendAll(Vec<Request>),
     Failed(String),
 }
 
@@ -72,6 +77,20 @@ impl<'r> Calls<'r> {
     /// Sends a request; it is only built where it has not been sent yet.
     pub(crate) fn send(&mut self, request: impl FnOnce() -> Request) -> Result<&'r Response, Stop> {
         self.answered.next().ok_or_else(|| Stop::Send(Box::new(request())))
+    }
+
+    /// Sends a request for each of these, none of which depends on what the others come to.
+    pub(crate) fn send_all<T>(
+        &mut self,
+        each: &[T],
+        request: impl Fn(&T) -> Request,
+    ) -> Result<&'r [Response], Stop> {
+        let answers = self.answered.as_slice();
+        let Some((of_these, further)) = answers.split_at_checked(each.len()) else {
+            return Err(Stop::SendAll(each[answers.len()..].iter().map(request).collect()));
+        };
+        self.answered = further.iter();
+        Ok(of_these)
     }
 
     /// Sends a request that must succeed; what a delete or patch finds gone is as good as done.
@@ -108,6 +127,7 @@ pub(crate) fn next(reconciled: Reconciled) -> Next {
     match reconciled {
         Ok(requeue_after) => Next::Done { requeue_after },
         Err(Stop::Send(request)) => Next::Request(request),
+        Err(Stop::SendAll(requests)) => Next::Requests(requests),
         Err(Stop::Failed(why)) => Next::Failed(why),
     }
 }

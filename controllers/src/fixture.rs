@@ -80,7 +80,12 @@ pub(crate) fn run(
     let key: ObjectKey = key.parse().expect("a key");
     let (mut sent, mut responses) = (Vec::new(), Vec::new());
     loop {
-        match controller.next(view, &key, NOW, &responses) {
+        let next = match controller.next(view, &key, NOW, &responses) {
+            // One after the other: the rest has to be what is said after the first.
+            Next::Requests(mut requests) => Next::Request(Box::new(requests.swap_remove(0))),
+            other => other,
+        };
+        match next {
             Next::Request(request) => {
                 responses.push(match &*request {
                     Request::List { .. } => Response::Listed(

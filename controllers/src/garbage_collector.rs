@@ -61,8 +61,8 @@ pub(crate) fn reconcile(view: &View, key: &ObjectKey, calls: &mut Calls<'_>) -> 
     let waited_for = !owners.waiting.is_empty();
     let mut dependents = view.dependents(&meta.uid).peekable();
     let propagation = if waited_for && dependents.peek().is_some() {
-        // A circle of objects that wait for each other: this one blocks nobody any more.
-        if dependents.any(|(_, dependent)| dependent.meta.deletes_dependents()) {
+        // A circle of objects that wait for each other, or what looks like one: this one blocks nobody any more.
+        if dependents.any(|(_, dependent)| view.has_deleted_dependents(&dependent.meta.uid)) {
             let uid = meta.uid.clone();
             branch!(GcUnblocks);
             calls.need(|| Request::UnblockOwners { key: key.clone(), uid })?;

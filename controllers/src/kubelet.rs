@@ -113,7 +113,7 @@ fn next(
     let started = first.and_then(|container| container.started).unwrap_or(object.meta.created);
     let (age, life) = (now.since(started), life(script, pod));
     let by_job = object.meta.controller().is_some_and(|owner| *owner.kind == *"Job");
-    let code = script.code(before(view, object, restarts), by_job);
+    let code = script.code(|| before(view, object, restarts), by_job);
     let ends = code.map(|code| (script.runs_for, code));
     let ends = ends.into_iter().chain(life.killed().map(|at| (at, TERMINATED)));
     let ends = ends.min_by_key(|(at, _)| *at);

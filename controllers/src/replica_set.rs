@@ -12,7 +12,7 @@ use trace::{GroupResource, ObjectKey, Time};
 use crate::{
     calls::{Calls, Reconciled, Response, Stop},
     controller::{Affected, Change},
-    object::{Body, Meta, Object, Owner, Text},
+    object::{Body, Labels, Meta, Object, Owner, Text},
     pod::Pod,
     read,
     request::Request,
@@ -58,6 +58,16 @@ pub struct ReplicaSetStatus {
     pub observed_generation: i64,
     /// The condition `ReplicaFailure`: since when, reason, message.
     pub failure: Option<(Time, Text, Text)>,
+}
+
+impl ReplicaSetStatus {
+    /// So many more pods with these labels are there. Whether they are available is for the caller to say.
+    fn count(&mut self, set: &ReplicaSet, labels: &Labels, ready: bool, pods: i64) {
+        let full = set.template.labels.iter().all(|(key, value)| labels.get(key) == Some(value));
+        self.replicas += pods;
+        self.fully_labeled += if full { pods } else { 0 };
+        self.ready += if ready { pods } else { 0 };
+    }
 }
 
 impl ReplicaSet {
@@ -192,6 +202,35 @@ fn owner(key: &ObjectKey, meta: &Meta) -> Owner {
     controller_ref("v1", "ReplicationController", key, meta)
 }
 
+fn counts_terminating(key: &ObjectKey) -> bool {
+    key.resource == replica_sets()
+}
+
+/// Whether there is nothing to do, as far as that can be told without looking at each pod: as many as there should be,
+/// none to adopt or to release, and the status says so. Where pods are available only some time after they are ready,
+/// or something failed, each has to be looked at.
+fn is_at_rest(view: &View, key: &ObjectKey, meta: &Meta, set: &ReplicaSet) -> bool {
+    if meta.is_deleted() || set.min_ready_seconds != 0 || set.selector.is_empty() {
+        return false;
+    }
+    let selects = |labels: &Labels| set.selector.matches(labels);
+    if view.uncontrolled(&pods(), &key.namespace).any(|(_, pod)| selects(&pod.meta.labels)) {
+        return false;
+    }
+    let (mut status, mut terminating) = (ReplicaSetStatus::default(), 0);
+    for (alike, pods) in view.controlled(&meta.uid).filter(|(alike, _)| !alike.ended) {
+        match (alike.deleted, selects(&alike.labels)) {
+            (true, ours) => terminating += if ours { pods as i64 } else { 0 },
+            (false, true) => status.count(set, &alike.labels, alike.ready, pods as i64),
+            (false, false) => return false,
+        }
+    }
+    status.available = status.ready;
+    status.terminating = counts_terminating(key).then_some(terminating);
+    status.observed_generation = meta.generation;
+    status.replicas == set.replicas && status == set.status
+}
+
 pub(crate) fn reconcile(
     view: &View,
     key: &ObjectKey,
@@ -200,8 +239,10 @@ pub(crate) fn reconcile(
 ) -> Reconciled {
     let Some(object) = view.get(key) else { return Ok(None) };
     let Body::ReplicaSet(set) = &object.body else { return Ok(None) };
+    if is_at_rest(view, key, &object.meta, set) {
+        return Ok(None);
+    }
     let owner = owner(key, &object.meta);
-    let counts_terminating = key.resource == replica_sets();
     let deleted = object.meta.is_deleted();
     let mut active: Vec<(ObjectKey, &Object, &Pod)> = Vec::new();
     let (mut terminating, resource) = (0, pods());
@@ -223,11 +264,7 @@ pub(crate) fn reconcile(
         false => manage(view, key, object, set, &active, now, calls)?,
     };
     let mut status = ReplicaSetStatus {
-        replicas: active.len() as i64,
-        fully_labeled: 0,
-        ready: 0,
-        available: 0,
-        terminating: counts_terminating.then_some(terminating),
+        terminating: counts_terminating(key).then_some(terminating),
         observed_generation: object.meta.generation,
         failure: match &managed {
             Ok(()) => None,
@@ -238,14 +275,12 @@ pub(crate) fn reconcile(
                     .unwrap_or_else(|| (now, (*reason).into(), message.as_str().into())),
             ),
         },
+        ..ReplicaSetStatus::default()
     };
     let mut next_check: Option<Duration> = None;
     for (_, object, pod) in &active {
-        let labels = &object.meta.labels;
-        let full = set.template.labels.iter().all(|(key, value)| labels.get(key) == Some(value));
-        status.fully_labeled += i64::from(full);
+        status.count(set, &object.meta.labels, pod.ready_since.is_some(), 1);
         let Some(since) = pod.ready_since else { continue };
-        status.ready += 1;
         let wanted = Duration::from_secs(set.min_ready_seconds.unsigned_abs());
         match wanted.checked_sub(now.since(since)) {
             Some(left) if !left.is_zero() => {
@@ -290,8 +325,11 @@ fn manage(
             branch!(ReplicaSetShrinks);
             let surplus = (active.len() - wanted).min(BURST);
             let mut failed = None;
-            for (key, pod, _) in ranking::to_delete(view, object, active, surplus, now) {
-                let sent = calls.send(|| Request::delete(key.clone(), pod.meta.uid.clone()))?;
+            let gone = ranking::to_delete(view, object, active, surplus, now);
+            let delete = |(key, pod, _): &(ObjectKey, &Object, &Pod)| {
+                Request::delete(key.clone(), pod.meta.uid.clone())
+            };
+            for sent in calls.send_all(&gone, delete)? {
                 if let Response::Refused { code, message, .. } = sent
                     && *code != 404
                 {
@@ -315,13 +353,13 @@ fn create(
     while left > 0 {
         let size = left.min(batch);
         let mut failed = None;
-        for _ in 0..size {
-            let sent = calls.send(|| Request::CreatePod {
-                namespace: key.namespace.clone(),
-                generate_name: format!("{}-", key.name).into(),
-                owner: owner(key, &object.meta),
-                template: set.template.clone(),
-            })?;
+        let new = |_: &()| Request::CreatePod {
+            namespace: key.namespace.clone(),
+            generate_name: format!("{}-", key.name).into(),
+            owner: owner(key, &object.meta),
+            template: set.template.clone(),
+        };
+        for sent in calls.send_all(&vec![(); size], new)? {
             match sent {
                 // Nothing can be made there any more, and that is nobody's fault.
                 Response::Refused { reason, .. } if **reason == *"NamespaceTerminating" => {}

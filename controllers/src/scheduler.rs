@@ -109,7 +109,12 @@ fn told(all: usize, why: &str) -> String {
     format!("0/{all} nodes are available: {why}. ")
 }
 
-fn with(cycle: &Cycle<'_>, state: &filter::State, nodes: &[NodeInfo<'_>], now: Time) -> Decision {
+fn with<'v>(
+    cycle: &Cycle<'v>,
+    state: &filter::State,
+    nodes: &[NodeInfo<'v>],
+    now: Time,
+) -> Decision {
     // The node that is kept for the pod comes first, and if it will do, alone.
     let nominated = &cycle.of.pod.placing.nominated;
     if let Some(info) = nodes.iter().find(|info| info.name == *nominated)

@@ -3,7 +3,7 @@
 //! Persistent maps: a clone is O(1), so that a controller can keep the view that it began with, and a fork of
 //! a world shares everything.
 
-use std::ops::Bound;
+use std::{ops::Bound, sync::Arc};
 
 use rpds::{RedBlackTreeMapSync, RedBlackTreeSetSync};
 use trace::{GroupResource, ObjectKey};
@@ -11,8 +11,16 @@ use trace::{GroupResource, ObjectKey};
 use crate::{
     autoscaler::Recent,
     kinds::Kinds,
-    object::{Body, Object, Text},
+    object::{Object, Text},
 };
+
+mod index;
+mod load;
+mod tally;
+
+pub(crate) use load::Load;
+pub use tally::Alike;
+use tally::Tally;
 
 type Map<K, V> = RedBlackTreeMapSync<K, V>;
 
@@ -28,6 +36,9 @@ pub struct View {
     pub root_ca: Text,
     /// The same, in base64.
     pub root_ca_base64: Text,
+    /// In which order controllers go through what upstream keeps in Go's maps, which have none: the number of a
+    /// permutation, 0 for the one by name.
+    pub order: usize,
     tables: Map<GroupResource, Table>,
     by_uid: Map<Text, ObjectKey>,
     /// Uid of an owner and key of the object that names it. The owner need not exist.
@@ -42,16 +53,18 @@ pub struct View {
     nominated: RedBlackTreeSetSync<(Text, ObjectKey)>,
     /// Node and key of the pods on it.
     on_node: RedBlackTreeSetSync<(Text, Option<ObjectKey>)>,
+    /// Of the pods on nodes, those that say which others they want to be near to, or away from.
+    with_terms: RedBlackTreeSetSync<(Text, Option<ObjectKey>)>,
+    /// Pods by the uid of their controller.
+    by_controller: Tally,
+    /// Pods by their node.
+    by_node: Tally,
+    /// What the pods on a node that have not ended ask for.
+    loads: Map<Text, Arc<Load>>,
     /// What autoscalers remember: no objects, and gone with them.
     recent: Map<ObjectKey, Recent>,
-}
-
-/// Whether objects of this type are adopted by workloads.
-fn is_adopted(resource: &GroupResource) -> bool {
-    matches!(
-        (&*resource.group, &*resource.resource),
-        ("", "pods") | ("apps", "replicasets" | "controllerrevisions")
-    )
+    /// The uids of objects that the garbage collector has seen deleting their dependents.
+    deleting: RedBlackTreeSetSync<Text>,
 }
 
 impl Default for View {
@@ -60,6 +73,7 @@ impl Default for View {
             kinds: Kinds::default(),
             root_ca: "".into(),
             root_ca_base64: "".into(),
+            order: 0,
             tables: Map::new_sync(),
             by_uid: Map::new_sync(),
             dependents: RedBlackTreeSetSync::new_sync(),
@@ -68,7 +82,12 @@ impl Default for View {
             turned_away: RedBlackTreeSetSync::new_sync(),
             nominated: RedBlackTreeSetSync::new_sync(),
             on_node: RedBlackTreeSetSync::new_sync(),
+            with_terms: RedBlackTreeSetSync::new_sync(),
+            by_controller: Tally::default(),
+            by_node: Tally::default(),
+            loads: Map::new_sync(),
             recent: Map::new_sync(),
+            deleting: RedBlackTreeSetSync::new_sync(),
         }
     }
 }
@@ -112,14 +131,7 @@ impl View {
         &'a self,
         uid: &str,
     ) -> impl Iterator<Item = (&'a ObjectKey, &'a Object)> + use<'a> {
-        let uid = Text::from(uid);
-        self.dependents
-            .range((Bound::Included((uid.clone(), None)), Bound::Unbounded))
-            .take_while(move |(owner, _)| *owner == uid)
-            .filter_map(|(_, key)| {
-                let key = key.as_ref()?;
-                self.get(key).map(|object| (key, object))
-            })
+        self.at(&self.dependents, uid)
     }
 
     /// Every object that names an owner, by owner and key.
@@ -160,14 +172,52 @@ impl View {
         &'a self,
         node: &str,
     ) -> impl Iterator<Item = (&'a ObjectKey, &'a Object)> + use<'a> {
-        let node = Text::from(node);
-        self.on_node
-            .range((Bound::Included((node.clone(), None)), Bound::Unbounded))
-            .take_while(move |(of, _)| *of == node)
+        self.at(&self.on_node, node)
+    }
+
+    /// Of the pods on a node, those that say which others they want to be near to, or away from.
+    pub(crate) fn with_terms<'a>(
+        &'a self,
+        node: &str,
+    ) -> impl Iterator<Item = (&'a ObjectKey, &'a Object)> + use<'a> {
+        self.at(&self.with_terms, node)
+    }
+
+    /// The objects that stand in an index at this place.
+    fn at<'a>(
+        &'a self,
+        index: &'a RedBlackTreeSetSync<(Text, Option<ObjectKey>)>,
+        place: &str,
+    ) -> impl Iterator<Item = (&'a ObjectKey, &'a Object)> + use<'a> {
+        let place = Text::from(place);
+        index
+            .range((Bound::Included((place.clone(), None)), Bound::Unbounded))
+            .take_while(move |(of, _)| *of == place)
             .filter_map(|(_, key)| {
                 let key = key.as_ref()?;
                 self.get(key).map(|object| (key, object))
             })
+    }
+
+    /// How many pods of which kinds the object of this uid controls.
+    pub fn controlled<'a>(
+        &'a self,
+        uid: &str,
+    ) -> impl Iterator<Item = (&'a Alike, usize)> + use<'a> {
+        self.by_controller.of(uid)
+    }
+
+    /// How many pods of which kinds are on a node.
+    pub fn counted_on<'a>(
+        &'a self,
+        node: &str,
+    ) -> impl Iterator<Item = (&'a Alike, usize)> + use<'a> {
+        self.by_node.of(node)
+    }
+
+    /// What the pods on a node that have not ended ask for.
+    pub(crate) fn load(&self, node: &Text) -> Option<&Arc<Load>> {
+        self.loads.get(node)
     }
 
     /// What an autoscaler did lately, if it ever acted.
@@ -183,6 +233,31 @@ impl View {
     /// Lets an autoscaler remember what it did.
     pub fn remember(&mut self, key: &ObjectKey, recent: Recent) {
         self.recent.insert_mut(key.clone(), recent);
+    }
+
+    /// What upstream keeps in a map, in the present order.
+    pub(crate) fn in_order<T>(&self, mut sorted: Vec<T>) -> Vec<T> {
+        let (mut number, mut ordered) = (self.order, Vec::new());
+        while number > 0 && !sorted.is_empty() {
+            let left = sorted.len();
+            ordered.push(sorted.remove(number % left));
+            number /= left;
+        }
+        ordered.extend(sorted);
+        ordered
+    }
+
+    /// Whether the object of this uid deletes its dependents, or has ever done so. Upstream's graph never takes that back
+    /// (`markDeletingDependents`): where something else keeps the object, it goes on looking so until the collector
+    /// starts anew.
+    pub(crate) fn has_deleted_dependents(&self, uid: &Text) -> bool {
+        self.deleting.contains(uid)
+    }
+
+    /// The objects of which only the garbage collector's memory says that they delete their dependents.
+    pub fn still_deleting(&self) -> impl Iterator<Item = &ObjectKey> {
+        let known = self.deleting.iter().filter_map(|uid| self.by_uid(uid));
+        known.filter(|(_, object)| !object.meta.deletes_dependents()).map(|(key, _)| key)
     }
 
     /// Sets or removes an object; answers what was there.
@@ -202,84 +277,17 @@ impl View {
         self.tables.insert_mut(key.resource.clone(), table);
         before
     }
-
-    fn index_owners(&mut self, key: &ObjectKey, before: Option<&Object>, after: Option<&Object>) {
-        let uid = |object: Option<&Object>| object.map(|object| object.meta.uid.clone());
-        let (old, new) = (uid(before), uid(after));
-        if old != new {
-            if let Some(old) = old {
-                self.by_uid.remove_mut(&old);
-            }
-            if let Some(new) = new {
-                self.by_uid.insert_mut(new, key.clone());
-            }
-        }
-        let owners = |object: Option<&Object>| -> Vec<Text> {
-            let owners = object.into_iter().flat_map(|object| &object.meta.owners);
-            owners.map(|owner| owner.uid.clone()).collect()
-        };
-        let (old, new) = (owners(before), owners(after));
-        if old != new {
-            for uid in old {
-                self.dependents.remove_mut(&(uid, Some(key.clone())));
-            }
-            for uid in new {
-                self.dependents.insert_mut((uid, Some(key.clone())));
-            }
-        }
-    }
-
-    fn index_pods(&mut self, key: &ObjectKey, before: Option<&Object>, after: Option<&Object>) {
-        if !is_adopted(&key.resource) {
-            return;
-        }
-        let (old, new) = (Indexed::of(before), Indexed::of(after));
-        let own = || key.clone();
-        change(&mut self.uncontrolled, old.uncontrolled.then(own), new.uncontrolled.then(own));
-        change(&mut self.unbound, old.unbound.then(own), new.unbound.then(own));
-        change(&mut self.turned_away, old.turned_away.then(own), new.turned_away.then(own));
-        let nominated = |node: Option<Text>| node.map(|node| (node, key.clone()));
-        change(&mut self.nominated, nominated(old.nominated), nominated(new.nominated));
-        let on_node = |node: Option<Text>| node.map(|node| (node, Some(key.clone())));
-        change(&mut self.on_node, on_node(old.node), on_node(new.node));
-    }
 }
 
-/// Replaces an entry by another, if it is another: an index that is shared is copied where it is written.
-fn change<T: Ord>(index: &mut RedBlackTreeSetSync<T>, old: Option<T>, new: Option<T>) {
-    if old == new {
-        return;
-    }
-    if let Some(old) = old {
-        index.remove_mut(&old);
-    }
-    if let Some(new) = new {
-        index.insert_mut(new);
-    }
-}
+#[cfg(test)]
+mod tests {
+    use super::*;
 
-/// In which indexes an object of a type that is adopted stands.
-#[derive(Default)]
-struct Indexed {
-    uncontrolled: bool,
-    unbound: bool,
-    turned_away: bool,
-    nominated: Option<Text>,
-    node: Option<Text>,
-}
-
-impl Indexed {
-    fn of(object: Option<&Object>) -> Indexed {
-        let Some(object) = object else { return Indexed::default() };
-        let uncontrolled = object.meta.controller().is_none();
-        let Body::Pod(pod) = &object.body else {
-            return Indexed { uncontrolled, ..Indexed::default() };
-        };
-        if !pod.node.is_empty() {
-            return Indexed { uncontrolled, node: Some(pod.node.clone()), ..Indexed::default() };
-        }
-        let nominated = Some(&pod.placing.nominated).filter(|node| !node.is_empty()).cloned();
-        let turned_away = pod.unschedulable.is_some();
-        Indexed { uncontrolled, unbound: true, turned_away, nominated, node: None }
+    #[test]
+    fn every_order_has_a_number() {
+        let of = |order| View { order, ..View::default() }.in_order(vec!['a', 'b', 'c']);
+        assert_eq!(of(0), ['a', 'b', 'c']);
+        let all: std::collections::BTreeSet<Vec<char>> = (0..6).map(of).collect();
+        assert_eq!(all.len(), 6);
     }
 }

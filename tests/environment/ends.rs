@@ -1,4 +1,6 @@
-//! All ends that the garbage collector may come to.
+//! All ends that controllers may come to where upstream's depends on chance.
+//!
+//! # The garbage collector
 //!
 //! Upstream's has twenty workers. Where an object has several owners that own each other, and one of them is deleted,
 //! it depends on them which of its references the object loses: a worker that looks at the object before another one
@@ -8,6 +10,11 @@
 //!
 //! What is left out: that one worker reads several owners one after the other while others write, and that a worker
 //! hears late of what happened. An end that only these lead to is still reported as a difference.
+//!
+//! # DaemonSets
+//!
+//! A rolling update goes through the nodes in the order of a Go map. Here every order of them is played, the same one
+//! for all of a step (`Server::order_maps`).
 
 use std::collections::BTreeSet;
 
@@ -16,7 +23,10 @@ use controllers::Request;
 use serde_json::{Value, json};
 use trace::{Context, Identity, ObjectKey, Revision, identity};
 
-use crate::arm::{Embedded, REST};
+use crate::{
+    arm::{Embedded, REST},
+    scenario::Scenario,
+};
 
 /// Whose turns are taken in any order.
 const COLLECTOR: &str = "garbage-collector-controller";
@@ -25,8 +35,30 @@ const COLLECTOR: &str = "garbage-collector-controller";
 /// an end counts as different.
 const WORLDS: usize = 4_000;
 
-/// The worlds in which the embedded controllers may come to rest; the first is the usual one.
-pub fn all(from: &Embedded) -> Vec<Embedded> {
+/// The worlds in which the embedded controllers may come to rest after a step of this scenario; the first is the usual
+/// one.
+pub fn all(scenario: &Scenario, from: &Embedded) -> Vec<Embedded> {
+    if scenario.is_of_owners() {
+        return of_collector(from);
+    }
+    let nodes = if scenario.is_of_daemons() { nodes(from) } else { 1 };
+    let orders: usize = (1..=nodes).product();
+    let ends = (0..orders).map(|order| {
+        let end = from.fork();
+        end.0.order_maps(order);
+        end.rest();
+        end.0.order_maps(0);
+        end
+    });
+    let mut known = BTreeSet::new();
+    ends.filter(|end| known.insert(told(&end.0))).collect()
+}
+
+fn nodes(of: &Embedded) -> usize {
+    of.0.world().objects().filter(|(key, _)| *key.resource.resource == *"nodes").count()
+}
+
+fn of_collector(from: &Embedded) -> Vec<Embedded> {
     let until = from.0.now().plus(REST);
     let usual = from.fork();
     usual.rest_until(until);
@@ -38,7 +70,7 @@ pub fn all(from: &Embedded) -> Vec<Embedded> {
     {
         let server = Server::new(world, None);
         let turns = turns(&server);
-        if !seen.insert(told(&server)) {
+        if !seen.insert((server.world().print(), turn_texts(&server))) {
             continue;
         }
         if turns.is_empty() {
@@ -76,16 +108,22 @@ fn turns(server: &Server) -> Vec<Turn> {
 /// What a world is, and what can happen next in it. Not when: what waits for a back-off is not told.
 fn told(server: &Server) -> Identity {
     let world = server.world();
-    let mut turns: Vec<String> =
-        server.turns().iter().map(|turn| turn_text(&world, turn)).collect();
-    turns.sort();
     let context = Context {
         now: world.now(),
         generated_names: world.generated_names().collect(),
-        extra: json!(turns),
+        extra: json!(turn_texts(server)),
         ..Context::default()
     };
     identity(world.objects(), &context)
+}
+
+/// What can happen next.
+fn turn_texts(server: &Server) -> Vec<String> {
+    let world = server.world();
+    let mut turns: Vec<String> =
+        server.turns().iter().map(|turn| turn_text(&world, turn)).collect();
+    turns.sort();
+    turns
 }
 
 /// A turn, with what matters of the revision that it names: whether it is still the object's.
@@ -110,7 +148,7 @@ mod tests {
     use super::*;
     use crate::{
         arm::Arm,
-        form, play,
+        daemons, form, play,
         scenario::{Step, map},
     };
 
@@ -122,6 +160,24 @@ mod tests {
         let object = end.send("GET", &path, None).1;
         let owners = object["metadata"]["ownerReferences"].as_array().cloned().unwrap_or_default();
         owners.iter().filter_map(|owner| owner["name"].as_str().map(str::to_owned)).collect()
+    }
+
+    #[test]
+    fn which_daemon_is_replaced_depends_on_the_order_of_nodes() {
+        let mut steps = daemons::nodes(&["a", "b", "c"]);
+        let spec = daemons::rolling(json!(0), json!(1));
+        steps.extend([daemons::log(spec), Step::Bind, Step::Ready, daemons::image("v2")]);
+        let scenario = Scenario { name: "n".to_owned(), steps };
+        let embedded = Embedded::new();
+        embedded.make_namespace("n");
+        let (last, first) = scenario.steps.split_last().expect("steps");
+        for step in first {
+            play(&embedded, "n", step);
+            embedded.rest();
+        }
+        assert_eq!(all(&scenario, &embedded).len(), 1, "nothing is to be done");
+        play(&embedded, "n", last);
+        assert_eq!(all(&scenario, &embedded).len(), 3, "the pod of any node goes first");
     }
 
     fn held(step: Step) -> Step {
@@ -145,9 +201,9 @@ mod tests {
             play(&embedded, "n", step);
             embedded.rest();
         }
-        assert_eq!(all(&embedded).len(), 1, "nothing is to be done");
+        assert_eq!(of_collector(&embedded).len(), 1, "nothing is to be done");
         play(&embedded, "n", last);
-        let ends = all(&embedded);
+        let ends = of_collector(&embedded);
         let mut left: Vec<Vec<String>> = ends.iter().map(|end| owners(end, "m2")).collect();
         left.sort();
         assert_eq!(left, [vec!["m0".to_owned(), "m1".to_owned()], vec!["m1".to_owned()]]);

@@ -228,8 +228,8 @@ fn once(scenario: &Scenario, real: &Real) -> Option<String> {
     std::panic::catch_unwind(compared).unwrap_or_else(refused)
 }
 
-/// Plays a scenario on both arms; what differs at the first step where they don't agree. Where the end depends on the
-/// order of the garbage collector's workers (`ends.rs`), the real one must come to one of all ends, and goes on from it.
+/// Plays a scenario on both arms; what differs at the first step where they don't agree. Where the end depends on
+/// chance upstream (`ends.rs`), the real one must come to one of all ends, and goes on from it.
 fn compare(scenario: &Scenario, real: &Real) -> Option<String> {
     let mut worlds = vec![Embedded::new()];
     for arm in [&worlds[0] as &dyn Arm, real] {
@@ -251,11 +251,7 @@ fn compare(scenario: &Scenario, real: &Real) -> Option<String> {
         }
         let mut answered = ours.iter();
         worlds.retain(|_| answered.next() == Some(&theirs));
-        if scenario.is_of_owners() {
-            worlds = worlds.iter().flat_map(ends::all).collect();
-        } else {
-            worlds.iter().for_each(Embedded::rest);
-        }
+        worlds = worlds.iter().flat_map(|world| ends::all(scenario, world)).collect();
         let states: Vec<Value> = worlds.iter().map(|world| state(world)).collect();
         match real.comes_to(&states, &state) {
             Ok(end) => {

@@ -82,6 +82,11 @@ impl Scenario {
         let mut paths = self.steps.iter().filter_map(Step::path);
         paths.all(|path| path.starts_with(MAPS))
     }
+
+    /// Whether DaemonSets are in it, whose updates may begin at any node.
+    pub fn is_of_daemons(&self) -> bool {
+        self.steps.iter().filter_map(Step::path).any(|path| path.contains("/daemonsets"))
+    }
 }
 
 pub const MAPS: &str = "/api/v1/namespaces/NS/configmaps";

@@ -13,7 +13,7 @@ use std::sync::Arc;
 use controllers::{Controller, Next, Request};
 use trace::{ObjectKey, Revision, Time};
 
-use super::{Environment, Item, Working, wire};
+use super::{Environment, Item, wire};
 use crate::{server::Live, webhooks::Calls};
 
 /// What can happen next.
@@ -27,13 +27,6 @@ pub struct Turn {
     pub next: Option<Box<Request>>,
 }
 
-impl Working {
-    fn next(&self) -> Next {
-        let (controller, key) = &self.item;
-        controller.next(&self.view, key, self.since, &self.responses)
-    }
-}
-
 impl Environment {
     /// All turns that could be next, in the order in which their keys came.
     pub(crate) fn turns(&self) -> Vec<Turn> {
@@ -44,6 +37,7 @@ impl Environment {
         let begun = self.working.iter().chain(&self.aside).map(|working| {
             let next = match working.next() {
                 Next::Request(request) => Some(request),
+                Next::Requests(requests) => requests.into_iter().next().map(Box::new),
                 Next::Done { .. } | Next::Failed(_) => None,
             };
             turn(&working.item, next)
@@ -85,6 +79,7 @@ pub(crate) fn take(live: &mut Live, controller: Controller, key: &ObjectKey) -> 
         && let Some(working) = environment.working.clone()
     {
         match working.next() {
+            Next::Requests(requests) => environment.sends(requests),
             Next::Request(request) if may_send => {
                 may_send = false;
                 let response = wire::send(live, controller, &request, &mut Calls::exempt(now));

@@ -1,4 +1,5 @@
-//! Rolling updates of DaemonSets (`rollingUpdate`). Nodes come by name; upstream takes them in any order.
+//! Rolling updates of DaemonSets (`rollingUpdate`). Nodes come by name, unless another order is asked for
+//! ([`crate::View::order`]); upstream takes them in any.
 
 use super::{
     Rolling, Work,
@@ -42,7 +43,7 @@ impl<'v> Work<'v, '_, '_> {
         let mut all: Vec<Text> = starts.chain(with_pods).cloned().collect();
         all.sort();
         all.dedup();
-        all
+        self.view.in_order(all)
     }
 
     /// Old pods go first, as many as may be unavailable.

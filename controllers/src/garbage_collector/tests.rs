@@ -106,6 +106,32 @@ fn a_circle_of_waiting_objects_is_opened() {
     check(&["ConfigMap/b!"], &[("configmaps/default/b", b)], &expect);
 }
 
+/// `b` was deleted in the foreground, has nobody left to wait for, and something else keeps it.
+#[test]
+fn what_has_deleted_its_dependents_looks_like_a_circle_until_the_collector_starts_anew() {
+    let owned = |mut object: Value| {
+        object["metadata"]["ownerReferences"] =
+            owned_by(&["ConfigMap/a!"])["metadata"]["ownerReferences"].clone();
+        object
+    };
+    let c = object("configmaps/default/c", deleted("foregroundDeletion"));
+    let (key, waits) = object("configmaps/default/b", owned(deleted("foregroundDeletion")));
+    let (_, kept) = object("configmaps/default/b", owned(deleted("x/z")));
+    let a = object(A, owned_by(&["ConfigMap/c!"]));
+    let delete = "delete configmaps/default/a uid a at 7 foreground";
+    let does = |view: &crate::View| -> Vec<String> {
+        run(Controller::GarbageCollector, view, A, &[]).0.iter().map(short).collect()
+    };
+    let anew = view(&[a.clone(), c.clone(), (key.clone(), kept.clone())]);
+    assert_eq!(does(&anew), [delete]);
+    let mut seen = view(&[a, c, (key.clone(), waits)]);
+    seen.set(&key, Some(crate::Object::read(&key, &kept)));
+    assert_eq!(does(&seen), ["unblock configmaps/default/a", delete]);
+    assert_eq!(seen.still_deleting().collect::<Vec<_>>(), [&key]);
+    seen.set(&key, None);
+    assert_eq!(seen.still_deleting().count(), 0);
+}
+
 #[test]
 fn orphans_are_let_go_before_their_owner() {
     let objects = [

@@ -52,9 +52,9 @@ impl Script {
     }
 
     /// What it exits with, having ended so often before. None: it does not end by itself.
-    pub(super) fn code(&self, before: usize, by_job: bool) -> Option<i64> {
-        let known = self.codes.get(before).or(self.codes.last()).copied();
-        known.or_else(|| (by_job || self.ends).then_some(0))
+    pub(super) fn code(&self, before: impl FnOnce() -> usize, by_job: bool) -> Option<i64> {
+        let known = self.codes.last().map(|last| self.codes.get(before()).unwrap_or(last));
+        known.copied().or_else(|| (by_job || self.ends).then_some(0))
     }
 }
 
@@ -102,8 +102,8 @@ mod tests {
     #[test]
     fn the_last_code_stays() {
         let script = Script { codes: vec![1, 0], ..Script::default() };
-        assert_eq!([0, 1, 2].map(|n| script.code(n, false)), [Some(1), Some(0), Some(0)]);
-        assert_eq!(Script::default().code(0, false), None);
-        assert_eq!(Script::default().code(0, true), Some(0));
+        assert_eq!([0, 1, 2].map(|n| script.code(|| n, false)), [Some(1), Some(0), Some(0)]);
+        assert_eq!(Script::default().code(|| 0, false), None);
+        assert_eq!(Script::default().code(|| 0, true), Some(0));
     }
 }

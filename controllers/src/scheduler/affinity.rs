@@ -52,11 +52,15 @@ impl Affinity {
     pub(super) fn new(view: &View, of: &Placed<'_>, nodes: &[NodeInfo<'_>]) -> Option<Affinity> {
         let none = Counts::new;
         let mut all = Affinity { avoid_it: none(), wanted: none(), avoided: none() };
-        for info in nodes {
-            info.pods.iter().for_each(|other| all.change(view, of, info, other, 1));
-        }
         let placing = &of.pod.placing;
         let concerns = !placing.wants.is_empty() || !placing.avoids.is_empty();
+        for info in nodes {
+            let mut count = |other: &Placed<'_>| all.change(view, of, info, other, 1);
+            match concerns {
+                true => info.pods().iter().for_each(count),
+                false => info.with_terms().for_each(|other| count(&other)),
+            }
+        }
         (concerns || !all.avoid_it.is_empty()).then_some(all)
     }
 
@@ -134,7 +138,11 @@ pub(super) fn score(
                 *sums.entry((term.topology.clone(), value.clone())).or_default() += weight;
             }
         };
-        for other in &info.pods {
+        let each = match of.pod.placing.prefers.is_empty() {
+            true => info.with_terms().collect(),
+            false => info.pods().to_vec(),
+        };
+        for other in &each {
             for (weight, term) in &of.pod.placing.prefers {
                 if matches(view, term, of, other) {
                     add(term, *weight);

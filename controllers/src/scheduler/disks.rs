@@ -126,7 +126,7 @@ impl<'v> Disks<'v> {
     /// Its claims that another pod uses, of those that only one may use (`calPreFilterState`).
     pub(super) fn taken(&self, of: &Placed<'_>, nodes: &[NodeInfo<'_>]) -> i64 {
         let used = |claim: &&Text| {
-            let mut pods = nodes.iter().flat_map(|info| &info.pods);
+            let mut pods = nodes.iter().flat_map(NodeInfo::pods);
             pods.any(|other| {
                 other.key.namespace == of.key.namespace
                     && other.pod.claims.iter().any(|(_, used)| used == *claim)
@@ -192,7 +192,7 @@ impl<'v> Disks<'v> {
 /// Disks in the pod's own spec that another pod of the node has (VolumeRestrictions, Filter).
 pub(super) fn conflicts(of: &Placed<'_>, info: &NodeInfo<'_>) -> Result<(), Rejection> {
     let taken = of.pod.placing.disks.iter().any(|disk| {
-        let mut others = info.pods.iter().flat_map(|other| &other.pod.placing.disks);
+        let mut others = info.pods().iter().flat_map(|other| &other.pod.placing.disks);
         others.any(|other| disk.conflicts(other))
     });
     if taken {

@@ -132,12 +132,12 @@ impl<'v> Cycle<'v> {
 
     fn filter_as_is(&self, state: &State, info: &NodeInfo<'v>) -> Result<(), Rejection> {
         let pod = self.of.pod;
-        let marked = Taint {
+        let marked = || Taint {
             key: "node.kubernetes.io/unschedulable".into(),
             effect: "NoSchedule".into(),
             ..Taint::default()
         };
-        if info.node.unschedulable && !tolerates(pod, &marked) {
+        if info.node.unschedulable && !tolerates(pod, &marked()) {
             branch!(SchedulerCordoned);
             return Err(Rejection::final_for(UNSCHEDULABLE));
         }
@@ -177,7 +177,7 @@ impl<'v> Cycle<'v> {
 fn has_port_conflict(of: &Placed<'_>, info: &NodeInfo<'_>) -> bool {
     const ALL: &str = "0.0.0.0";
     of.pod.placing.host_ports.iter().any(|(address, protocol, port)| {
-        let mut taken = info.pods.iter().flat_map(|other| &other.pod.placing.host_ports);
+        let mut taken = info.pods().iter().flat_map(|other| &other.pod.placing.host_ports);
         taken.any(|(other, of, number)| {
             let same = other == address || **other == *ALL || **address == *ALL;
             same && of == protocol && number == port
@@ -188,11 +188,11 @@ fn has_port_conflict(of: &Placed<'_>, info: &NodeInfo<'_>) -> bool {
 /// NodeResourcesFit. Errors: all that there is too little of.
 fn has_room(asked: &Resources, info: &NodeInfo<'_>) -> Result<(), Rejection> {
     let (mut reasons, mut resolvable) = (Vec::new(), true);
-    if info.pods.len() as i64 + 1 > info.node.pods {
+    if info.load.pods as i64 + 1 > info.node.pods {
         branch!(SchedulerTooManyPods);
         reasons.push("Too many pods".to_owned());
     }
-    let (has, used) = (&info.node.allocatable, &info.requested);
+    let (has, used) = (&info.node.allocatable, &info.load.requested);
     let mut need = |name: &str, wants: i64, has: i64, used: i64| {
         if wants > 0 && wants > has - used {
             branch!(SchedulerInsufficient);

@@ -147,6 +147,13 @@ impl Placing {
     }
 }
 
+impl Placing {
+    /// Whether it says which pods it wants to be near to, or away from.
+    pub(crate) fn has_terms(&self) -> bool {
+        !self.wants.is_empty() || !self.avoids.is_empty() || !self.prefers.is_empty()
+    }
+}
+
 fn host_ports(container: &Value) -> impl Iterator<Item = (Text, Text, i64)> {
     let taken = read::list(container, "ports").filter(|port| read::number(port, "hostPort") > 0);
     taken.map(|port| {

@@ -42,10 +42,10 @@ pub struct Candidate {
 type Rank = (usize, i64, i64, usize, std::cmp::Reverse<Time>);
 
 /// Looks for pods that may go. `rejected` says of each node whether deleting pods may help.
-pub(super) fn preempt(
-    cycle: &Cycle<'_>,
+pub(super) fn preempt<'v>(
+    cycle: &Cycle<'v>,
     state: &State,
-    nodes: &[NodeInfo<'_>],
+    nodes: &[NodeInfo<'v>],
     rejected: &[Option<bool>],
     now: Time,
 ) -> Outcome {
@@ -59,7 +59,7 @@ pub(super) fn preempt(
     });
     if let Some((info, Some(true))) = nominated {
         let leaves = |other: &Placed<'_>| other.meta.is_deleted() && other.pod.placing.preempted;
-        if info.pods.iter().any(|other| other.priority() < of.priority() && leaves(other)) {
+        if info.pods().iter().any(|other| other.priority() < of.priority() && leaves(other)) {
             branch!(SchedulerWaitsForVictims);
             return Outcome::NotEligible(TERMINATING);
         }
@@ -102,7 +102,7 @@ fn victims<'v>(
 ) -> Result<Candidate, Vec<String>> {
     let (mut state, mut info) = (state.clone(), info.clone());
     let lower = |other: &&Placed<'v>| other.priority() < cycle.of.priority();
-    let mut potential: Vec<Placed<'v>> = info.pods.iter().filter(lower).copied().collect();
+    let mut potential: Vec<Placed<'v>> = info.pods().iter().filter(lower).copied().collect();
     if potential.is_empty() {
         return Err(vec![NO_VICTIMS.to_owned()]);
     }

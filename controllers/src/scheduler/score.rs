@@ -66,8 +66,8 @@ fn preferred(of: &Placed<'_>, info: &NodeInfo<'_>) -> i64 {
 fn least_allocated(of: &Placed<'_>, info: &NodeInfo<'_>) -> i64 {
     let (asked, has) = (&of.pod.requests.asked, &info.node.allocatable);
     let pairs = [
-        (info.usual.cpu_milli + asked.cpu_milli, has.cpu_milli),
-        (info.usual.memory_bytes + asked.memory_bytes, has.memory_bytes),
+        (info.load.usual.cpu_milli + asked.cpu_milli, has.cpu_milli),
+        (info.load.usual.memory_bytes + asked.memory_bytes, has.memory_bytes),
     ];
     let free = pairs.iter().filter(|(_, has)| *has != 0).map(|(used, has)| match used > has {
         true => 0,
@@ -85,7 +85,7 @@ fn share(part: i64, whole: i64) -> i64 {
 /// NodeResourcesBalancedAllocation: whether the node's CPU and memory are used more evenly with the pod than without.
 /// It says nothing of pods that ask for neither.
 fn balanced(of: &Placed<'_>, info: &NodeInfo<'_>) -> i64 {
-    let (asked, used, has) = (&of.pod.requests.all, &info.requested, &info.node.allocatable);
+    let (asked, used, has) = (&of.pod.requests.all, &info.load.requested, &info.node.allocatable);
     if asked.cpu_milli == 0 && asked.memory_bytes == 0 {
         return 0;
     }

@@ -1,11 +1,12 @@
 //! All nodes with what runs on them, as one scheduling cycle sees them (`backend/cache/snapshot.go`).
 
+use std::{cell::OnceCell, sync::Arc};
+
 use crate::{
     object::{Body, Labels, Meta, Object, Text},
     pod::Pod,
-    resources::{Resources, Usual},
     scheduler::{Node, nodes},
-    view::View,
+    view::{Alike, Load, View},
 };
 use trace::{GroupResource, ObjectKey};
 
@@ -36,29 +37,47 @@ pub(super) struct NodeInfo<'v> {
     pub(super) name: Text,
     pub(super) labels: &'v Labels,
     pub(super) node: &'v Node,
-    pub(super) pods: Vec<Placed<'v>>,
-    /// What these ask for.
-    pub(super) requested: Resources,
-    /// The same as scores count it.
-    pub(super) usual: Usual,
+    /// What these pods ask for.
+    pub(super) load: Arc<Load>,
+    view: &'v View,
+    /// They, once somebody looks at each: most of what is asked of a node is answered by what they are together.
+    pods: OnceCell<Vec<Placed<'v>>>,
 }
 
 impl<'v> NodeInfo<'v> {
+    /// The pods on it that have not ended.
+    pub(super) fn pods(&self) -> &[Placed<'v>] {
+        self.pods.get_or_init(|| living(self.view.on_node(&self.name)).collect())
+    }
+
+    /// Those of the pods that it began with that say which others they want to be near to, or away from.
+    pub(super) fn with_terms(&self) -> impl Iterator<Item = Placed<'v>> + use<'v> {
+        living(self.view.with_terms(&self.name))
+    }
+
+    /// How many of the pods that it began with are alike in what can be counted.
+    pub(super) fn counted(&self) -> impl Iterator<Item = (&'v Alike, usize)> + use<'v> {
+        self.view.counted_on(&self.name).filter(|(alike, _)| !alike.ended)
+    }
+
     pub(super) fn add(&mut self, placed: Placed<'v>) {
-        let requests = &placed.pod.requests;
-        self.requested.add(&requests.all);
-        self.usual.cpu_milli += requests.counted.cpu_milli;
-        self.usual.memory_bytes += requests.counted.memory_bytes;
-        self.pods.push(placed);
+        self.pods();
+        self.pods.get_mut().expect("they were just looked at").push(placed);
+        Arc::make_mut(&mut self.load).add(placed.pod);
     }
 
     pub(super) fn remove(&mut self, placed: &Placed<'v>) {
-        let Some(at) = self.pods.iter().position(|other| other.key == placed.key) else { return };
-        let requests = &self.pods.swap_remove(at).pod.requests;
-        self.requested.remove(&requests.all);
-        self.usual.cpu_milli -= requests.counted.cpu_milli;
-        self.usual.memory_bytes -= requests.counted.memory_bytes;
+        let Some(at) = self.pods().iter().position(|other| other.key == placed.key) else { return };
+        let gone = self.pods.get_mut().expect("they were just looked at").swap_remove(at);
+        Arc::make_mut(&mut self.load).remove(gone.pod);
     }
+}
+
+fn living<'v>(
+    pods: impl Iterator<Item = (&'v ObjectKey, &'v Object)>,
+) -> impl Iterator<Item = Placed<'v>> {
+    let pods = pods.filter_map(|(key, object)| Placed::of(key, object));
+    pods.filter(|placed| !placed.pod.has_ended())
 }
 
 /// All nodes, by name.
@@ -67,18 +86,13 @@ pub(super) fn take(view: &View) -> Vec<NodeInfo<'_>> {
         Body::Node(node) => Some((key, &object.meta.labels, node)),
         _ => None,
     });
-    let info = all.map(|(key, labels, node)| {
-        let mut info = NodeInfo {
-            name: key.name.clone(),
-            labels,
-            node,
-            pods: vec![],
-            requested: Resources::default(),
-            usual: Usual::default(),
-        };
-        let pods = view.on_node(&key.name).filter_map(|(key, object)| Placed::of(key, object));
-        pods.filter(|placed| !placed.pod.has_ended()).for_each(|placed| info.add(placed));
-        info
+    let info = all.map(|(key, labels, node)| NodeInfo {
+        load: view.load(&key.name).cloned().unwrap_or_default(),
+        name: key.name,
+        labels,
+        node,
+        view,
+        pods: OnceCell::new(),
     });
     info.collect()
 }

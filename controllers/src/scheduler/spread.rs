@@ -14,7 +14,7 @@ use crate::{
     object::{Body, Labels, Text},
     pod::Pod,
     selector::{Expression, Selector},
-    view::View,
+    view::{Alike, View},
 };
 
 const MISMATCH: &str = "node(s) didn't match pod topology spread constraints";
@@ -52,12 +52,11 @@ fn count(constraint: &Constraint, namespace: &Text, info: &NodeInfo<'_>) -> i64 
     if constraint.is_empty() {
         return 0;
     }
-    let counts = |other: &&Placed<'_>| {
-        !other.meta.is_deleted()
-            && other.key.namespace == *namespace
-            && constraint.selects(&other.meta.labels)
+    let counts = |alike: &Alike| {
+        !alike.deleted && alike.namespace == *namespace && constraint.selects(&alike.labels)
     };
-    info.pods.iter().filter(counts).count() as i64
+    let there = info.counted().filter(|(alike, _)| counts(alike)).map(|(_, pods)| pods);
+    there.sum::<usize>() as i64
 }
 
 impl Spread {
