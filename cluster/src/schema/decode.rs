@@ -6,10 +6,12 @@ use super::{Additional, Node, Schema, Type, validate::type_fits};
 
 /// See [`Schema::decode_error`].
 pub(super) fn decode_error(schema: &Schema, object: &Value) -> Option<String> {
-    if !schema.builtin {
-        return None;
-    }
-    let (given, owner, path, wanted) = misfit(schema, schema.root(), object, "", "")?;
+    // Of custom objects the metadata alone are a Go struct.
+    let (node, value) = match schema.builtin {
+        true => (schema.root(), object),
+        false => (schema.field(schema.root(), "metadata")?, object.get("metadata")?),
+    };
+    let (given, owner, path, wanted) = misfit(schema, node, value, "", "")?;
     let place = if owner.is_empty() {
         "Go value".to_owned()
     } else {

@@ -43,6 +43,12 @@ impl<'a> Check<'a> {
         }
     }
 
+    /// The same where the schema tells less of it.
+    pub(super) fn required_also(&mut self, field: &str, detail: &str) {
+        self.0.retain(|error| error.field != field || error.kind != FieldErrorKind::Required);
+        self.required(field, detail);
+    }
+
     pub(super) fn forbidden(&mut self, field: &str, detail: &str) {
         self.0.push(FieldError::bare(field, FieldErrorKind::Forbidden, detail));
     }
@@ -68,6 +74,12 @@ impl<'a> Check<'a> {
         if !self.0.iter().any(known) {
             self.not_supported(field, value, allowed);
         }
+    }
+
+    /// The same where upstream's own list has another order than the schema's.
+    pub(super) fn one_of_in_order(&mut self, field: &str, value: &Value, allowed: &[&str]) {
+        self.0.retain(|error| error.field != field || error.kind != FieldErrorKind::NotSupported);
+        self.not_supported(field, value, allowed);
     }
 
     /// A repeated key of an item; the schema tells it of the item.

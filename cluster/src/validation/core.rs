@@ -1,4 +1,4 @@
-//! ConfigMaps, Secrets, claims, events.
+//! ConfigMaps, Secrets, claims.
 
 use serde_json::{Value, json};
 
@@ -122,16 +122,5 @@ pub(super) fn claim_update(check: &mut Check<'_>, old: &Value, new: &Value) {
         } else if old["status"]["phase"] != "Bound" {
             check.forbidden(field, "field can not be less than previous value");
         }
-    }
-}
-
-pub(super) fn event(check: &mut Check<'_>, event: &Value) {
-    let involved = event.get("involvedObject").or_else(|| event.get("regarding"));
-    let Some(involved) = involved else { return };
-    let (own, other) = (text(&event["metadata"], "namespace"), text(involved, "namespace"));
-    let cluster_wide = other.is_empty() && matches!(own, "default" | "kube-system");
-    if own != other && !cluster_wide {
-        let field = "involvedObject.namespace";
-        check.invalid(field, &json!(other), "does not match event.namespace");
     }
 }

@@ -1,10 +1,12 @@
 //! What makes pods: Deployments and their kin, Jobs, CronJobs, budgets, autoscalers.
 
+use jiff::tz::TimeZoneDatabase;
 use serde_json::{Value, json};
 
 use super::{
     check::{Check, list, text},
     core, pod,
+    selector::label_selector,
 };
 use crate::{facts::Resource, verbs::selector::Labels};
 
@@ -22,6 +24,10 @@ pub(super) fn workload(check: &mut Check<'_>, row: &Resource, new: &Value) {
         deployment(check, spec);
     }
     selector_and_labels(check, name, spec);
+    if name == "replicationcontrollers" && !spec["template"].is_object() {
+        check.required("spec.template", "");
+        return;
+    }
     let with_claims = with_volumes_of_claims(spec);
     template(check, name, with_claims.as_ref().unwrap_or(&spec["template"]), "spec.template");
     for (index, claim) in list(spec, "volumeClaimTemplates").iter().enumerate() {
@@ -89,7 +95,8 @@ fn selector_and_labels(check: &mut Check<'_>, resource: &str, spec: &Value) {
         if selector.as_object().is_none_or(serde_json::Map::is_empty) {
             check.required(at, "");
         }
-        if wanted.into_iter().any(|(key, value)| labels.get(key) != Some(value)) {
+        let template = spec["template"].is_object();
+        if template && wanted.into_iter().any(|(key, value)| labels.get(key) != Some(value)) {
             let detail = "`selector` does not match template `labels`";
             check.invalid("spec.template.metadata.labels", labels, detail);
         }
@@ -102,11 +109,13 @@ fn selector_and_labels(check: &mut Check<'_>, resource: &str, spec: &Value) {
         _ => "deployment",
     };
     match selector {
+        // Of a DaemonSet nobody asks for one.
+        Value::Null if resource == "daemonsets" => {}
         Value::Null => check.required(at, ""),
         selector if is_empty(selector) => {
             check.invalid(at, selector, &format!("empty selector is invalid for {noun}"));
         }
-        selector if expressions(check, selector, at) => {
+        selector if label_selector(check, selector, at) => {
             check.invalid(at, selector, "invalid label selector");
             return;
         }
@@ -133,32 +142,6 @@ fn matches(selector: &Value, labels: &Value) -> bool {
     Labels::parse(&text).is_ok_and(|selector| selector.matches(&object))
 }
 
-/// Whether any of them is wrong.
-fn expressions(check: &mut Check<'_>, selector: &Value, at: &str) -> bool {
-    let before = check.count();
-    for (index, expression) in list(selector, "matchExpressions").iter().enumerate() {
-        let at = format!("{at}.matchExpressions[{index}]");
-        let none = list(expression, "values").is_empty();
-        match text(expression, "operator") {
-            "In" | "NotIn" if none => {
-                let detail = "must be specified when `operator` is 'In' or 'NotIn'";
-                check.required(&format!("{at}.values"), detail);
-            }
-            "Exists" | "DoesNotExist" if !none => {
-                let detail = "may not be specified when `operator` is 'Exists' or 'DoesNotExist'";
-                check.forbidden(&format!("{at}.values"), detail);
-            }
-            "In" | "NotIn" | "Exists" | "DoesNotExist" => {}
-            _ => check.invalid(
-                &format!("{at}.operator"),
-                &expression["operator"],
-                "not a valid selector operator",
-            ),
-        }
-    }
-    check.count() > before
-}
-
 fn status(check: &mut Check<'_>, status: &Value) {
     let fields = ["replicas", "updatedReplicas", "readyReplicas", "availableReplicas"];
     for field in fields.iter().chain(&["unavailableReplicas", "fullyLabeledReplicas"]) {
@@ -182,7 +165,7 @@ fn status(check: &mut Check<'_>, status: &Value) {
     }
 }
 
-pub(super) fn batch(check: &mut Check<'_>, row: &Resource, new: &Value) {
+pub(super) fn batch(check: &mut Check<'_>, row: &Resource, old: Option<&Value>, new: &Value) {
     match row.resource.as_str() {
         "jobs" => {
             generated_selector(check, new);
@@ -190,6 +173,11 @@ pub(super) fn batch(check: &mut Check<'_>, row: &Resource, new: &Value) {
         }
         "cronjobs" => {
             schedule(check, text(&new["spec"], "schedule"));
+            time_zone(
+                check,
+                old.map_or(&Value::Null, |old| &old["spec"]),
+                &new["spec"]["timeZone"],
+            );
             for field in ["startingDeadlineSeconds", "successfulJobsHistoryLimit"] {
                 check.not_negative(&format!("spec.{field}"), &new["spec"][field]);
             }
@@ -247,6 +235,28 @@ fn schedule(check: &mut Check<'_>, schedule: &str) {
     }
 }
 
+/// The zone of a schedule must be one that is known, where it is new (`validateTimeZone`).
+fn time_zone(check: &mut Check<'_>, before: &Value, zone: &Value) {
+    const AT: &str = "spec.timeZone";
+    let Some(name) = zone.as_str().filter(|_| before["timeZone"] != *zone) else { return };
+    let local = name.eq_ignore_ascii_case("local");
+    if name.is_empty() {
+        check.invalid(AT, zone, "timeZone must be nil or non-empty string");
+    } else if local {
+        let detail =
+            "timeZone must be an explicit time zone as defined in https://www.iana.org/time-zones";
+        check.invalid(AT, zone, detail);
+    } else if !is_time_zone(name) {
+        check.invalid(AT, zone, &format!("unknown time zone {name}"));
+    }
+}
+
+/// Zones are told by their names as they are written, which upstream finds as files.
+fn is_time_zone(name: &str) -> bool {
+    let found = TimeZoneDatabase::bundled().get(name);
+    found.is_ok_and(|zone| zone.iana_name() == Some(name))
+}
+
 pub(super) fn update(check: &mut Check<'_>, row: &Resource, old: &Value, new: &Value) {
     let (before, after) = (&old["spec"], &new["spec"]);
     match row.resource.as_str() {
@@ -282,22 +292,77 @@ pub(super) fn update(check: &mut Check<'_>, row: &Resource, old: &Value, new: &V
                 && [before, after].iter().all(|spec| {
                     spec["completions"].is_number() && spec["completions"] == spec["parallelism"]
                 });
-            let fields = ["completions", "selector", "completionMode", "podFailurePolicy"];
+            let fields = [
+                "completions",
+                "selector",
+                "completionMode",
+                "podFailurePolicy",
+                "backoffLimitPerIndex",
+                "managedBy",
+                "successPolicy",
+            ];
             for field in fields.into_iter().filter(|field| !(elastic && *field == "completions")) {
                 check.unchanged(&format!("spec.{field}"), &before[field], &after[field]);
             }
-            if before["template"]["spec"] != after["template"]["spec"] {
-                let value = &after["template"]["spec"];
-                check.invalid("spec.template", value, "field is immutable");
-            }
+            job_template(check, old, new);
         }
         "controllerrevisions" => check.unchanged("data", &old["data"], &new["data"]),
         _ => {}
     }
 }
 
+/// The pods of a job stay as they are; while it is suspended they may ask for other resources, and before it ever
+/// started be placed elsewhere (`validatePodTemplateUpdate`, KEP-2926, KEP-5440).
+fn job_template(check: &mut Check<'_>, old: &Value, new: &Value) {
+    let suspended = old["spec"]["suspend"] == json!(true);
+    let never_ran = suspended && old["status"]["startTime"].is_null();
+    let (mut before, after) = (old["spec"]["template"].clone(), &new["spec"]["template"]);
+    if never_ran {
+        for field in ["labels", "annotations"] {
+            before["metadata"][field] = after["metadata"][field].clone();
+        }
+        for field in ["nodeSelector", "tolerations", "schedulingGates"] {
+            before["spec"][field] = after["spec"][field].clone();
+        }
+        let affinity = after.pointer("/spec/affinity/nodeAffinity").cloned();
+        before["spec"]["affinity"]["nodeAffinity"] = affinity.unwrap_or_default();
+    }
+    if !suspended {
+        if without_nulls(&before) != without_nulls(after) {
+            check.invalid("spec.template", after, "field is immutable");
+        }
+        return;
+    }
+    for kind in ["containers", "initContainers"] {
+        let new = list(&after["spec"], kind);
+        let old = before["spec"][kind].as_array_mut().filter(|old| old.len() == new.len());
+        for (old, new) in old.into_iter().flatten().zip(new) {
+            if old["name"] == new["name"] {
+                old["resources"] = new["resources"].clone();
+            }
+        }
+    }
+    if without_nulls(&before["spec"]) != without_nulls(&after["spec"]) {
+        check.invalid("spec.template.spec", &after["spec"], "field is immutable");
+    }
+}
+
+/// A value without what is null or holds nothing, which Go's structs don't tell from what is absent.
+fn without_nulls(value: &Value) -> Value {
+    match value {
+        Value::Object(fields) => {
+            let kept = fields.iter().map(|(name, value)| (name.clone(), without_nulls(value)));
+            let empty = |value: &Value| value.as_object().is_some_and(serde_json::Map::is_empty);
+            kept.filter(|(_, value)| !value.is_null() && !empty(value)).collect()
+        }
+        Value::Array(items) => items.iter().map(without_nulls).collect(),
+        other => other.clone(),
+    }
+}
+
 pub(super) fn budget(check: &mut Check<'_>, new: &Value) {
     let spec = &new["spec"];
+    label_selector(check, &spec["selector"], "spec.selector");
     for field in ["minAvailable", "maxUnavailable"] {
         check.not_negative(&format!("spec.{field}"), &spec[field]);
     }
@@ -312,27 +377,5 @@ pub(super) fn budget(check: &mut Check<'_>, new: &Value) {
             spec["unhealthyPodEvictionPolicy"]
         );
         check.invalid_as("spec", shown, detail);
-    }
-}
-
-pub(super) fn autoscaler(check: &mut Check<'_>, new: &Value) {
-    let spec = &new["spec"];
-    let most = spec["maxReplicas"].as_i64().unwrap_or(0);
-    if most < 1 {
-        check.invalid("spec.maxReplicas", &json!(most), "must be greater than 0");
-    }
-    let least = spec["minReplicas"].as_i64().unwrap_or(1);
-    if least < 1 {
-        let detail = "must be greater than or equal to 1";
-        check.invalid("spec.minReplicas", &json!(least), detail);
-    }
-    if most < least {
-        let detail = "must be greater than or equal to `minReplicas`";
-        check.invalid("spec.maxReplicas", &json!(most), detail);
-    }
-    for field in ["kind", "name"] {
-        if text(&spec["scaleTargetRef"], field).is_empty() {
-            check.required(&format!("spec.scaleTargetRef.{field}"), "");
-        }
     }
 }

@@ -19,11 +19,21 @@ impl Work<'_> {
         let Some(schema) = self.kind.schema() else { return Ok(()) };
         let manager = self.request.field_manager()?;
         let (api_version, now) = (self.kind.api_version(), self.now_text());
+        self.set_emptied(new, &json!([]));
         apply::track(old, new, &schema, &self.write(&manager, &api_version, &now));
+        self.set_emptied(new, &Value::Null);
         if self.route.subresource == "scale" {
             forget_time(new);
         }
         Ok(())
+    }
+
+    fn set_emptied(&self, object: &mut Value, to: &Value) {
+        for pointer in &self.emptied {
+            if let Some(place) = object.pointer_mut(pointer) {
+                *place = to.clone();
+            }
+        }
     }
 
     /// The same of the body of a subresource that has a type of its own.
@@ -143,12 +153,14 @@ impl Work<'_> {
         Err(Refusal::bad_request(format!("invalid object type: {version}, Kind={kind}")))
     }
 
-    /// Errors: 500 for what the schema doesn't know, whatever `fieldValidation` says: it has no owner.
+    /// Errors: 500 for what the schema doesn't know or has another type for, whatever `fieldValidation` says: it has no
+    /// owner.
     fn check_applied_fields(&self, config: &Value) -> Result<(), Refusal> {
         let Some(schema) = self.kind.schema() else { return Ok(()) };
         let unknown = schema.prune(&mut config.clone());
-        let lines: Vec<String> =
+        let mut lines: Vec<String> =
             unknown.iter().map(|path| format!(".{path}: field not declared in schema")).collect();
+        lines.extend(apply::type_errors(&schema, config));
         let text = match &lines[..] {
             [] => return Ok(()),
             [one] => one.clone(),

@@ -6,7 +6,7 @@ use trace::ObjectKey;
 
 use super::{Work, strategy};
 use crate::{
-    crd, encoding,
+    crd, encoding, facts,
     schema::{FieldError, FieldErrorKind, unknown_field_message},
     server::request::FieldValidation,
     status::Refusal,
@@ -16,16 +16,14 @@ use crate::{
 /// Finalizers of built-in types that need no domain.
 const STANDARD_FINALIZERS: [&str; 3] = ["kubernetes", "orphan", "foregroundDeletion"];
 
-/// Letters of an unreadable body that its refusal shows.
-const SHOWN_OF_BODY: usize = 30;
-
 /// Longest total of annotations in bytes.
 const ANNOTATIONS_LIMIT_BYTES: usize = 256 * 1024;
 
 impl Work<'_> {
     /// Errors of fields of an object of this type. 422.
     pub(super) fn invalid(&self, name: &str, errors: &[FieldError]) -> Refusal {
-        Refusal::invalid(&self.kind.row().group, &self.kind.row().kind, name, errors)
+        // The group is that of upstream's internal type, which the types that share storage share too.
+        Refusal::invalid(&self.kind.storage.group, &self.kind.row().kind, name, errors)
     }
 
     /// Checks that a body is an object of this type; fills in type and namespace where they may be absent.
@@ -38,28 +36,75 @@ impl Work<'_> {
             ));
         };
         let api_version = row.api_version();
-        for (field, expected, name) in
-            [("apiVersion", &api_version, "API version"), ("kind", &row.kind, "kind")]
-        {
-            let given = fields.get(field).and_then(Value::as_str).unwrap_or("").to_owned();
-            if given.is_empty() && self.kind.is_custom() {
+        let given = |name: &str| fields.get(name).and_then(Value::as_str).unwrap_or("");
+        match self.kind.is_custom() {
+            true => self.check_custom_type(fields)?,
+            false => {
+                let or = |given: &str, own: &str| {
+                    if given.is_empty() { own.to_owned() } else { given.to_owned() }
+                };
+                let given = (or(given("apiVersion"), &api_version), or(given("kind"), &row.kind));
+                self.check_built_in_type(&given.0, &given.1)?;
+            }
+        }
+        fields.insert("apiVersion".to_owned(), json!(api_version));
+        fields.insert("kind".to_owned(), json!(row.kind));
+        let metadata = fields.entry("metadata").or_insert(Value::Null);
+        if metadata.is_null() {
+            *metadata = json!({});
+        }
+        // What is no object will not decode.
+        if metadata.is_object() { self.check_namespace(object) } else { Ok(()) }
+    }
+
+    fn check_custom_type(&self, fields: &Map<String, Value>) -> Result<(), Refusal> {
+        let row = self.kind.row();
+        let given = |name: &str| fields.get(name).and_then(Value::as_str).unwrap_or("");
+        for field in ["apiVersion", "kind"] {
+            if given(field).is_empty() {
                 let text = Value::Object(fields.clone()).to_string();
                 return Err(Refusal::bad_request(self.untyped(field, &text)));
             }
-            if !given.is_empty() && given != *expected && field == "kind" && self.kind.is_custom() {
-                return Err(self.other_kind(&given, fields));
-            }
-            if !given.is_empty() && given != *expected {
-                return Err(Refusal::bad_request(format!(
-                    "the {name} in the data ({given}) does not match the expected {name} ({expected})"
-                )));
-            }
-            fields.insert(field.to_owned(), json!(expected));
         }
-        if !fields.get("metadata").is_some_and(Value::is_object) {
-            fields.insert("metadata".to_owned(), json!({}));
+        if given("apiVersion") != row.api_version() {
+            return Err(self.other_version(given("apiVersion")));
         }
-        self.check_namespace(object)
+        match given("kind") == row.kind {
+            true => Ok(()),
+            false => Err(self.other_kind(given("kind"), fields)),
+        }
+    }
+
+    /// A built-in object is decoded as what it says it is, and then converted to what it should be.
+    fn check_built_in_type(&self, api_version: &str, kind: &str) -> Result<(), Refusal> {
+        let row = self.kind.row();
+        if (api_version, kind) == (row.api_version().as_str(), row.kind.as_str()) {
+            return Ok(());
+        }
+        let known = encoding::has_protobuf(api_version, kind);
+        let mut object = json!({"apiVersion": api_version, "kind": kind});
+        if known && kind == row.kind && facts::convert(&mut object, &row.api_version()).is_ok() {
+            return Err(self.other_version(api_version));
+        }
+        let (_, version) = facts::split_api_version(api_version);
+        let why = match known {
+            true => format!(
+                "converting ({version}.{kind}) to ({}): unknown conversion",
+                self.kind.go_type()
+            ),
+            false => unregistered(api_version, kind),
+        };
+        Err(Refusal::bad_request(format!(
+            "{kind} in version {version:?} cannot be handled as a {}: {why}",
+            row.kind
+        )))
+    }
+
+    fn other_version(&self, given: &str) -> Refusal {
+        let expected = self.kind.api_version();
+        Refusal::bad_request(format!(
+            "the API version in the data ({given}) does not match the expected API version ({expected})"
+        ))
     }
 
     /// What is said of a custom object without `apiVersion` or `kind`.
@@ -73,12 +118,10 @@ impl Work<'_> {
         }
         let body = self.request.body().ok().and_then(|body| std::str::from_utf8(body).ok());
         let text = body.unwrap_or(text);
-        let start: String = text.chars().take(SHOWN_OF_BODY).collect();
-        let more = if start.len() < text.len() { " ..." } else { "" };
         format!(
-            "the object provided is unrecognized (must be of type {}): Object 'Kind' is missing in '{text}' \
-             ({start}{more})",
-            row.kind
+            "the object provided is unrecognized (must be of type {}): Object 'Kind' is missing in '{text}' ({})",
+            row.kind,
+            super::body::summary(text.as_bytes())
         )
     }
 
@@ -156,8 +199,10 @@ impl Work<'_> {
         }
         schema.default(object);
         schema.internalize(object);
+        let given = empty_lists(object);
         // What Go's structs make of it.
         encoding::canonical(object).map_err(|error| wrapped(error.to_string()))?;
+        self.emptied.extend(given.into_iter().filter(|at| is_null(object, at)));
         strategy::name_templates(&self.kind, object);
         Ok(())
     }
@@ -238,6 +283,42 @@ impl Work<'_> {
     pub(super) fn now_text(&self) -> String {
         self.calls.began().rfc3339()
     }
+}
+
+fn is_null(object: &Value, pointer: &str) -> bool {
+    object.pointer(pointer).is_some_and(Value::is_null)
+}
+
+/// Where an object has lists without items.
+fn empty_lists(object: &Value) -> Vec<String> {
+    fn walk(value: &Value, at: &str, found: &mut Vec<String>) {
+        let escaped = |name: &str| name.replace('~', "~0").replace('/', "~1");
+        match value {
+            Value::Array(items) if items.is_empty() => found.push(at.to_owned()),
+            Value::Array(items) => {
+                for (index, item) in items.iter().enumerate().filter(|(_, item)| item.is_object()) {
+                    walk(item, &format!("{at}/{index}"), found);
+                }
+            }
+            Value::Object(fields) => {
+                let deep = |value: &Value| value.is_object() || value.is_array();
+                for (name, value) in fields.iter().filter(|(_, value)| deep(value)) {
+                    walk(value, &format!("{at}/{}", escaped(name)), found);
+                }
+            }
+            _ => {}
+        }
+    }
+    let mut found = Vec::new();
+    walk(object, "", &mut found);
+    found
+}
+
+/// What upstream says of a type that it has no Go type for (`runtime.NewNotRegisteredErrForKind`).
+pub(super) fn unregistered(api_version: &str, kind: &str) -> String {
+    format!(
+        "no kind {kind:?} is registered for version {api_version:?} in scheme \"pkg/runtime/scheme.go:111\""
+    )
 }
 
 /// Removes a field of `metadata`.
@@ -451,7 +532,7 @@ pub(crate) fn qualified_name_problem(text: &str) -> Option<String> {
     })
 }
 
-pub(super) fn label_value_problem(text: &str) -> Option<String> {
+pub(crate) fn label_value_problem(text: &str) -> Option<String> {
     if text.len() > 63 {
         return Some("must be no more than 63 characters".to_owned());
     }

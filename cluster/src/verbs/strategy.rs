@@ -233,7 +233,7 @@ pub(crate) fn check_name(kind: &Kind, field: &str, name: &str, prefix: bool) -> 
     Some(FieldError::with_value(field, FieldErrorKind::Invalid, &Value::from(name), wrong))
 }
 
-fn path_segment_problem(name: &str) -> Option<String> {
+pub(crate) fn path_segment_problem(name: &str) -> Option<String> {
     if name == "." || name == ".." {
         return Some(format!("may not be '{name}'"));
     }
@@ -268,6 +268,19 @@ pub(crate) fn subdomain_problem(name: &str) -> Option<String> {
          validation is '[a-z0-9]([-a-z0-9]*[a-z0-9])?(\\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*')"
             .to_owned()
     })
+}
+
+/// What is wrong with a DNS-1035 label, in upstream's words.
+pub(crate) fn dns_1035_problem(name: &str) -> Option<&'static str> {
+    if name.len() > 63 {
+        return Some("must be no more than 63 characters");
+    }
+    let begins = name.bytes().next().is_some_and(|byte| byte.is_ascii_lowercase());
+    (!begins || !is_label(name)).then_some(
+        "a DNS-1035 label must consist of lower case alphanumeric characters or '-', start with an \
+         alphabetic character, and end with an alphanumeric character (e.g. 'my-name',  or 'abc-123', regex \
+         used for validation is '[a-z]([-a-z0-9]*[a-z0-9])?')",
+    )
 }
 
 fn is_label(text: &str) -> bool {
