@@ -7,6 +7,7 @@
 
 mod access;
 mod autoscaler;
+mod batch;
 mod check;
 mod core;
 mod event;
@@ -45,7 +46,7 @@ pub(crate) fn object(
         ("discovery.k8s.io", "endpointslices") => network::slice(check, old, new),
         ("", "limitranges") => limits::range(check, new),
         ("", "replicationcontrollers") | ("apps", _) => workloads::workload(check, row, new),
-        ("batch", _) => workloads::batch(check, row, old, new),
+        ("batch", _) => batch::batch(check, row, old, new),
         ("policy", "poddisruptionbudgets") => workloads::budget(check, new),
         ("autoscaling", _) => autoscaler::autoscaler(check, old, new),
         ("rbac.authorization.k8s.io", _) => access::rbac(check, row, new),
@@ -86,11 +87,13 @@ pub(crate) fn update(
             core::immutable_contents(check, old, new, &["data"]);
         }
         ("", "services", "") => service::update(check, old, new),
+        ("", "nodes", _) => core::node_update(check, old, new),
         ("", "persistentvolumes", "") => volume::update(check, old, new),
         ("", "pods", "resize") => pod::resize(check, old, new),
         ("", "pods", "") => pod::update(check, &old["spec"], &new["spec"]),
         ("", "persistentvolumeclaims", "") => core::claim_update(check, old, new),
-        ("apps" | "batch", _, "") => workloads::update(check, row, old, new),
+        ("apps", _, "") => workloads::update(check, row, old, new),
+        ("batch", "jobs", "") => batch::update(check, old, new),
         ("discovery.k8s.io", "endpointslices", _) => {
             check.unchanged("addressType", &old["addressType"], &new["addressType"]);
         }

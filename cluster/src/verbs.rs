@@ -20,6 +20,8 @@ mod body;
 mod create;
 mod delete;
 mod eviction;
+mod identity;
+mod metadata;
 mod node;
 pub(crate) mod object;
 pub(crate) mod options;
@@ -34,7 +36,7 @@ mod subresources;
 mod token;
 mod update;
 
-pub(crate) use object::{label_value_problem, qualified_name_problem};
+pub(crate) use metadata::{label_value_problem, qualified_name_problems};
 pub(crate) use strategy::{
     dns_1035_problem, label_problem, path_segment_problem, subdomain_problem,
 };

@@ -45,8 +45,18 @@ impl<'a> Check<'a> {
 
     /// The same where the schema tells less of it.
     pub(super) fn required_also(&mut self, field: &str, detail: &str) {
-        self.0.retain(|error| error.field != field || error.kind != FieldErrorKind::Required);
+        self.not_required(field);
         self.required(field, detail);
+    }
+
+    /// What the schema asks for and upstream's code does not.
+    pub(super) fn not_required(&mut self, field: &str) {
+        self.0.retain(|error| error.field != field || error.kind != FieldErrorKind::Required);
+    }
+
+    /// The schema's word on what values there are does not count.
+    pub(super) fn supported(&mut self, field: &str) {
+        self.0.retain(|error| error.field != field || error.kind != FieldErrorKind::NotSupported);
     }
 
     pub(super) fn forbidden(&mut self, field: &str, detail: &str) {
@@ -78,7 +88,7 @@ impl<'a> Check<'a> {
 
     /// The same where upstream's own list has another order than the schema's.
     pub(super) fn one_of_in_order(&mut self, field: &str, value: &Value, allowed: &[&str]) {
-        self.0.retain(|error| error.field != field || error.kind != FieldErrorKind::NotSupported);
+        self.supported(field);
         self.not_supported(field, value, allowed);
     }
 

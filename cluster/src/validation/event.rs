@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 use super::check::{Check, text};
 use crate::{
     facts::{self, Resource},
-    verbs::qualified_name_problem,
+    verbs::qualified_name_problems,
 };
 
 const LENGTH_MAX: usize = 128;
@@ -76,7 +76,7 @@ fn new_style(check: &mut Check<'_>, event: &Value, reporter: &str) {
     if name.is_empty() {
         check.required(reporter, "");
     }
-    if let Some(why) = qualified_name_problem(name) {
+    for why in qualified_name_problems(name) {
         check.invalid(reporter, &json!(name), &why);
     }
     for field in ["reportingInstance", "action", "reason"] {

@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 
 use super::check::{Check, list, text};
-use crate::verbs::{label_value_problem, qualified_name_problem};
+use crate::verbs::{label_value_problem, qualified_name_problems};
 
 /// Adds what is wrong with a selector, and says whether anything is.
 pub(super) fn label_selector(check: &mut Check<'_>, selector: &Value, at: &str) -> bool {
@@ -51,7 +51,7 @@ fn requirement(check: &mut Check<'_>, expression: &Value, at: &str) {
 }
 
 fn label_key(check: &mut Check<'_>, field: &str, key: &str) {
-    if let Some(why) = qualified_name_problem(key) {
+    for why in qualified_name_problems(key) {
         check.invalid(field, &json!(key), &why);
     }
 }

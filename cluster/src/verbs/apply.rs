@@ -96,16 +96,32 @@ impl Work<'_> {
         self.check_applied_fields(&given)?;
         let mut merged = self.merge_applied(shown.as_deref(), &config)?;
         self.applied = true;
+        self.shape(&mut merged).map_err(|refusal| self.unconvertible(refusal, &given))?;
         match old {
             None => {
                 super::object::remove_meta(&mut merged, "resourceVersion");
                 self.create_object(merged, dry_run)
             }
-            Some(old) => {
-                self.shape(&mut merged)?;
-                self.replace(&old, merged, dry_run)
-            }
+            Some(old) => self.replace(&old, merged, dry_run),
         }
+    }
+
+    /// What fits the schema and is no object of the type all the same: a time that can't be read
+    /// (`structuredMergeManager.Apply`).
+    fn unconvertible(&self, refusal: Refusal, config: &Value) -> Refusal {
+        let kind = &self.kind.row().kind;
+        let wrapped = format!("cannot be handled as a {kind}: ");
+        let Some((_, why)) = refusal.message.split_once(&wrapped) else { return refusal };
+        if refusal.code != 400 || why.starts_with("strict decoding error") {
+            return refusal;
+        }
+        let version = go_version(&self.kind.api_version());
+        Refusal::unclassified(format!(
+            "failed to convert new object ({}/{}; {version}, Kind={kind}) to proper version: unable to convert \
+             unstructured object to {version}, Kind={kind}: {why}",
+            meta(config, "namespace"),
+            meta(config, "name"),
+        ))
     }
 
     /// An apply of a Scale is one of the field that it shows.

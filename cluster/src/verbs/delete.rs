@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 use trace::{Actor, ObjectKey, Time};
 
 use super::{
-    List, Outcome, Payload, Work, object,
+    List, Outcome, Payload, Work, identity, object,
     options::{DeleteOptions, Propagation},
     scope::Scope,
     strategy,
@@ -142,7 +142,7 @@ impl Work<'_> {
             |field: &str| body.as_ref().map_or("", |body| body[field].as_str().unwrap_or(""));
         // Of options in the version of any group there is but one form.
         if !matches!(text("kind"), "" | "DeleteOptions") {
-            let why = object::unregistered(text("apiVersion"), text("kind"));
+            let why = identity::unregistered(text("apiVersion"), text("kind"));
             return Err(Refusal::bad_request(why));
         }
         DeleteOptions::read(self.request, body.as_ref())

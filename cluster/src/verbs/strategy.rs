@@ -80,7 +80,16 @@ const DELETE_RETURNS_OBJECT: &[(&str, &str)] = &[
     ("", "resourcequotas"),
     ("", "serviceaccounts"),
     ("", "services"),
+    ("resource.k8s.io", "deviceclasses"),
+    ("resource.k8s.io", "devicetaintrules"),
+    ("resource.k8s.io", "resourceclaims"),
+    ("resource.k8s.io", "resourceclaimtemplates"),
+    ("resource.k8s.io", "resourceslices"),
+    ("storage.k8s.io", "csidrivers"),
+    ("storage.k8s.io", "csinodes"),
     ("storage.k8s.io", "storageclasses"),
+    ("storage.k8s.io", "volumeattachments"),
+    ("storage.k8s.io", "volumeattributesclasses"),
 ];
 
 /// Built-in types whose dependents are let go where a DELETE does not say otherwise

@@ -73,8 +73,8 @@ impl Work<'_> {
         dry_run: bool,
     ) -> Result<(), Refusal> {
         if let Some(old) = old {
-            normalize_addresses(old, new);
             keep_allocated(old, new);
+            normalize_addresses(old, new);
             drop_what_the_type_lacks(old, new);
         }
         if text(new, "type") != "LoadBalancer" {
