@@ -5,10 +5,7 @@ use std::collections::BTreeSet;
 
 use serde_json::Value;
 
-use super::{
-    fields::PathElement,
-    place::{self, Place},
-};
+use super::place::{self, Place};
 use crate::schema::{ListType, Node, Schema, Type};
 
 /// Errors as upstream words them, with their paths.
@@ -40,8 +37,7 @@ fn walk(place: Place<'_>, value: &Value, at: &str, errors: &mut Vec<String>) {
                 if node.list_type != ListType::Atomic && !known.insert(element.clone()) {
                     errors.push(format!("{at}: duplicate entries for key {element}"));
                 }
-                let at = format!("{at}{}", PathElement::clone(&element));
-                walk(place::items(place), item, &at, errors);
+                walk(place::items(place), item, &format!("{at}{element}"), errors);
             }
         }
         _ => {}

@@ -55,9 +55,8 @@ fn rename(object: &mut Value, names: &[(&str, &str)], backwards: bool) {
         }
     }
     // Core events show who reports also where nobody does.
-    for name in
-        ["reportingInstance", if backwards { "reportingComponent" } else { "reportingController" }]
-    {
+    let reporter = if backwards { "reportingComponent" } else { "reportingController" };
+    for name in [reporter, "reportingInstance"] {
         if backwards {
             fields.entry(name).or_insert_with(|| "".into());
         } else if fields.get(name).is_some_and(|value| value == "") {
