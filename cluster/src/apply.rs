@@ -15,6 +15,7 @@ mod merge;
 mod place;
 mod remove;
 mod set;
+mod typed;
 
 use serde_json::{Map, Value, json};
 
@@ -22,6 +23,7 @@ use crate::{encoding, schema::Schema};
 pub use fields::{FieldSet, PathElement};
 use managers::{Identity, Managers};
 use place::Place;
+pub use typed::type_errors;
 
 /// One write, as the field managers see it.
 #[derive(Debug, Clone, Copy)]

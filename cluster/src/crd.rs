@@ -233,6 +233,9 @@ pub(crate) fn default_spec(crd: &mut Value) {
     let absent = |names: &Map<String, Value>, key: &str| {
         names.get(key).and_then(Value::as_str).unwrap_or("").is_empty()
     };
+    if kind.is_empty() {
+        return;
+    }
     if absent(names, "singular") {
         names.insert("singular".to_owned(), json!(kind.to_lowercase()));
     }

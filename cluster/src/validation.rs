@@ -6,14 +6,19 @@
 //! against this server notices only on a real one. Which are missing is counted by the differential tests.
 
 mod access;
+mod autoscaler;
+mod batch;
 mod check;
 mod core;
+mod event;
 mod hooks;
 mod limits;
 mod network;
 mod pod;
 mod policies;
+mod selector;
 mod service;
+mod volume;
 mod workloads;
 
 use serde_json::Value;
@@ -36,14 +41,15 @@ pub(crate) fn object(
         ("", "pods") => pod::spec(check, &new["spec"], "spec"),
         ("", "podtemplates") => pod::spec(check, &new["template"]["spec"], "template.spec"),
         ("", "persistentvolumeclaims") => core::claim(check, &new["spec"], "spec"),
-        ("", "events") => core::event(check, new),
+        (_, "events") => event::event(check, row, old, new),
+        ("", "persistentvolumes") => volume::volume(check, new),
         ("", "endpoints") => network::endpoints(check, old, new),
         ("discovery.k8s.io", "endpointslices") => network::slice(check, old, new),
         ("", "limitranges") => limits::range(check, new),
         ("", "replicationcontrollers") | ("apps", _) => workloads::workload(check, row, new),
-        ("batch", _) => workloads::batch(check, row, new),
+        ("batch", _) => batch::batch(check, row, old, new),
         ("policy", "poddisruptionbudgets") => workloads::budget(check, new),
-        ("autoscaling", _) => workloads::autoscaler(check, new),
+        ("autoscaling", _) => autoscaler::autoscaler(check, old, new),
         ("rbac.authorization.k8s.io", _) => access::rbac(check, row, new),
         ("scheduling.k8s.io", "priorityclasses") => access::priority_class(check, new),
         ("networking.k8s.io", "ingresses") => network::ingress(check, new),
@@ -56,6 +62,9 @@ pub(crate) fn object(
         }
         ("admissionregistration.k8s.io", "validatingadmissionpolicybindings") => {
             policies::binding(check, &new["spec"]);
+        }
+        ("storage.k8s.io", "storageclasses") if check::text(new, "provisioner").is_empty() => {
+            check.required("provisioner", "");
         }
         ("networking.k8s.io", "ingressclasses")
             if check::text(&new["spec"], "controller").is_empty() =>
@@ -85,9 +94,13 @@ pub(crate) fn update(
             core::immutable_contents(check, old, new, &["data"]);
         }
         ("", "services", "") => service::update(check, old, new),
+        ("", "nodes", _) => core::node_update(check, old, new),
+        ("", "persistentvolumes", "") => volume::update(check, old, new),
+        ("", "pods", "resize") => pod::resize(check, old, new),
         ("", "pods", "") => pod::update(check, &old["spec"], &new["spec"]),
         ("", "persistentvolumeclaims", "") => core::claim_update(check, old, new),
-        ("apps" | "batch", _, "") => workloads::update(check, row, old, new),
+        ("apps", _, "") => workloads::update(check, row, old, new),
+        ("batch", "jobs", "") => batch::update(check, old, new),
         ("discovery.k8s.io", "endpointslices", _) => {
             check.unchanged("addressType", &old["addressType"], &new["addressType"]);
         }
@@ -104,14 +117,12 @@ pub(crate) fn update(
         }
         ("storage.k8s.io", "storageclasses", _) => {
             for field in ["parameters", "provisioner", "reclaimPolicy", "volumeBindingMode"] {
-                if old.get(field) != new.get(field) {
-                    match field {
-                        "parameters" | "provisioner" => {
-                            check.forbidden(field, &format!("updates to {field} are forbidden."));
-                        }
-                        _ => check.unchanged(field, &old[field], &new[field]),
-                    }
-                }
+                // Without a provisioner it is an empty text.
+                let of = |class: &Value| match field {
+                    "provisioner" => Value::from(check::text(class, field)),
+                    _ => class[field].clone(),
+                };
+                check.unchanged(field, &of(old), &of(new));
             }
         }
         _ => {}

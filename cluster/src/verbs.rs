@@ -20,6 +20,9 @@ mod body;
 mod create;
 mod delete;
 mod eviction;
+mod identity;
+mod metadata;
+mod node;
 pub(crate) mod object;
 pub(crate) mod options;
 mod patch;
@@ -33,8 +36,10 @@ mod subresources;
 mod token;
 mod update;
 
-pub(crate) use object::qualified_name_problem;
-pub(crate) use strategy::{label_problem, old_label_problem, subdomain_problem};
+pub(crate) use metadata::{label_value_problem, qualified_name_problems};
+pub(crate) use strategy::{
+    dns_1035_problem, label_problem, path_segment_problem, subdomain_problem,
+};
 pub(crate) use subresources::selector_text;
 
 /// What is said to one who binds a policy.
@@ -46,6 +51,8 @@ pub(crate) enum Payload {
     Object(Arc<Value>),
     /// Objects of the type that was asked for.
     List(List),
+    /// Text, as it is.
+    Text(String),
     /// The watch of this number.
     Watch(u64),
 }
@@ -78,6 +85,8 @@ pub(crate) struct Work<'a> {
     pub(crate) warnings: Vec<String>,
     /// What a strict decoder finds in the bytes themselves.
     pub(crate) strict: Vec<String>,
+    /// Where the body has an empty list of which storing makes none: until then it counts as a value.
+    pub(crate) emptied: Vec<String>,
     /// An apply has already written down who manages what.
     pub(crate) applied: bool,
     /// The webhooks that it meets.
@@ -102,6 +111,7 @@ pub(crate) fn carry_out(
         kind,
         warnings: Vec::new(),
         strict: Vec::new(),
+        emptied: Vec::new(),
         applied: false,
         calls,
     };
@@ -127,6 +137,8 @@ pub(crate) fn carry_out(
         (Verb::Create, "binding") => work.bind(),
         (Verb::Create, "eviction") => work.evict(),
         (Verb::Create, "token") => work.token(),
+        (Verb::Get, "log") => work.log(),
+        (Verb::Get | Verb::Create, "exec" | "attach" | "portforward" | "proxy") => work.connect(),
         (Verb::Patch, _) => work.patch(),
         (Verb::List, _) => work.list(),
         (Verb::Watch, _) => work.watch(),

@@ -20,6 +20,7 @@ static ADDRESS: LazyLock<Regex> =
     LazyLock::new(|| regex(r"\b10\.(0\.0|9[6-9]\.\d+|1[01]\d\.\d+)\.\d+\b"));
 static TOKEN_VOLUME: LazyLock<Regex> = LazyLock::new(|| regex(r"\bkube-api-access-[a-z0-9]{5}\b"));
 static AGE: LazyLock<Regex> = LazyLock::new(|| regex(r"^\d+[smh](\d+[sm])?$"));
+static RECORD: LazyLock<Regex> = LazyLock::new(|| regex(r"in record \((\d+)\)"));
 static NUMBER: LazyLock<Regex> = LazyLock::new(|| regex(r"\d+"));
 
 fn regex(text: &str) -> Regex {
@@ -140,6 +141,15 @@ impl Labels {
             "resourceVersion" if place == Place::ListMetadata => "revision".to_owned(),
             "resourceVersion" if !text.is_empty() => self.label("revision", text),
             "continue" if !text.is_empty() => "token".to_owned(),
+            "message" if text.contains("ResourceVersion in record") => {
+                let text = self.words(text);
+                let found = RECORD.captures(&text).map(|found| found[1].to_owned());
+                let Some(revision) = found else { return text };
+                text.replace(
+                    &format!("({revision})"),
+                    &format!("({})", self.label("revision", &revision)),
+                )
+            }
             "message" if text.contains("resource version") => {
                 NUMBER.replace_all(text, "n").into_owned()
             }

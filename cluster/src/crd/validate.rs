@@ -1,10 +1,15 @@
 //! What is wrong with a CustomResourceDefinition (`apiextensions/validation`): the rules that decide
 //! whether its type can be served.
 
+use std::collections::BTreeSet;
+
 use serde_json::{Value, json};
 
 use super::{definition::rule_errors, text};
-use crate::schema::{FieldError, FieldErrorKind, Gvk, Schema, structural_errors};
+use crate::{
+    schema::{FieldError, FieldErrorKind, Gvk, Schema, structural_errors},
+    verbs::{dns_1035_problem, subdomain_problem},
+};
 
 /// Errors of a CRD, in order of path.
 pub(crate) fn errors(crd: &Value) -> Vec<FieldError> {
@@ -13,23 +18,10 @@ pub(crate) fn errors(crd: &Value) -> Vec<FieldError> {
     let expected = format!("{}.{}", text(&spec["names"], "plural"), text(spec, "group"));
     if crd["metadata"]["name"] != json!(expected) {
         let detail = "must be spec.names.plural+\".\"+spec.group";
-        let kind = FieldErrorKind::Invalid;
-        errors.push(FieldError::with_value(
-            "metadata.name",
-            kind,
-            &crd["metadata"]["name"],
-            detail,
-        ));
+        errors.push(invalid("metadata.name", &crd["metadata"]["name"], detail));
     }
-    for (path, value) in [
-        ("spec.group", text(spec, "group")),
-        ("spec.names.plural", text(&spec["names"], "plural")),
-        ("spec.names.kind", text(&spec["names"], "kind")),
-    ] {
-        if value.is_empty() {
-            errors.push(FieldError::required(path));
-        }
-    }
+    group(spec, &mut errors);
+    names(&spec["names"], &mut errors);
     match text(spec, "scope") {
         "Namespaced" | "Cluster" => {}
         "" => errors.push(FieldError::required("spec.scope")),
@@ -39,18 +31,128 @@ pub(crate) fn errors(crd: &Value) -> Vec<FieldError> {
             errors.push(FieldError::with_value("spec.scope", kind, &Value::from(other), detail));
         }
     }
-    let versions = spec["versions"].as_array().map_or(&[][..], Vec::as_slice);
-    let storage = versions.iter().filter(|version| version["storage"] == json!(true)).count();
-    if storage != 1 {
-        let detail = "must have exactly one version marked as storage version";
-        let kind = FieldErrorKind::Invalid;
-        errors.push(FieldError::with_value("spec.versions", kind, &spec["versions"], detail));
+    versions(spec, &mut errors);
+    if crd["status"]["storedVersions"].as_array().is_none_or(Vec::is_empty) {
+        let detail = "must have at least one stored version";
+        errors.push(invalid("status.storedVersions", &Value::Null, detail));
     }
-    // A schema that all versions have is upstream's `spec.validation`.
-    let schema = |version: &Value| version.pointer("/schema/openAPIV3Schema").cloned();
-    let shared = versions.first().is_some_and(|first| {
-        schema(first).is_some() && versions.iter().all(|other| schema(other) == schema(first))
+    schemas(spec, &mut errors);
+    errors
+}
+
+fn invalid(field: &str, value: &Value, detail: &str) -> FieldError {
+    FieldError::with_value(field, FieldErrorKind::Invalid, value, detail)
+}
+
+fn group(spec: &Value, errors: &mut Vec<FieldError>) {
+    let group = text(spec, "group");
+    let field = "spec.group";
+    if group.is_empty() {
+        errors.push(FieldError::required(field));
+    } else if let Some(why) = subdomain_problem(group) {
+        errors.push(invalid(field, &json!(group), &why));
+    } else if !group.contains('.') {
+        errors.push(invalid(field, &json!(group), "should be a domain with at least one dot"));
+    }
+}
+
+/// `ValidateCustomResourceDefinitionNames`
+fn names(names: &Value, errors: &mut Vec<FieldError>) {
+    for (name, mixed) in
+        [("plural", false), ("singular", false), ("kind", true), ("listKind", true)]
+    {
+        let (value, field) = (text(names, name), format!("spec.names.{name}"));
+        let checked = if mixed { value.to_lowercase() } else { value.to_owned() };
+        if value.is_empty() {
+            errors.push(FieldError::required(&field));
+        } else if let Some(why) = dns_1035_problem(&checked) {
+            let mixed =
+                if mixed { "may have mixed case, but should otherwise match: " } else { "" };
+            errors.push(invalid(&field, &json!(value), &format!("{mixed}{why}")));
+        }
+    }
+    let kind = text(names, "kind");
+    if !kind.is_empty() && kind == text(names, "listKind") {
+        let detail = "kind and listKind may not be the same";
+        errors.push(invalid("spec.names.listKind", &json!(kind), detail));
+    }
+    for list in ["shortNames", "categories"] {
+        for (index, name) in names[list].as_array().into_iter().flatten().enumerate() {
+            if let Some(why) = dns_1035_problem(name.as_str().unwrap_or("")) {
+                errors.push(invalid(&format!("spec.names.{list}[{index}]"), name, why));
+            }
+        }
+    }
+}
+
+/// The names of versions, and which of them is stored.
+fn versions(spec: &Value, errors: &mut Vec<FieldError>) {
+    let versions = list(spec);
+    for (index, version) in versions.iter().enumerate() {
+        let Some(why) = dns_1035_problem(text(version, "name")) else { continue };
+        let name = json!(text(version, "name"));
+        errors.push(invalid(&format!("spec.versions[{index}].name"), &name, why));
+        // Upstream's own form still has the first as *the* version.
+        errors.extend((index == 0).then(|| invalid("spec.version", &name, why)));
+    }
+    let mut wrong = |detail: &str| {
+        errors.push(FieldError {
+            value: Some(go_versions(versions)),
+            ..invalid("spec.versions", &Value::Null, detail)
+        });
+    };
+    let names: BTreeSet<&str> = versions.iter().map(|version| text(version, "name")).collect();
+    if names.len() < versions.len() {
+        wrong("must contain unique version names");
+    }
+    if versions.iter().filter(|version| version["storage"] == json!(true)).count() != 1 {
+        wrong("must have exactly one version marked as storage version");
+    }
+}
+
+fn list(spec: &Value) -> &[Value] {
+    spec["versions"].as_array().map_or(&[][..], Vec::as_slice)
+}
+
+/// Whether all versions have the same of something, which upstream's own form has once then.
+fn is_shared(versions: &[Value], field: &str) -> bool {
+    let first = versions.first().map(|first| &first[field]);
+    versions.iter().all(|version| Some(&version[field]) == first)
+}
+
+/// Versions as Go prints them.
+fn go_versions(versions: &[Value]) -> String {
+    if versions.is_empty() {
+        return "null".to_owned();
+    }
+    let shown = versions.iter().map(|version| {
+        let flag = |field: &str| version[field] == json!(true);
+        let part = |field: &str| match is_shared(versions, field) {
+            true => Value::Null,
+            false => version[field].clone(),
+        };
+        format!(
+            "{{\"Name\":{},\"Served\":{},\"Storage\":{},\"Deprecated\":{},\"DeprecationWarning\":{},\
+             \"Schema\":{},\"Subresources\":{},\"AdditionalPrinterColumns\":{},\"SelectableFields\":{}}}",
+            json!(text(version, "name")),
+            flag("served"),
+            flag("storage"),
+            flag("deprecated"),
+            version["deprecationWarning"],
+            part("schema"),
+            part("subresources"),
+            part("additionalPrinterColumns"),
+            part("selectableFields"),
+        )
     });
+    format!("[{}]", shown.collect::<Vec<_>>().join(","))
+}
+
+fn schemas(spec: &Value, errors: &mut Vec<FieldError>) {
+    let versions = list(spec);
+    // A schema that all versions have is upstream's `spec.validation`.
+    let has = |version: &Value| version.pointer("/schema/openAPIV3Schema").is_some();
+    let shared = versions.first().is_some_and(has) && is_shared(versions, "schema");
     for (index, version) in versions.iter().enumerate() {
         let path = match shared {
             true => "spec.validation.openAPIV3Schema".to_owned(),
@@ -75,5 +177,4 @@ pub(crate) fn errors(crd: &Value) -> Vec<FieldError> {
             }
         }
     }
-    errors
 }

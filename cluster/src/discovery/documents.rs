@@ -203,7 +203,12 @@ fn legacy_rows(row: &Resource, custom_storage: Option<&str>) -> Vec<Value> {
     }
     let stored = facts::storage_api_version(&row.group, &row.resource);
     let stored = stored.or_else(|| custom_storage.map(str::to_owned));
-    if let Some(version) = stored {
+    if let Some(version) = stored.filter(|_| row.is_stored()) {
+        // Definitions are kept in their beta version upstream (`apiextensions-apiserver/pkg/apiserver`).
+        let version = match row.resource.as_str() {
+            "customresourcedefinitions" => format!("{}beta1", version),
+            _ => version,
+        };
         entry["storageVersionHash"] = json!(storage_version_hash(&version, &row.kind));
     }
     let mut rows = vec![entry];

@@ -1,5 +1,7 @@
 //! Which form of an answer a client wants: the `Accept` header against what is on offer.
 
+use serde_json::Value;
+
 /// How bytes are written.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Format {
@@ -39,8 +41,39 @@ impl Target {
         protobuf: false,
     };
 
+    /// The views of an object or a list in both of their versions. A view that does not fit what it is asked of is
+    /// agreed on all the same, and refused later.
+    const VIEWS: &'static [Target] = &[
+        Target::METADATA,
+        Target::METADATA_LIST,
+        Target::TABLE,
+        Target::METADATA.beta(),
+        Target::METADATA_LIST.beta(),
+        Target::TABLE.beta(),
+    ];
+
     const fn meta(kind: &'static str, protobuf: bool) -> Target {
         Target { group: "meta.k8s.io", version: "v1", kind, protobuf }
+    }
+
+    const fn beta(self) -> Target {
+        Target { version: "v1beta1", ..self }
+    }
+
+    /// A view in the version of this target: its own, and that of the views in it.
+    pub fn versioned(self, mut view: Value) -> Value {
+        let api_version = format!("{}/{}", self.group, self.version);
+        let set = |part: &mut Value| {
+            if part["apiVersion"] == "meta.k8s.io/v1" {
+                part["apiVersion"] = Value::from(&*api_version);
+            }
+        };
+        set(&mut view);
+        for (list, path) in [("items", ""), ("rows", "/object")] {
+            let parts = view.get_mut(list).and_then(Value::as_array_mut).into_iter().flatten();
+            parts.filter_map(|part| part.pointer_mut(path)).for_each(set);
+        }
+        view
     }
 }
 
@@ -56,21 +89,14 @@ pub struct Offer<'a> {
 }
 
 impl Offer<'static> {
-    /// GET of one object, and the answers of writes.
+    /// GET of objects, and the answers of writes.
     pub fn object(built_in: bool) -> Offer<'static> {
-        Offer { protobuf: built_in, yaml: true, targets: &[Target::METADATA, Target::TABLE] }
-    }
-
-    /// A list.
-    pub fn list(built_in: bool) -> Offer<'static> {
-        const TARGETS: &[Target] = &[Target::METADATA_LIST, Target::TABLE];
-        Offer { protobuf: built_in, yaml: true, targets: TARGETS }
+        Offer { protobuf: built_in, yaml: true, targets: Target::VIEWS }
     }
 
     /// A watch. (Metadata informers ask for `PartialObjectMetadata` on watches.)
     pub fn watch(built_in: bool) -> Offer<'static> {
-        const TARGETS: &[Target] = &[Target::METADATA, Target::METADATA_LIST, Target::TABLE];
-        Offer { protobuf: built_in, yaml: false, targets: TARGETS }
+        Offer { protobuf: built_in, yaml: false, targets: Target::VIEWS }
     }
 
     /// Status, discovery of one version, `/version`: all forms, no views.
@@ -153,11 +179,17 @@ pub fn negotiate(accept: Option<&str>, offer: &Offer<'_>) -> Result<MediaType, N
         let wild = |clause: &Clause<'_>| clause.kind.contains('*');
         right.quality.total_cmp(&left.quality).then(wild(left).cmp(&wild(right)))
     });
-    clauses.iter().find_map(|clause| accepted(clause, offer)).ok_or_else(|| {
-        let formats = [Format::Json, Format::Yaml, Format::Protobuf];
-        let offered = formats.into_iter().filter(|format| serves(*format, offer));
-        NotAcceptable(offered.map(Format::name).collect::<Vec<_>>().join(", "))
-    })
+    let agreed = clauses.iter().find_map(|clause| accepted(clause, offer));
+    agreed.ok_or_else(|| NotAcceptable(supported(offer).to_owned()))
+}
+
+/// What upstream's serializers can write: the same of every type, also where a type can't be written so
+/// (`MediaTypesForSerializer`).
+fn supported(offer: &Offer<'_>) -> &'static str {
+    match offer.yaml {
+        true => "application/json, application/yaml, application/vnd.kubernetes.protobuf",
+        false => "application/json;stream=watch, application/vnd.kubernetes.protobuf;stream=watch",
+    }
 }
 
 fn serves(format: Format, offer: &Offer<'_>) -> bool {
@@ -239,10 +271,10 @@ mod tests {
             "{PB};as=PartialObjectMetadataList;g=meta.k8s.io;v=v1,\
              application/json;as=PartialObjectMetadataList;g=meta.k8s.io;v=v1,application/json"
         );
-        check(&list, Offer::list(false), Format::Protobuf, Some(Target::METADATA_LIST));
+        check(&list, Offer::object(false), Format::Protobuf, Some(Target::METADATA_LIST));
         let table = "application/json;as=Table;v=v1;g=meta.k8s.io,application/json;as=Table;\
                      v=v1beta1;g=meta.k8s.io,application/json";
-        check(table, Offer::list(true), Format::Json, Some(Target::TABLE));
+        check(table, Offer::object(true), Format::Json, Some(Target::TABLE));
         let discovery = "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList,\
                          application/json";
         check(discovery, Offer::discovery(), Format::Json, Some(Target::DISCOVERY));
@@ -262,9 +294,11 @@ mod tests {
                 format!("only the following media types are accepted: {listed}")
             );
         };
-        check(PB, Offer::object(false), "application/json, application/yaml");
-        check("application/cbor", Offer::watch(true), &format!("application/json, {PB}"));
-        check("application/yaml", Offer::watch(false), "application/json");
-        check("application/json;q=0", Offer::watch(false), "application/json");
+        let all = format!("application/json, application/yaml, {PB}");
+        let streams = format!("application/json;stream=watch, {PB};stream=watch");
+        check(PB, Offer::object(false), &all);
+        check("application/cbor", Offer::watch(true), &streams);
+        check("application/yaml", Offer::watch(false), &streams);
+        check("application/json;q=0", Offer::watch(false), &streams);
     }
 }

@@ -17,7 +17,9 @@ pub(super) const MAGIC: &[u8] = b"k8s\0";
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum ProtobufError {
     /// Not `k8s\0`, or damaged.
-    #[error("provided data does not appear to be a protobuf message")]
+    #[error(
+        "provided data does not appear to be a protobuf message, expected prefix [107 56 115 0]"
+    )]
     Malformed,
     /// Not a kind of the descriptors: custom resources have no protobuf form.
     #[error("no kind {kind:?} is registered for version {api_version:?} in protobuf")]
@@ -27,6 +29,9 @@ pub enum ProtobufError {
         /// As given.
         kind: String,
     },
+    /// A time that can't be read, in Go's words.
+    #[error("{0}")]
+    Time(String),
     /// A field of the value has a type that the message doesn't have there.
     #[error("{path}: {given} where {wanted} belongs")]
     WrongType {

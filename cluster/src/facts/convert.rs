@@ -54,6 +54,15 @@ fn rename(object: &mut Value, names: &[(&str, &str)], backwards: bool) {
             fields.insert(to.to_owned(), value);
         }
     }
+    // Core events show who reports also where nobody does.
+    let reporter = if backwards { "reportingComponent" } else { "reportingController" };
+    for name in [reporter, "reportingInstance"] {
+        if backwards {
+            fields.entry(name).or_insert_with(|| "".into());
+        } else if fields.get(name).is_some_and(|value| value == "") {
+            fields.remove(name);
+        }
+    }
 }
 
 /// `targetCPUUtilizationPercentage` becomes a resource metric on `cpu`.
@@ -129,7 +138,7 @@ mod tests {
         for (object, other) in [
             (
                 json!({"apiVersion": "v1", "kind": "Event", "involvedObject": {"name": "a"},
-                    "message": "m", "count": 2, "reportingComponent": "c"}),
+                    "message": "m", "count": 2, "reportingComponent": "c", "reportingInstance": ""}),
                 "events.k8s.io/v1",
             ),
             (

@@ -6,10 +6,12 @@ use super::{Additional, Node, Schema, Type, validate::type_fits};
 
 /// See [`Schema::decode_error`].
 pub(super) fn decode_error(schema: &Schema, object: &Value) -> Option<String> {
-    if !schema.builtin {
-        return None;
-    }
-    let (given, owner, path, wanted) = misfit(schema, schema.root(), object, "", "")?;
+    // Of custom objects the metadata alone are a Go struct.
+    let (node, value) = match schema.builtin {
+        true => (schema.root(), object),
+        false => (schema.field(schema.root(), "metadata")?, object.get("metadata")?),
+    };
+    let (given, owner, path, wanted) = misfit(schema, node, value, "", "")?;
     let place = if owner.is_empty() {
         "Go value".to_owned()
     } else {
@@ -22,7 +24,9 @@ type Misfit = (&'static str, String, String, String);
 
 /// The first value of a wrong type: what it is, the struct around it, its path, the Go type wanted.
 fn misfit(schema: &Schema, node: &Node, value: &Value, owner: &str, path: &str) -> Option<Misfit> {
-    if value.is_null() {
+    // What is kept as it was sent may be anything.
+    let raw = node.name.as_deref().is_some_and(|name| name.ends_with(".runtime.RawExtension"));
+    if value.is_null() || raw {
         return None;
     }
     if !type_fits(node, value) {

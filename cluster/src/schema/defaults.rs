@@ -157,8 +157,19 @@ fn core(name: &str, fields: &mut Fields) {
             fields.entry("service").or_insert_with(|| json!(""));
         }
         "NodeSpec" => {
-            if let (Some(cidr), None) = (fields.get("podCIDR").cloned(), fields.get("podCIDRs")) {
-                fields.insert("podCIDRs".to_owned(), json!([cidr]));
+            // The list holds what counts; where the two differ, the single one does
+            // (`Convert_v1_NodeSpec_To_core_NodeSpec`).
+            let first = fields.get("podCIDRs").and_then(|list| list.get(0)).cloned();
+            let single =
+                fields.get("podCIDR").filter(|one| one.as_str().is_some_and(|one| !one.is_empty()));
+            match (single.cloned(), first) {
+                (Some(single), first) if first.as_ref() != Some(&single) => {
+                    fields.insert("podCIDRs".to_owned(), json!([single]));
+                }
+                (None, Some(first)) => {
+                    fields.insert("podCIDR".to_owned(), first);
+                }
+                _ => {}
             }
         }
         "ReplicationControllerSpec" => set(fields, "replicas", 1),
@@ -411,6 +422,13 @@ fn others(name: &str, fields: &mut Fields) {
         "api.storage.v1.StorageClass" => {
             set_all(fields, json!({"reclaimPolicy": "Delete", "volumeBindingMode": "Immediate"}))
         }
+        "api.storage.v1.CSIDriverSpec" => set_all(
+            fields,
+            json!({"attachRequired": true, "podInfoOnMount": false, "storageCapacity": false,
+                "fsGroupPolicy": "ReadWriteOnceWithFSType", "volumeLifecycleModes": ["Persistent"],
+                "requiresRepublish": false, "seLinuxMount": false}),
+        ),
+        "api.networking.v1.IngressClassParametersReference" => set(fields, "scope", "Cluster"),
         "api.networking.v1.NetworkPolicySpec" => {
             let egress = fields.get("egress").and_then(Value::as_array);
             let types = if egress.is_some_and(|rules| !rules.is_empty()) {
@@ -450,8 +468,10 @@ fn others(name: &str, fields: &mut Fields) {
         }
         "apiextensions-apiserver.pkg.apis.apiextensions.v1.CustomResourceDefinitionNames" => {
             let kind = text(fields, "kind").to_owned();
-            set(fields, "singular", kind.to_lowercase());
-            set(fields, "listKind", format!("{kind}List"));
+            if !kind.is_empty() {
+                set(fields, "singular", kind.to_lowercase());
+                set(fields, "listKind", format!("{kind}List"));
+            }
         }
         _ => {}
     }

@@ -45,6 +45,16 @@ fn walk(schema: &Value, at: &str, place: Place, errors: &mut Vec<FieldError>) {
             format!("must not be empty for specified {place}"),
         ));
     }
+    let types = ["array", "boolean", "integer", "number", "object", "string"];
+    if let Some(given) = fields.get("type").and_then(Value::as_str).filter(|t| !types.contains(t)) {
+        let names = types.map(|name| format!("{name:?}")).join(", ");
+        errors.push(FieldError::with_value(
+            &format!("{at}.type"),
+            FieldErrorKind::NotSupported,
+            &Value::from(given),
+            format!("supported values: {names}"),
+        ));
+    }
     forbidden(fields, at, errors);
     list_type(fields, at, errors);
     if let Some(pattern) = fields.get("pattern").and_then(Value::as_str)

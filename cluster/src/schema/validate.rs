@@ -124,8 +124,12 @@ impl Check<'_> {
             && !node.int_or_string
             && !formats::holds(format, text)
         {
-            let value = Value::from(text);
-            self.invalid(at, &value, format!("{at} in body must be of type {format}: {text:?}"));
+            self.errors.push(FieldError::with_value(
+                &at.to_string(),
+                FieldErrorKind::TypeInvalid,
+                &Value::from(text),
+                format!("{at} in body must be of type {format}: {text:?}"),
+            ));
         }
         let Some(limits) = &node.limits else { return };
         let length = text.chars().count() as u64;

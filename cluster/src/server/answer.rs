@@ -13,8 +13,8 @@ use super::{Body, Shared, request::Request};
 use crate::{
     auth,
     encoding::{
-        Format, MediaType, Offer, ProtobufError, Target as Meta, encode, has_protobuf,
-        metadata_list_view, metadata_view, negotiate, watch_frame,
+        Format, MediaType, Offer, Target as Meta, encode, has_protobuf, metadata_list_view,
+        metadata_view, negotiate, watch_frame,
     },
     facts::{self, api_version},
     names::Names,
@@ -26,6 +26,9 @@ use crate::{
     webhooks::Calls,
     world::kinds::Kind,
 };
+
+const METADATA: &str = Meta::METADATA.kind;
+const METADATA_LIST: &str = Meta::METADATA_LIST.kind;
 
 /// Answers a request: who is it, may they; takes the lock, carries it out, encodes what came out.
 pub(crate) async fn respond(shared: &Arc<Shared>, mut request: Request) -> Response<Body> {
@@ -93,12 +96,9 @@ fn attempt(
         return refuse(request, &Refusal::method_not_allowed());
     };
     // Before anything is done: a write whose answer the client can't read must not happen.
-    let agreed = match negotiate(Some(&request.accept()), &offer(&kind, target, verb)) {
+    let agreed = match agree(request, &kind, target, verb) {
         Ok(agreed) => agreed,
-        Err(error) => {
-            let text = unroutable(&request.accept(), target).unwrap_or_else(|| error.to_string());
-            return refuse(request, &Refusal::new(406, "NotAcceptable", text));
-        }
+        Err(text) => return refuse(request, &Refusal::new(406, "NotAcceptable", text)),
     };
     let Some(include) = IncludeObject::parse(request.query("includeObject")) else {
         return refuse(request, &Refusal::bad_request("unrecognized includeObject value"));
@@ -106,17 +106,33 @@ fn attempt(
     let outcome = verbs::carry_out(&mut live, request, target, kind.clone(), verb, calls);
     shared.publish(&live);
     drop(live);
-    match outcome {
-        Ok(outcome) => View { kind, agreed, include }.answer(shared, outcome),
-        Err(refusal) => refuse(request, &refusal),
+    let answer = outcome.and_then(|outcome| View { kind, agreed, include }.answer(shared, outcome));
+    answer.unwrap_or_else(|refusal| refuse(request, &refusal))
+}
+
+/// How the answer will be written. Errors: what a 406 says.
+fn agree(
+    request: &Request,
+    kind: &Kind,
+    target: &route::Route,
+    verb: Verb,
+) -> Result<MediaType, String> {
+    let accept = request.accept();
+    match unroutable(&accept, target) {
+        // Custom types are behind a router that looks at nothing.
+        Some(text) if !kind.is_custom() => Err(text),
+        _ => {
+            negotiate(Some(&accept), &offer(kind, target, verb)).map_err(|error| error.to_string())
+        }
     }
 }
 
-/// What the router says, before any type is looked at, to a client that reads none of its media types.
+/// What the router says, before any type is looked at, to a client that reads none of its media types
+/// (go-restful's `matchesAccept`: of wildcards it knows `*/*`).
 fn unroutable(accept: &str, target: &route::Route) -> Option<String> {
     let bases = ["application/json", "application/yaml", "application/vnd.kubernetes.protobuf"];
     let known = accept.split(',').map(|range| range.split(';').next().unwrap_or("").trim());
-    let mut known = known.filter(|name| bases.contains(name) || name.contains('*'));
+    let mut known = known.filter(|name| bases.contains(name) || ["", "*/*"].contains(name));
     let streams = match target.name.is_empty() {
         true => ", application/json;stream=watch, application/vnd.kubernetes.protobuf;stream=watch",
         false => "",
@@ -137,7 +153,6 @@ fn offer(kind: &Kind, target: &route::Route, verb: Verb) -> Offer<'static> {
     };
     match verb {
         Verb::Watch => Offer::watch(protobuf),
-        Verb::List | Verb::DeleteCollection => Offer::list(protobuf),
         _ => Offer::object(protobuf),
     }
 }
@@ -151,11 +166,15 @@ struct View {
 }
 
 impl View {
-    fn answer(self, shared: &Arc<Shared>, outcome: Outcome) -> Response<Body> {
+    fn answer(self, shared: &Arc<Shared>, outcome: Outcome) -> Result<Response<Body>, Refusal> {
         let mut content_type = self.agreed.content_type();
         let body = match outcome.payload {
-            Payload::Object(object) => self.object(&object, shared.now()).map(full),
-            Payload::List(list) => self.list(&list, shared.now()).map(full),
+            Payload::Object(object) => full(self.object(&object, shared.now())?),
+            Payload::List(list) => full(self.list(&list, shared.now())?),
+            Payload::Text(text) => {
+                content_type = "text/plain".to_owned();
+                full(Bytes::from(text))
+            }
             Payload::Watch(number) => {
                 content_type = self.agreed.watch_content_type();
                 let view = self.clone();
@@ -165,55 +184,64 @@ impl View {
                 let encode = Box::new(move |frame| {
                     view.event(frame, clock.now(), std::mem::replace(&mut first, false))
                 });
-                Ok(Body::new(Stream::new(shared.clone(), number, encode)))
-            }
-        };
-        let (code, body) = match body {
-            Ok(body) => (outcome.code, body),
-            Err(error) => {
-                content_type = MediaType::JSON.content_type();
-                (500, full(to_bytes(&Refusal::internal(error).to_value())))
+                Body::new(Stream::new(shared.clone(), number, encode))
             }
         };
         let mut response = Response::new(body);
-        *response.status_mut() = StatusCode::from_u16(code).unwrap_or(StatusCode::OK);
+        *response.status_mut() = StatusCode::from_u16(outcome.code).unwrap_or(StatusCode::OK);
         let headers = response.headers_mut();
         set_content_type(headers, &content_type);
         warn(headers, &outcome.warnings);
-        response
+        Ok(response)
     }
 
-    fn object(&self, object: &Value, now: Time) -> Result<Bytes, ProtobufError> {
+    fn object(&self, object: &Value, now: Time) -> Result<Bytes, Refusal> {
+        let write = |value: &Value| encode(value, self.agreed.format).map_err(Refusal::internal);
         match self.agreed.target {
             // A completed delete answers with a Status whatever was asked for.
-            Some(_) if object["kind"] == "Status" => encode(object, self.agreed.format),
-            Some(Meta::METADATA) => encode(&metadata_view(object), self.agreed.format),
-            Some(_) => encode(
-                &self.table(std::slice::from_ref(object), object, now, true),
-                self.agreed.format,
-            ),
+            Some(_) if object["kind"] == "Status" => write(object),
+            Some(target) => {
+                let view = match target.kind {
+                    METADATA => metadata_view(object),
+                    METADATA_LIST => return Err(self.no_view(target, "not a list", "")),
+                    _ => self.table(std::slice::from_ref(object), object, now, true),
+                };
+                write(&target.versioned(view))
+            }
             None if self.agreed.format == Format::Json => Ok(to_bytes(object)),
-            None => encode(object, self.agreed.format),
+            None => write(object),
         }
     }
 
-    fn list(&self, list: &List, now: Time) -> Result<Bytes, ProtobufError> {
+    fn list(&self, list: &List, now: Time) -> Result<Bytes, Refusal> {
         let view = ListView { kind: &self.kind, list };
-        if self.agreed == MediaType::JSON {
-            return Ok(to_bytes(&view));
-        }
-        let whole = json!({
-            "kind": self.kind.list_kind(), "apiVersion": self.kind.api_version(),
-            "metadata": list.metadata, "items": list.items,
-        });
-        match self.agreed.target {
-            Some(Meta::METADATA_LIST) => encode(&metadata_list_view(&whole), self.agreed.format),
-            Some(_) => {
+        let write = |value: &Value| encode(value, self.agreed.format).map_err(Refusal::internal);
+        let Some(target) = self.agreed.target else {
+            return match self.agreed.format {
+                Format::Json => Ok(to_bytes(&view)),
+                _ => write(&serde_json::to_value(&view).map_err(Refusal::internal)?),
+            };
+        };
+        let whole = json!({"metadata": list.metadata, "items": list.items});
+        let view = match target.kind {
+            METADATA => return Err(self.no_view(target, "a list", "List")),
+            METADATA_LIST => metadata_list_view(&whole),
+            _ => {
                 let items = whole["items"].as_array().map_or(&[][..], Vec::as_slice);
-                encode(&self.table(items, &whole, now, true), self.agreed.format)
+                self.table(items, &whole, now, true)
             }
-            None => encode(&whole, self.agreed.format),
-        }
+        };
+        write(&target.versioned(view))
+    }
+
+    /// A view of one of what are many, or of many of what is one (`asPartialObjectMetadata`).
+    fn no_view(&self, target: Meta, what: &str, suffix: &str) -> Refusal {
+        let kind = self.kind.go_type();
+        let text = format!(
+            "you requested {}, but the requested object is {what} (*{kind}{suffix})",
+            target.kind
+        );
+        Refusal::new(406, "NotAcceptable", text)
     }
 
     /// Rows for kubectl. `of` gives the table its revision.
@@ -246,10 +274,13 @@ impl View {
         let object = match self.agreed.target {
             None => object,
             Some(_) if name == "ERROR" => object,
-            Some(Meta::TABLE) => {
-                Arc::new(self.table(std::slice::from_ref(&*object), &object, now, first))
+            Some(target) => {
+                let view = match target.kind {
+                    METADATA | METADATA_LIST => metadata_view(&object),
+                    _ => self.table(std::slice::from_ref(&*object), &object, now, first),
+                };
+                Arc::new(target.versioned(view))
             }
-            Some(_) => Arc::new(metadata_view(&object)),
         };
         watch_frame(name, &object, self.agreed.format).unwrap_or_else(|error| {
             let status = Refusal::internal(error).to_value();

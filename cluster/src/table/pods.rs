@@ -1,10 +1,12 @@
 //! Pods: the status column is told from the containers, as upstream's printer does.
 
 use serde_json::Value;
+use trace::Time;
 
 use super::{
-    builtin::{computed, number, path, wide},
+    builtin::{computed, number, or_none, wide},
     columns::{Column, age, name},
+    duration,
 };
 
 pub(super) fn columns() -> Vec<Column> {
@@ -17,16 +19,45 @@ pub(super) fn columns() -> Vec<Column> {
             Value::from(format!("{ready}/{all}"))
         }),
         computed("Status", "string", |pod, _| Value::from(reason(pod))),
-        computed("Restarts", "string", |pod, _| {
-            let restarts: i64 = statuses(pod, "containerStatuses")
-                .map(|status| number(status, "/restartCount"))
-                .sum();
-            Value::from(restarts.to_string())
-        }),
+        computed("Restarts", "string", |pod, now| Value::from(restarts(pod, now))),
         age(),
-        wide(path("IP", "string", ".status.podIP")),
-        wide(path("Node", "string", ".spec.nodeName")),
+        wide(computed("IP", "string", |pod, _| or_none(of(pod, "/status/podIPs/0/ip")))),
+        wide(computed("Node", "string", |pod, _| or_none(of(pod, "/spec/nodeName")))),
+        wide(computed("Nominated Node", "string", |pod, _| {
+            or_none(of(pod, "/status/nominatedNodeName"))
+        })),
+        wide(computed("Readiness Gates", "string", |pod, _| or_none(&gates(pod)))),
     ]
+}
+
+fn of<'a>(pod: &'a Value, at: &str) -> &'a str {
+    text(pod, at).unwrap_or("")
+}
+
+/// How often containers were started again, and when one was last.
+fn restarts(pod: &Value, now: Time) -> String {
+    let all = || statuses(pod, "containerStatuses");
+    let count: i64 = all().map(|status| number(status, "/restartCount")).sum();
+    let last = all().filter_map(|status| text(status, "/lastState/terminated/finishedAt")).max();
+    match last.filter(|_| count != 0) {
+        Some(last) => format!("{count} ({} ago)", duration::age(last, now)),
+        None => count.to_string(),
+    }
+}
+
+/// How many of the readiness gates are open.
+fn gates(pod: &Value) -> String {
+    let list = |at: &str| pod.pointer(at).and_then(Value::as_array).map_or(&[][..], Vec::as_slice);
+    let gates = list("/spec/readinessGates");
+    let open = |gate: &&Value| {
+        let mut conditions = list("/status/conditions").iter();
+        let own = conditions.find(|condition| condition["type"] == gate["conditionType"]);
+        own.is_some_and(|condition| condition["status"] == "True")
+    };
+    match gates.len() {
+        0 => String::new(),
+        all => format!("{}/{all}", gates.iter().filter(open).count()),
+    }
 }
 
 fn statuses<'a>(pod: &'a Value, list: &str) -> impl DoubleEndedIterator<Item = &'a Value> {

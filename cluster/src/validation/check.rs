@@ -35,15 +35,28 @@ impl<'a> Check<'a> {
     }
 
     pub(super) fn required(&mut self, field: &str, detail: &str) {
-        let known = |error: &&mut FieldError| {
-            error.field == field && error.kind == FieldErrorKind::Required
-        };
-        // The schema may have said so already, without saying why.
-        match self.0.iter_mut().find(known) {
-            Some(error) if error.detail.is_empty() => error.detail = detail.to_owned(),
-            Some(_) => {}
-            None => self.0.push(FieldError::bare(field, FieldErrorKind::Required, detail)),
+        let known =
+            |error: &FieldError| error.field == field && error.kind == FieldErrorKind::Required;
+        // The schema may have said so already.
+        if !self.0.iter().any(known) {
+            self.0.push(FieldError::bare(field, FieldErrorKind::Required, detail));
         }
+    }
+
+    /// The same where the schema tells less of it.
+    pub(super) fn required_also(&mut self, field: &str, detail: &str) {
+        self.not_required(field);
+        self.required(field, detail);
+    }
+
+    /// What the schema asks for and upstream's code does not.
+    pub(super) fn not_required(&mut self, field: &str) {
+        self.0.retain(|error| error.field != field || error.kind != FieldErrorKind::Required);
+    }
+
+    /// The schema's word on what values there are does not count.
+    pub(super) fn supported(&mut self, field: &str) {
+        self.0.retain(|error| error.field != field || error.kind != FieldErrorKind::NotSupported);
     }
 
     pub(super) fn forbidden(&mut self, field: &str, detail: &str) {
@@ -71,6 +84,12 @@ impl<'a> Check<'a> {
         if !self.0.iter().any(known) {
             self.not_supported(field, value, allowed);
         }
+    }
+
+    /// The same where upstream's own list has another order than the schema's.
+    pub(super) fn one_of_in_order(&mut self, field: &str, value: &Value, allowed: &[&str]) {
+        self.supported(field);
+        self.not_supported(field, value, allowed);
     }
 
     /// A repeated key of an item; the schema tells it of the item.

@@ -1,8 +1,8 @@
-//! ConfigMaps, Secrets, claims, events.
+//! ConfigMaps, Secrets, claims, nodes.
 
 use serde_json::{Value, json};
 
-use super::check::{Check, text};
+use super::check::{Check, list, text};
 use crate::encoding::quantity_nanos;
 
 const KEY_PROBLEM: &str = "a valid config key must consist of alphanumeric characters, '-', '_' or '.' (e.g. \
@@ -125,13 +125,16 @@ pub(super) fn claim_update(check: &mut Check<'_>, old: &Value, new: &Value) {
     }
 }
 
-pub(super) fn event(check: &mut Check<'_>, event: &Value) {
-    let involved = event.get("involvedObject").or_else(|| event.get("regarding"));
-    let Some(involved) = involved else { return };
-    let (own, other) = (text(&event["metadata"], "namespace"), text(involved, "namespace"));
-    let cluster_wide = other.is_empty() && matches!(own, "default" | "kube-system");
-    if own != other && !cluster_wide {
-        let field = "involvedObject.namespace";
-        check.invalid(field, &json!(other), "does not match event.namespace");
+/// What a node got once it keeps (`ValidateNodeUpdate`).
+pub(super) fn node_update(check: &mut Check<'_>, old: &Value, new: &Value) {
+    let ranges = |node: &Value| list(&node["spec"], "podCIDRs").to_vec();
+    if !ranges(old).is_empty() && ranges(old) != ranges(new) {
+        let detail = "node updates may not change podCIDR except from \"\" to valid";
+        check.forbidden("spec.podCIDRs", detail);
+    }
+    let before = text(&old["spec"], "providerID");
+    if !before.is_empty() && before != text(&new["spec"], "providerID") {
+        let detail = "node updates may not change providerID except from \"\" to valid";
+        check.forbidden("spec.providerID", detail);
     }
 }

@@ -245,7 +245,7 @@ pub(super) fn conditions(
         if name.is_empty() {
             check.required(&field, "");
         } else {
-            if let Some(why) = crate::verbs::qualified_name_problem(name) {
+            for why in crate::verbs::qualified_name_problems(name) {
                 check.invalid(&field, &json!(name), &why);
             }
             if !names.insert(name) {

@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use serde_json::{Value, json};
 
 use super::check::{Check, list, text};
-use crate::{encoding::quantity_nanos, verbs::qualified_name_problem};
+use crate::{encoding::quantity_nanos, verbs::qualified_name_problems};
 
 const STANDARD: [&str; 3] = ["Pod", "Container", "PersistentVolumeClaim"];
 
@@ -47,9 +47,11 @@ pub(super) fn range(check: &mut Check<'_>, range: &Value) {
 }
 
 fn kind_name(check: &mut Check<'_>, field: &str, kind: &str) {
-    if let Some(why) = qualified_name_problem(kind) {
-        check.invalid(field, &json!(kind), &why);
-    } else if !kind.contains('/') && !STANDARD.contains(&kind) {
+    let problems = qualified_name_problems(kind);
+    for why in &problems {
+        check.invalid(field, &json!(kind), why);
+    }
+    if problems.is_empty() && !kind.contains('/') && !STANDARD.contains(&kind) {
         check.invalid(field, &json!(kind), "must be a standard limit type or fully qualified");
     }
 }

@@ -123,6 +123,9 @@ fn reachable(check: &mut Check<'_>, field: &str, ip: &str) {
 }
 
 pub(super) fn slice(check: &mut Check<'_>, old: Option<&Value>, new: &Value) {
+    if text(new, "addressType").is_empty() {
+        check.required("addressType", "");
+    }
     let mut names = BTreeSet::new();
     for (index, port) in list(new, "ports").iter().enumerate() {
         let (at, name) = (format!("ports[{index}]"), text(port, "name"));

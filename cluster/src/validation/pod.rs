@@ -16,6 +16,16 @@ pub(super) fn spec(check: &mut Check<'_>, spec: &Value, at: &str) {
             name => check.label_name(&field, name),
         }
     }
+    let policies = ["ClusterFirstWithHostNet", "ClusterFirst", "Default", "None"];
+    let policy = &spec["dnsPolicy"];
+    if policy.as_str().is_some_and(|policy| !policies.contains(&policy)) {
+        check.one_of_in_order(&format!("{at}.dnsPolicy"), policy, &policies);
+    }
+    let restarts = ["Always", "OnFailure", "Never"];
+    let restart = &spec["restartPolicy"];
+    if restart.as_str().is_some_and(|policy| !restarts.contains(&policy)) {
+        check.one_of_in_order(&format!("{at}.restartPolicy"), restart, &restarts);
+    }
     let mut names = BTreeSet::new();
     for kind in ["containers", "initContainers"] {
         for (index, one) in list(spec, kind).iter().enumerate() {
@@ -23,7 +33,7 @@ pub(super) fn spec(check: &mut Check<'_>, spec: &Value, at: &str) {
             container(check, one, &at, &volumes);
             let name = text(one, "name");
             if !name.is_empty() && !names.insert(name) {
-                check.duplicate(&format!("{at}.name"), &json!(name));
+                check.duplicate_key(&at, "name", &json!(name));
             }
         }
     }
@@ -112,6 +122,15 @@ fn is_resource(name: &str) -> bool {
     name.contains('/')
         || name.starts_with("hugepages-")
         || ["cpu", "memory", "ephemeral-storage", "storage"].contains(&name)
+}
+
+/// A resize changes what containers ask for, and nothing that follows from it (`ValidatePodResize`).
+pub(super) fn resize(check: &mut Check<'_>, old: &Value, new: &Value) {
+    let class = controllers::quota::qos_class(old);
+    if class != controllers::quota::qos_class(new) {
+        let detail = "Pod QOS Class may not change as a result of resizing";
+        check.invalid("spec", &json!(class), detail);
+    }
 }
 
 /// Of a pod that exists few fields change (`ValidatePodUpdate`).

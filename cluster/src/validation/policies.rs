@@ -10,7 +10,7 @@ use super::{
 };
 use crate::{
     cel::Question,
-    verbs::{old_label_problem, subdomain_problem},
+    verbs::{dns_1035_problem, subdomain_problem},
 };
 
 const REASONS: [&str; 3] = ["Forbidden", "Invalid", "RequestEntityTooLarge"];
@@ -60,14 +60,14 @@ fn param_kind(check: &mut Check<'_>, named: &Value, at: &str) {
         if let Some(why) = subdomain_problem(group).filter(|_| !group.is_empty()) {
             check.invalid(&field, &json!(group), &why);
         }
-        if let Some(why) = old_label_problem(version) {
-            check.invalid(&field, &json!(version), &why);
+        if let Some(why) = dns_1035_problem(version) {
+            check.invalid(&field, &json!(version), why);
         }
     }
     let field = format!("{at}.kind");
     if kind.is_empty() {
         check.required(&field, "");
-    } else if let Some(why) = old_label_problem(&kind.to_lowercase()) {
+    } else if let Some(why) = dns_1035_problem(&kind.to_lowercase()) {
         let detail = format!("may have mixed case, but should otherwise match: {why}");
         check.invalid(&field, &json!(kind), &detail);
     }
@@ -99,13 +99,13 @@ fn variable(
     let (name, source) = (text(variable, "name"), text(variable, "expression"));
     let field = format!("{at}.name");
     if name.trim().is_empty() {
-        check.required(&field, "name is not specified");
+        check.required_also(&field, "name is not specified");
     } else if !is_identifier(name) {
         check.invalid(&field, &json!(name), "name is not a valid CEL identifier");
     }
     let field = format!("{at}.expression");
     match source.trim() {
-        "" => check.required(&field, "expression is not specified"),
+        "" => check.required_also(&field, "expression is not specified"),
         _ => expression(check, source, &field, None, compile),
     }
 }
@@ -124,7 +124,7 @@ fn validation(
     let (source, message) = (text(one, "expression"), text(one, "message"));
     let field = format!("{at}.expression");
     match source.trim() {
-        "" => check.required(&field, "expression is not specified"),
+        "" => check.required_also(&field, "expression is not specified"),
         _ => expression(check, source, &field, Some("bool"), compile),
     }
     let (made, field) = (text(one, "messageExpression"), format!("{at}.messageExpression"));

@@ -1,10 +1,11 @@
-//! What makes pods: Deployments and their kin, Jobs, CronJobs, budgets, autoscalers.
+//! What makes pods: Deployments and their kin; and their budgets.
 
 use serde_json::{Value, json};
 
 use super::{
     check::{Check, list, text},
     core, pod,
+    selector::label_selector,
 };
 use crate::{facts::Resource, verbs::selector::Labels};
 
@@ -13,15 +14,26 @@ pub(super) fn workload(check: &mut Check<'_>, row: &Resource, new: &Value) {
     let name = row.resource.as_str();
     if name == "controllerrevisions" {
         check.not_negative("revision", &new["revision"]);
+        match &new["data"] {
+            Value::Object(_) => {}
+            Value::Null => check.required("data", "data is mandatory"),
+            _ => check.required("data", "data must be a valid JSON object"),
+        }
         return;
     }
     for field in ["replicas", "minReadySeconds", "revisionHistoryLimit"] {
         check.not_negative(&format!("spec.{field}"), &spec[field]);
     }
-    if name == "deployments" {
-        deployment(check, spec);
+    match name {
+        "deployments" => deployment(check, spec),
+        "statefulsets" => update_strategy(check, &spec["updateStrategy"]),
+        _ => {}
     }
     selector_and_labels(check, name, spec);
+    if name == "replicationcontrollers" && !spec["template"].is_object() {
+        check.required("spec.template", "");
+        return;
+    }
     let with_claims = with_volumes_of_claims(spec);
     template(check, name, with_claims.as_ref().unwrap_or(&spec["template"]), "spec.template");
     for (index, claim) in list(spec, "volumeClaimTemplates").iter().enumerate() {
@@ -43,7 +55,7 @@ fn with_volumes_of_claims(spec: &Value) -> Option<Value> {
 }
 
 /// The pods of a workload restart always.
-fn template(check: &mut Check<'_>, resource: &str, template: &Value, at: &str) {
+pub(super) fn template(check: &mut Check<'_>, resource: &str, template: &Value, at: &str) {
     let policy = &template["spec"]["restartPolicy"];
     if policy.is_string() && policy != "Always" && resource != "jobs" {
         check.not_supported(&format!("{at}.spec.restartPolicy"), policy, &["Always"]);
@@ -75,6 +87,36 @@ fn deployment(check: &mut Check<'_>, spec: &Value) {
     }
 }
 
+/// How a StatefulSet is updated (`ValidateStatefulSetSpec`).
+fn update_strategy(check: &mut Check<'_>, strategy: &Value) {
+    const AT: &str = "spec.updateStrategy";
+    let rolling = &strategy["rollingUpdate"];
+    let shown = match rolling.is_null() {
+        true => "null".to_owned(),
+        false => format!(
+            "{{\"Partition\":{},\"MaxUnavailable\":{}}}",
+            rolling["partition"].as_i64().unwrap_or(0),
+            rolling["maxUnavailable"]
+        ),
+    };
+    match text(strategy, "type") {
+        "RollingUpdate" => {
+            check.not_negative(&format!("{AT}.rollingUpdate.partition"), &rolling["partition"]);
+        }
+        "OnDelete" if rolling.is_null() => {}
+        "OnDelete" => {
+            let detail = "only allowed for updateStrategy 'RollingUpdate'";
+            check.invalid_as(&format!("{AT}.rollingUpdate"), shown, detail);
+        }
+        "" => check.required(AT, ""),
+        other => {
+            check.supported(&format!("{AT}.type"));
+            let shown = format!("{{\"Type\":{},\"RollingUpdate\":{shown}}}", json!(other));
+            check.invalid_as(AT, shown, "must be 'RollingUpdate' or 'OnDelete'");
+        }
+    }
+}
+
 /// An IntOrString in a message.
 fn go_int_or_string(value: &Value) -> String {
     value.to_string()
@@ -89,7 +131,8 @@ fn selector_and_labels(check: &mut Check<'_>, resource: &str, spec: &Value) {
         if selector.as_object().is_none_or(serde_json::Map::is_empty) {
             check.required(at, "");
         }
-        if wanted.into_iter().any(|(key, value)| labels.get(key) != Some(value)) {
+        let template = spec["template"].is_object();
+        if template && wanted.into_iter().any(|(key, value)| labels.get(key) != Some(value)) {
             let detail = "`selector` does not match template `labels`";
             check.invalid("spec.template.metadata.labels", labels, detail);
         }
@@ -102,11 +145,13 @@ fn selector_and_labels(check: &mut Check<'_>, resource: &str, spec: &Value) {
         _ => "deployment",
     };
     match selector {
+        // Of a DaemonSet nobody asks for one.
+        Value::Null if resource == "daemonsets" => check.not_required(at),
         Value::Null => check.required(at, ""),
         selector if is_empty(selector) => {
             check.invalid(at, selector, &format!("empty selector is invalid for {noun}"));
         }
-        selector if expressions(check, selector, at) => {
+        selector if label_selector(check, selector, at) => {
             check.invalid(at, selector, "invalid label selector");
             return;
         }
@@ -133,32 +178,6 @@ fn matches(selector: &Value, labels: &Value) -> bool {
     Labels::parse(&text).is_ok_and(|selector| selector.matches(&object))
 }
 
-/// Whether any of them is wrong.
-fn expressions(check: &mut Check<'_>, selector: &Value, at: &str) -> bool {
-    let before = check.count();
-    for (index, expression) in list(selector, "matchExpressions").iter().enumerate() {
-        let at = format!("{at}.matchExpressions[{index}]");
-        let none = list(expression, "values").is_empty();
-        match text(expression, "operator") {
-            "In" | "NotIn" if none => {
-                let detail = "must be specified when `operator` is 'In' or 'NotIn'";
-                check.required(&format!("{at}.values"), detail);
-            }
-            "Exists" | "DoesNotExist" if !none => {
-                let detail = "may not be specified when `operator` is 'Exists' or 'DoesNotExist'";
-                check.forbidden(&format!("{at}.values"), detail);
-            }
-            "In" | "NotIn" | "Exists" | "DoesNotExist" => {}
-            _ => check.invalid(
-                &format!("{at}.operator"),
-                &expression["operator"],
-                "not a valid selector operator",
-            ),
-        }
-    }
-    check.count() > before
-}
-
 fn status(check: &mut Check<'_>, status: &Value) {
     let fields = ["replicas", "updatedReplicas", "readyReplicas", "availableReplicas"];
     for field in fields.iter().chain(&["unavailableReplicas", "fullyLabeledReplicas"]) {
@@ -179,71 +198,6 @@ fn status(check: &mut Check<'_>, status: &Value) {
     if count("availableReplicas") > count("readyReplicas") {
         let detail = "cannot be greater than readyReplicas";
         check.invalid("status.availableReplicas", &status["availableReplicas"], detail);
-    }
-}
-
-pub(super) fn batch(check: &mut Check<'_>, row: &Resource, new: &Value) {
-    match row.resource.as_str() {
-        "jobs" => {
-            generated_selector(check, new);
-            job(check, &new["spec"], "spec");
-        }
-        "cronjobs" => {
-            schedule(check, text(&new["spec"], "schedule"));
-            for field in ["startingDeadlineSeconds", "successfulJobsHistoryLimit"] {
-                check.not_negative(&format!("spec.{field}"), &new["spec"][field]);
-            }
-            check.not_negative(
-                "spec.failedJobsHistoryLimit",
-                &new["spec"]["failedJobsHistoryLimit"],
-            );
-            job(check, &new["spec"]["jobTemplate"]["spec"], "spec.jobTemplate.spec");
-        }
-        _ => {}
-    }
-}
-
-/// Without `manualSelector` a job selects by its uid and nothing else.
-fn generated_selector(check: &mut Check<'_>, job: &Value) {
-    let spec = &job["spec"];
-    if spec["manualSelector"] == json!(true) {
-        return;
-    }
-    let uid = &job["metadata"]["uid"];
-    let wanted = json!({"matchLabels": {"batch.kubernetes.io/controller-uid": uid}});
-    if spec["selector"] != wanted {
-        check.invalid("spec.selector", &spec["selector"], "`selector` not auto-generated");
-    }
-}
-
-fn job(check: &mut Check<'_>, spec: &Value, at: &str) {
-    for field in ["parallelism", "completions", "activeDeadlineSeconds", "backoffLimit"] {
-        check.not_negative(&format!("{at}.{field}"), &spec[field]);
-    }
-    check.not_negative(&format!("{at}.ttlSecondsAfterFinished"), &spec["ttlSecondsAfterFinished"]);
-    let field = format!("{at}.template.spec.restartPolicy");
-    let policy = &spec["template"]["spec"]["restartPolicy"];
-    if policy.as_str().is_none_or(|policy| policy == "Always") {
-        check.required(&field, r#"valid values: "OnFailure", "Never""#);
-    }
-    template(check, "jobs", &spec["template"], &format!("{at}.template"));
-}
-
-/// The forms that the cron library reads: descriptors and five fields.
-fn schedule(check: &mut Check<'_>, schedule: &str) {
-    const AT: &str = "spec.schedule";
-    if schedule.is_empty() {
-        check.required(AT, "");
-        return;
-    }
-    if schedule.starts_with('@') {
-        return;
-    }
-    let fields: Vec<&str> = schedule.split_whitespace().collect();
-    if fields.len() != 5 {
-        let detail =
-            format!("expected exactly 5 fields, found {}: [{}]", fields.len(), fields.join(" "));
-        check.invalid(AT, &json!(schedule), &detail);
     }
 }
 
@@ -276,21 +230,6 @@ pub(super) fn update(check: &mut Check<'_>, row: &Resource, old: &Value, new: &V
                 check.forbidden("spec", detail);
             }
         }
-        "jobs" => {
-            // An indexed Job that runs all at once may grow and shrink (KEP-3715).
-            let elastic = after["completionMode"] == "Indexed"
-                && [before, after].iter().all(|spec| {
-                    spec["completions"].is_number() && spec["completions"] == spec["parallelism"]
-                });
-            let fields = ["completions", "selector", "completionMode", "podFailurePolicy"];
-            for field in fields.into_iter().filter(|field| !(elastic && *field == "completions")) {
-                check.unchanged(&format!("spec.{field}"), &before[field], &after[field]);
-            }
-            if before["template"]["spec"] != after["template"]["spec"] {
-                let value = &after["template"]["spec"];
-                check.invalid("spec.template", value, "field is immutable");
-            }
-        }
         "controllerrevisions" => check.unchanged("data", &old["data"], &new["data"]),
         _ => {}
     }
@@ -298,6 +237,7 @@ pub(super) fn update(check: &mut Check<'_>, row: &Resource, old: &Value, new: &V
 
 pub(super) fn budget(check: &mut Check<'_>, new: &Value) {
     let spec = &new["spec"];
+    label_selector(check, &spec["selector"], "spec.selector");
     for field in ["minAvailable", "maxUnavailable"] {
         check.not_negative(&format!("spec.{field}"), &spec[field]);
     }
@@ -312,27 +252,5 @@ pub(super) fn budget(check: &mut Check<'_>, new: &Value) {
             spec["unhealthyPodEvictionPolicy"]
         );
         check.invalid_as("spec", shown, detail);
-    }
-}
-
-pub(super) fn autoscaler(check: &mut Check<'_>, new: &Value) {
-    let spec = &new["spec"];
-    let most = spec["maxReplicas"].as_i64().unwrap_or(0);
-    if most < 1 {
-        check.invalid("spec.maxReplicas", &json!(most), "must be greater than 0");
-    }
-    let least = spec["minReplicas"].as_i64().unwrap_or(1);
-    if least < 1 {
-        let detail = "must be greater than or equal to 1";
-        check.invalid("spec.minReplicas", &json!(least), detail);
-    }
-    if most < least {
-        let detail = "must be greater than or equal to `minReplicas`";
-        check.invalid("spec.maxReplicas", &json!(most), detail);
-    }
-    for field in ["kind", "name"] {
-        if text(&spec["scaleTargetRef"], field).is_empty() {
-            check.required(&format!("spec.scaleTargetRef.{field}"), "");
-        }
     }
 }

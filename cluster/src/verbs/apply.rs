@@ -19,11 +19,21 @@ impl Work<'_> {
         let Some(schema) = self.kind.schema() else { return Ok(()) };
         let manager = self.request.field_manager()?;
         let (api_version, now) = (self.kind.api_version(), self.now_text());
+        self.set_emptied(new, &json!([]));
         apply::track(old, new, &schema, &self.write(&manager, &api_version, &now));
+        self.set_emptied(new, &Value::Null);
         if self.route.subresource == "scale" {
             forget_time(new);
         }
         Ok(())
+    }
+
+    fn set_emptied(&self, object: &mut Value, to: &Value) {
+        for pointer in &self.emptied {
+            if let Some(place) = object.pointer_mut(pointer) {
+                *place = to.clone();
+            }
+        }
     }
 
     /// The same of the body of a subresource that has a type of its own.
@@ -86,16 +96,32 @@ impl Work<'_> {
         self.check_applied_fields(&given)?;
         let mut merged = self.merge_applied(shown.as_deref(), &config)?;
         self.applied = true;
+        self.shape(&mut merged).map_err(|refusal| self.unconvertible(refusal, &given))?;
         match old {
             None => {
                 super::object::remove_meta(&mut merged, "resourceVersion");
                 self.create_object(merged, dry_run)
             }
-            Some(old) => {
-                self.shape(&mut merged)?;
-                self.replace(&old, merged, dry_run)
-            }
+            Some(old) => self.replace(&old, merged, dry_run),
         }
+    }
+
+    /// What fits the schema and is no object of the type all the same: a time that can't be read
+    /// (`structuredMergeManager.Apply`).
+    fn unconvertible(&self, refusal: Refusal, config: &Value) -> Refusal {
+        let kind = &self.kind.row().kind;
+        let wrapped = format!("cannot be handled as a {kind}: ");
+        let Some((_, why)) = refusal.message.split_once(&wrapped) else { return refusal };
+        if refusal.code != 400 || why.starts_with("strict decoding error") {
+            return refusal;
+        }
+        let version = go_version(&self.kind.api_version());
+        Refusal::unclassified(format!(
+            "failed to convert new object ({}/{}; {version}, Kind={kind}) to proper version: unable to convert \
+             unstructured object to {version}, Kind={kind}: {why}",
+            meta(config, "namespace"),
+            meta(config, "name"),
+        ))
     }
 
     /// An apply of a Scale is one of the field that it shows.
@@ -143,12 +169,14 @@ impl Work<'_> {
         Err(Refusal::bad_request(format!("invalid object type: {version}, Kind={kind}")))
     }
 
-    /// Errors: 500 for what the schema doesn't know, whatever `fieldValidation` says: it has no owner.
+    /// Errors: 500 for what the schema doesn't know or has another type for, whatever `fieldValidation` says: it has no
+    /// owner.
     fn check_applied_fields(&self, config: &Value) -> Result<(), Refusal> {
         let Some(schema) = self.kind.schema() else { return Ok(()) };
         let unknown = schema.prune(&mut config.clone());
-        let lines: Vec<String> =
+        let mut lines: Vec<String> =
             unknown.iter().map(|path| format!(".{path}: field not declared in schema")).collect();
+        lines.extend(apply::type_errors(&schema, config));
         let text = match &lines[..] {
             [] => return Ok(()),
             [one] => one.clone(),

@@ -3,9 +3,9 @@
 use std::sync::Arc;
 
 use serde_json::{Value, json};
-use trace::ObjectKey;
+use trace::{ObjectKey, Revision};
 
-use super::{Outcome, Work, object, strategy};
+use super::{Outcome, Work, object, options, strategy};
 use crate::{
     crd,
     schema::{FieldError, FieldErrorKind},
@@ -31,6 +31,7 @@ impl Work<'_> {
         dry_run: bool,
     ) -> Result<Outcome, Refusal> {
         self.check_identity(&mut new)?;
+        self.shape(&mut new)?;
         let generate = meta(&new, "generateName").to_owned();
         let mut name = meta(&new, "name").to_owned();
         self.check_namespace_lives(&name)?;
@@ -39,15 +40,10 @@ impl Work<'_> {
             let error = FieldError::bare("metadata.name", FieldErrorKind::Required, detail);
             return Err(self.invalid("", &[error]));
         }
-        if !meta(&new, "resourceVersion").is_empty() {
-            let message = "resourceVersion should not be set on objects to be created";
-            return Err(Refusal::new(500, "", message));
-        }
         if self.kind.custom_type().is_some_and(|custom| custom.terminating) {
             let message = "create not allowed while custom resource definition is terminating";
             return Err(Refusal::new(405, "MethodNotAllowed", message));
         }
-        self.shape(&mut new)?;
         self.check_escalation(None, &new)?;
         let generated = name.is_empty();
         let sent = self.as_sent(&new);
@@ -65,6 +61,12 @@ impl Work<'_> {
         self.approve(change, &new)?;
         self.prune_patched(&mut new);
         self.admit_valid(None, &new, dry_run)?;
+        // What is no revision is no reason to refuse (`etcd3.store.Create`).
+        if options::parse(meta(&new, "resourceVersion")).is_ok_and(|Revision(number)| number != 0) {
+            let message = "resourceVersion should not be set on objects to be created";
+            return Err(Refusal::unclassified(message));
+        }
+        object::remove_meta(&mut new, "resourceVersion");
         let key = self.key(&name);
         if let Some(old) = self.live.world.store.get(&key) {
             let mut refusal = Refusal::already_exists(&self.kind.served(), &name);
@@ -119,10 +121,6 @@ impl Work<'_> {
             }
             Some(status) => new["status"] = status,
             None => {}
-        }
-        if self.kind.storage == world::namespaces() {
-            let name = meta(new, "name").to_owned();
-            new["metadata"]["labels"]["kubernetes.io/metadata.name"] = json!(name);
         }
         if (&*self.kind.row().group, &*self.kind.row().resource) == ("apps", "daemonsets") {
             new["metadata"]["annotations"][strategy::TEMPLATE_GENERATION] = json!("1");

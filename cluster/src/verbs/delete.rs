@@ -6,10 +6,10 @@
 use std::{ops::Bound, sync::Arc, time::Duration};
 
 use serde_json::{Value, json};
-use trace::{Actor, ObjectKey};
+use trace::{Actor, ObjectKey, Time};
 
 use super::{
-    List, Outcome, Payload, Work, object,
+    List, Outcome, Payload, Work, identity, object,
     options::{DeleteOptions, Propagation},
     scope::Scope,
     strategy,
@@ -32,6 +32,8 @@ const PODS_OF_JOBS: &str = "child pods are preserved by default when jobs are de
 /// What keeps a CRD until its objects are gone.
 const CRD_CLEANUP: &str = "customresourcecleanup.apiextensions.k8s.io";
 
+const NANOS_A_SECOND: i64 = 1_000_000_000;
+
 /// What became of a deleted object.
 pub(super) enum Fate {
     Gone(Arc<Value>),
@@ -41,6 +43,7 @@ pub(super) enum Fate {
 impl Work<'_> {
     pub(super) fn delete(&mut self) -> Result<Outcome, Refusal> {
         let options = self.delete_options()?;
+        self.warn_of_pods(&options);
         let old = self.stored()?;
         let (resource, name) = (self.kind.served(), self.route.name.clone());
         self.admit_delete(&name)?;
@@ -65,6 +68,7 @@ impl Work<'_> {
 
     pub(super) fn delete_collection(&mut self) -> Result<Outcome, Refusal> {
         let options = self.delete_options()?;
+        self.warn_of_pods(&options);
         let scope = Scope::read(self.kind.clone(), self.route, self.request)?;
         let found: Vec<(ObjectKey, Arc<Value>)> = scope
             .scan(self.live.world.store.root(), Bound::Unbounded)
@@ -97,6 +101,7 @@ impl Work<'_> {
                 kind: self.kind.clone(),
                 warnings: Vec::new(),
                 strict: Vec::new(),
+                emptied: Vec::new(),
                 applied: false,
                 calls: &mut *self.calls,
             };
@@ -123,8 +128,23 @@ impl Work<'_> {
         self.approve_delete(&shown, options.shown(grace), options.dry_run)
     }
 
+    /// Before anything is looked at (`pkg/registry/batch/job/storage`).
+    fn warn_of_pods(&mut self, options: &DeleteOptions) {
+        let unsaid = options.propagation.is_none() && options.orphan_dependents.is_none();
+        if unsaid && self.kind.served() == trace::GroupResource::new("batch", "jobs") {
+            self.warnings.push(PODS_OF_JOBS.to_owned());
+        }
+    }
+
     fn delete_options(&self) -> Result<DeleteOptions, Refusal> {
         let body = self.read_delete_options()?;
+        let text =
+            |field: &str| body.as_ref().map_or("", |body| body[field].as_str().unwrap_or(""));
+        // Of options in the version of any group there is but one form.
+        if !matches!(text("kind"), "" | "DeleteOptions") {
+            let why = identity::unregistered(text("apiVersion"), text("kind"));
+            return Err(Refusal::bad_request(why));
+        }
         DeleteOptions::read(self.request, body.as_ref())
     }
 
@@ -140,34 +160,29 @@ impl Work<'_> {
         if self.kind.storage == world::namespaces() {
             return Ok(self.delete_namespace(old, new, options));
         }
-        let orphans = strategy::orphans_by_default(&self.kind);
-        if orphans
-            && self.kind.row().resource == "jobs"
-            && options.propagation.is_none()
-            && options.orphan_dependents.is_none()
-        {
-            self.warnings.push(PODS_OF_JOBS.to_owned());
+        if self.is_pod() && is_pending(old, options) {
+            return Ok(Fate::Waits(old.clone()));
         }
-        set_propagation(&mut new, options, orphans);
+        set_propagation(&mut new, options, strategy::orphans_by_default(&self.kind));
         if self.kind.storage == world::crds() {
             return Ok(self.delete_crd(old, new, options));
         }
         let grace = self.grace_seconds(&new, options);
         let waits = grace > 0 || !object::finalizers(&new).is_empty();
-        if !waits {
-            let key = self.key(name);
-            let last = if options.dry_run { None } else { self.remove(key) };
-            let last = last.unwrap_or_else(|| old.clone());
-            if !self.is_pod() {
-                return Ok(Fate::Gone(last));
-            }
-            // Pods are asked how long they take, and answer; what was stored does not show it.
-            let mut shown = (*last).clone();
-            self.mark(&mut shown, 0);
-            return Ok(Fate::Gone(Arc::new(shown)));
+        let mut last = old.clone();
+        // How long a pod gets is written down even where that is no time at all: watches see it change, and then go
+        // (`updateForGracefulDeletionAndFinalizers`).
+        if waits || self.is_pod() {
+            self.mark(&mut new, grace);
+            last = self.keep(old, new, options);
         }
-        self.mark(&mut new, grace);
-        Ok(Fate::Waits(self.keep(old, new, options)))
+        if waits {
+            return Ok(Fate::Waits(last));
+        }
+        if !options.dry_run {
+            last = self.remove(self.key(name)).unwrap_or(last);
+        }
+        Ok(Fate::Gone(last))
     }
 
     fn check_delete_preconditions(
@@ -182,18 +197,22 @@ impl Work<'_> {
         ];
         for (label, field, wanted, what) in checks {
             let found = meta(old, field);
-            if let Some(wanted) = wanted
-                && wanted != found
-            {
-                let why = format!(
+            let Some(wanted) = wanted.as_ref().filter(|wanted| *wanted != found) else { continue };
+            let mut resource = self.kind.served();
+            let why = if self.kind.storage == world::namespaces() {
+                // Their own registry checks it, in its own words.
+                format!(
+                    "Precondition failed: {label} in precondition: {wanted}, {label} in object meta: {found}"
+                )
+            } else {
+                // Of the kind, not the resource: the check stands below the registry.
+                resource.resource = self.kind.row().kind.as_str().into();
+                format!(
                     "the {label} in the precondition ({wanted}) does not match the {label} in record \
                      ({found}). The object might have been {what}"
-                );
-                // Of the kind, not the resource: the check stands below the registry.
-                let mut resource = self.kind.served();
-                resource.resource = self.kind.row().kind.as_str().into();
-                return Err(Refusal::conflict(&resource, name, &why));
-            }
+                )
+            };
+            return Err(Refusal::conflict(&resource, name, &why));
         }
         Ok(())
     }
@@ -227,7 +246,17 @@ impl Work<'_> {
         if !object::is_terminating(new) && object::generation(new) > 0 {
             new["metadata"]["generation"] = json!(object::generation(new) + 1);
         }
-        let at = now.plus(Duration::from_secs(grace.unsigned_abs()));
+        let (mut at, mut grace) = (now.plus(Duration::from_secs(grace.unsigned_abs())), grace);
+        // Shortened, the time counts from when the delete was first asked for. What has passed by then is over, and whoever
+        // ends the object gets a last second.
+        if let (Some(before), Some(end)) =
+            (before, Time::parse_rfc3339(meta(new, "deletionTimestamp")))
+        {
+            at = Time(end.0 - (before - grace) * NANOS_A_SECOND);
+            if at < now {
+                (at, grace) = (now, grace.min(1));
+            }
+        }
         new["metadata"]["deletionTimestamp"] = json!(at.rfc3339());
         new["metadata"]["deletionGracePeriodSeconds"] = json!(grace);
     }
@@ -366,6 +395,13 @@ fn finish_crds(live: &mut Live) {
             live.put(&finalizer(), key, new);
         }
     }
+}
+
+/// Whether a pod is going already, and is not asked to go sooner (`BeforeDelete`).
+fn is_pending(pod: &Value, options: &DeleteOptions) -> bool {
+    let left = pod.pointer("/metadata/deletionGracePeriodSeconds").and_then(Value::as_i64);
+    let sooner = |left: i64| options.grace_seconds.is_some_and(|asked| asked < left);
+    object::is_terminating(pod) && left.is_some_and(|left| left > 0 && !sooner(left))
 }
 
 /// Sets the finalizers through which the garbage collector is told what to do with dependents

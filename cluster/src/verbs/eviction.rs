@@ -41,6 +41,10 @@ impl Work<'_> {
         let mut new = (**pod).clone();
         let conditions = new.pointer("/status/conditions").and_then(Value::as_array);
         let mut conditions = conditions.cloned().unwrap_or_default();
+        let said = |one: &Value| one["type"] == "DisruptionTarget" && one["status"] == "True";
+        if conditions.iter().any(said) {
+            return pod.clone();
+        }
         conditions.retain(|condition| condition["type"] != "DisruptionTarget");
         conditions.push(json!({
             "type": "DisruptionTarget", "status": "True", "reason": "EvictionByEvictionAPI",

@@ -1,10 +1,14 @@
-//! What every write does to an object before it is stored: reading, pruning, defaulting, validation, and
-//! the rules of `metadata` (`k8s.io/apiserver/pkg/registry/rest`, `apimachinery/pkg/api/validation`).
+//! What every write does to an object before it is stored: pruning, defaulting, validation
+//! (`k8s.io/apiserver/pkg/registry/rest`).
 
-use serde_json::{Map, Value, json};
+use serde_json::{Map, Value};
 use trace::ObjectKey;
 
-use super::{Work, strategy};
+use super::{
+    Work,
+    metadata::{immutable_errors, metadata_errors},
+    strategy,
+};
 use crate::{
     crd, encoding,
     schema::{FieldError, FieldErrorKind, unknown_field_message},
@@ -13,118 +17,11 @@ use crate::{
     world::{crds, meta, namespaces},
 };
 
-/// Finalizers of built-in types that need no domain.
-const STANDARD_FINALIZERS: [&str; 3] = ["kubernetes", "orphan", "foregroundDeletion"];
-
-/// Letters of an unreadable body that its refusal shows.
-const SHOWN_OF_BODY: usize = 30;
-
-/// Longest total of annotations in bytes.
-const ANNOTATIONS_LIMIT_BYTES: usize = 256 * 1024;
-
 impl Work<'_> {
     /// Errors of fields of an object of this type. 422.
     pub(super) fn invalid(&self, name: &str, errors: &[FieldError]) -> Refusal {
-        Refusal::invalid(&self.kind.row().group, &self.kind.row().kind, name, errors)
-    }
-
-    /// Checks that a body is an object of this type; fills in type and namespace where they may be absent.
-    pub(super) fn check_identity(&self, object: &mut Value) -> Result<(), Refusal> {
-        let row = self.kind.row();
-        let Some(fields) = object.as_object_mut() else {
-            return Err(Refusal::bad_request(
-                "couldn't get version/kind; json parse error: json: cannot \
-                unmarshal into Go value of type struct",
-            ));
-        };
-        let api_version = row.api_version();
-        for (field, expected, name) in
-            [("apiVersion", &api_version, "API version"), ("kind", &row.kind, "kind")]
-        {
-            let given = fields.get(field).and_then(Value::as_str).unwrap_or("").to_owned();
-            if given.is_empty() && self.kind.is_custom() {
-                let text = Value::Object(fields.clone()).to_string();
-                return Err(Refusal::bad_request(self.untyped(field, &text)));
-            }
-            if !given.is_empty() && given != *expected && field == "kind" && self.kind.is_custom() {
-                return Err(self.other_kind(&given, fields));
-            }
-            if !given.is_empty() && given != *expected {
-                return Err(Refusal::bad_request(format!(
-                    "the {name} in the data ({given}) does not match the expected {name} ({expected})"
-                )));
-            }
-            fields.insert(field.to_owned(), json!(expected));
-        }
-        if !fields.get("metadata").is_some_and(Value::is_object) {
-            fields.insert("metadata".to_owned(), json!({}));
-        }
-        self.check_namespace(object)
-    }
-
-    /// What is said of a custom object without `apiVersion` or `kind`.
-    fn untyped(&self, field: &str, text: &str) -> String {
-        let row = self.kind.row();
-        if field == "apiVersion" {
-            let expected = row.api_version();
-            return format!(
-                "the API version in the data () does not match the expected API version ({expected})"
-            );
-        }
-        let body = self.request.body().ok().and_then(|body| std::str::from_utf8(body).ok());
-        let text = body.unwrap_or(text);
-        let start: String = text.chars().take(SHOWN_OF_BODY).collect();
-        let more = if start.len() < text.len() { " ..." } else { "" };
-        format!(
-            "the object provided is unrecognized (must be of type {}): Object 'Kind' is missing in '{text}' \
-             ({start}{more})",
-            row.kind
-        )
-    }
-
-    /// A custom object of another kind is invalid, not unreadable.
-    fn other_kind(&self, given: &str, fields: &Map<String, Value>) -> Refusal {
-        let row = self.kind.row();
-        let name =
-            fields.get("metadata").map_or("", |metadata| metadata["name"].as_str().unwrap_or(""));
-        let (kind, value) = (FieldErrorKind::Invalid, Value::from(given));
-        let error = FieldError::with_value("kind", kind, &value, format!("must be {}", row.kind));
-        Refusal::invalid(&row.group, given, name, &[error])
-    }
-
-    fn check_namespace(&self, object: &mut Value) -> Result<(), Refusal> {
-        let namespace = meta(object, "namespace").to_owned();
-        let expected = &self.route.namespace;
-        if !self.kind.row().namespaced {
-            if let Some(fields) = object["metadata"].as_object_mut() {
-                fields.remove("namespace");
-            }
-            return Ok(());
-        }
-        if !namespace.is_empty() && namespace != *expected {
-            let message = "the namespace of the provided object does not match the namespace sent on the \
-                           request";
-            return Err(Refusal::bad_request(message));
-        }
-        object["metadata"]["namespace"] = json!(expected);
-        Ok(())
-    }
-
-    /// Checks that the body's name is the path's.
-    pub(super) fn check_path_name(&self, object: &mut Value) -> Result<(), Refusal> {
-        let name = meta(object, "name").to_owned();
-        if name.is_empty() {
-            return Err(Refusal::bad_request(format!(
-                "the name of the object ({} based on URL) was undeterminable: name must be provided",
-                self.route.name
-            )));
-        } else if name != self.route.name {
-            return Err(Refusal::bad_request(format!(
-                "the name of the object ({name}) does not match the name on the URL ({})",
-                self.route.name
-            )));
-        }
-        Ok(())
+        // The group is that of upstream's internal type, which the types that share storage share too.
+        Refusal::invalid(&self.kind.storage.group, &self.kind.row().kind, name, errors)
     }
 
     /// Prunes what the schema doesn't know and fills in its defaults. Unknown fields are told as
@@ -156,8 +53,10 @@ impl Work<'_> {
         }
         schema.default(object);
         schema.internalize(object);
+        let given = empty_lists(object);
         // What Go's structs make of it.
         encoding::canonical(object).map_err(|error| wrapped(error.to_string()))?;
+        self.emptied.extend(given.into_iter().filter(|at| is_null(object, at)));
         strategy::name_templates(&self.kind, object);
         Ok(())
     }
@@ -238,6 +137,41 @@ impl Work<'_> {
     pub(super) fn now_text(&self) -> String {
         self.calls.began().rfc3339()
     }
+}
+
+fn is_null(object: &Value, pointer: &str) -> bool {
+    object.pointer(pointer).is_some_and(Value::is_null)
+}
+
+/// Where an object has lists without items.
+fn empty_lists(object: &Value) -> Vec<String> {
+    /// Paths are written on the way back, as nearly no object has any.
+    fn walk(value: &Value, found: &mut Vec<String>) {
+        let mut below = |step: &dyn Fn() -> String, value: &Value| {
+            let from = found.len();
+            walk(value, found);
+            for path in &mut found[from..] {
+                path.insert_str(0, &format!("/{}", step()));
+            }
+        };
+        match value {
+            Value::Array(items) if items.is_empty() => found.push(String::new()),
+            Value::Array(items) => {
+                for (index, item) in items.iter().enumerate() {
+                    below(&|| index.to_string(), item);
+                }
+            }
+            Value::Object(fields) => {
+                for (name, value) in fields {
+                    below(&|| name.replace('~', "~0").replace('/', "~1"), value);
+                }
+            }
+            _ => {}
+        }
+    }
+    let mut found = Vec::new();
+    walk(object, &mut found);
+    found
 }
 
 /// Removes a field of `metadata`.
@@ -325,183 +259,4 @@ fn unchecked_rules(errors: &[FieldError]) -> Option<FieldError> {
                  to complete validation"
             .to_owned(),
     })
-}
-
-fn metadata_errors(object: &Value, built_in: bool) -> Vec<FieldError> {
-    let mut errors = Vec::new();
-    let metadata = &object["metadata"];
-    for (key, value) in metadata["labels"].as_object().into_iter().flatten() {
-        errors.extend(qualified_name_problem(key).map(|why| label_error(key, &why)));
-        if let Some(why) = value.as_str().and_then(label_value_problem) {
-            errors.push(label_error(value.as_str().unwrap_or(""), &why));
-        }
-    }
-    let mut size = 0;
-    for (key, value) in metadata["annotations"].as_object().into_iter().flatten() {
-        size += key.len() + value.as_str().map_or(0, str::len);
-        if let Some(why) = qualified_name_problem(&key.to_lowercase()) {
-            let kind = FieldErrorKind::Invalid;
-            let value = Value::from(key.as_str());
-            errors.push(FieldError::with_value("metadata.annotations", kind, &value, why));
-        }
-    }
-    if size > ANNOTATIONS_LIMIT_BYTES {
-        let detail = format!("may not be more than {ANNOTATIONS_LIMIT_BYTES} bytes");
-        errors.push(FieldError::bare("metadata.annotations", FieldErrorKind::TooLong, detail));
-    }
-    for owner in metadata["ownerReferences"].as_array().into_iter().flatten() {
-        let empty = |field: &str| owner.get(field).and_then(Value::as_str).unwrap_or("").is_empty();
-        for field in ["apiVersion", "kind", "name", "uid"].into_iter().filter(|field| empty(field))
-        {
-            let path = format!("metadata.ownerReferences.{field}");
-            let detail = if field == "apiVersion" {
-                "version must not be empty"
-            } else {
-                "must not be empty"
-            };
-            let kind = FieldErrorKind::Invalid;
-            errors.push(FieldError::with_value(&path, kind, &Value::from(""), detail));
-        }
-        if owner["kind"] == "Event" && owner["apiVersion"] == "v1" {
-            errors.push(FieldError {
-                field: "metadata.ownerReferences".to_owned(),
-                kind: FieldErrorKind::Invalid,
-                value: Some(shown_owner(owner)),
-                detail: "/v1, Kind=Event is disallowed from being an owner".to_owned(),
-            });
-        }
-    }
-    let controllers = metadata["ownerReferences"].as_array().into_iter().flatten();
-    let controllers: Vec<String> = controllers
-        .filter(|owner| owner["controller"] == json!(true))
-        .map(|owner| {
-            let text = |field: &str| owner[field].as_str().unwrap_or("");
-            format!("{}/{}", text("kind"), text("name"))
-        })
-        .collect();
-    if let [first, second, ..] = &controllers[..] {
-        let detail = format!(
-            "Only one reference can have Controller set to true. Found \"true\" in references for {first} \
-             and {second}"
-        );
-        let owners = metadata["ownerReferences"].as_array().into_iter().flatten();
-        errors.push(FieldError {
-            field: "metadata.ownerReferences".to_owned(),
-            kind: FieldErrorKind::Invalid,
-            value: Some(format!("[{}]", owners.map(shown_owner).collect::<Vec<_>>().join(","))),
-            detail,
-        });
-    }
-    for (index, finalizer) in finalizers(object).into_iter().enumerate() {
-        if built_in && !finalizer.contains('/') && !STANDARD_FINALIZERS.contains(&finalizer) {
-            let field = format!("metadata.finalizers[{index}]");
-            let detail = "name is neither a standard finalizer name nor is it fully qualified";
-            let kind = FieldErrorKind::Invalid;
-            errors.push(FieldError::with_value(&field, kind, &Value::from(finalizer), detail));
-        }
-        if let Some(why) = qualified_name_problem(finalizer) {
-            let value = Value::from(finalizer);
-            let kind = FieldErrorKind::Invalid;
-            errors.push(FieldError::with_value("metadata.finalizers", kind, &value, why));
-        }
-    }
-    errors
-}
-
-/// An owner as Go prints it: its fields in the struct's order.
-fn shown_owner(owner: &Value) -> String {
-    let fields = ["apiVersion", "kind", "name", "uid", "controller", "blockOwnerDeletion"];
-    let shown: Vec<String> = fields
-        .iter()
-        .filter_map(|field| Some(format!("{:?}:{}", field, owner.get(field)?)))
-        .collect();
-    format!("{{{}}}", shown.join(","))
-}
-
-fn label_error(value: &str, why: &str) -> FieldError {
-    let value = Value::from(value);
-    FieldError::with_value("metadata.labels", FieldErrorKind::Invalid, &value, why)
-}
-
-/// `validation.IsQualifiedName`.
-pub(crate) fn qualified_name_problem(text: &str) -> Option<String> {
-    let (prefix, name) = match text.rsplit_once('/') {
-        Some((prefix, name)) => (Some(prefix), name),
-        None => (None, text),
-    };
-    if let Some(prefix) = prefix {
-        if prefix.is_empty() {
-            return Some("prefix part must be non-empty".to_owned());
-        }
-        if let Some(why) = strategy::subdomain_problem(prefix) {
-            return Some(format!("prefix part {why}"));
-        }
-    }
-    if name.is_empty() {
-        return Some("name part must be non-empty".to_owned());
-    }
-    if name.len() > 63 {
-        return Some("name part must be no more than 63 characters".to_owned());
-    }
-    (!is_name_like(name)).then(|| {
-        "name part must consist of alphanumeric characters, '-', '_' or '.', and must start and end with an \
-         alphanumeric character (e.g. 'MyName',  or 'my.name',  or '123-abc', regex used for validation is \
-         '([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9]')"
-            .to_owned()
-    })
-}
-
-pub(super) fn label_value_problem(text: &str) -> Option<String> {
-    if text.len() > 63 {
-        return Some("must be no more than 63 characters".to_owned());
-    }
-    (!text.is_empty() && !is_name_like(text)).then(|| {
-        "a valid label must be an empty string or consist of alphanumeric characters, '-', '_' or '.', and \
-         must start and end with an alphanumeric character (e.g. 'MyValue',  or 'my_value',  or '12345', \
-         regex used for validation is '(([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9])?')"
-            .to_owned()
-    })
-}
-
-fn is_name_like(text: &str) -> bool {
-    let bytes = text.as_bytes();
-    let ends = |byte: Option<&u8>| byte.is_some_and(u8::is_ascii_alphanumeric);
-    ends(bytes.first())
-        && ends(bytes.last())
-        && bytes.iter().all(|byte| byte.is_ascii_alphanumeric() || b"-_.".contains(byte))
-}
-
-fn immutable_errors(object: &Value, old: &Value) -> Vec<FieldError> {
-    let mut errors = Vec::new();
-    let fixed = [
-        "name",
-        "namespace",
-        "uid",
-        "creationTimestamp",
-        "deletionTimestamp",
-        "deletionGracePeriodSeconds",
-    ];
-    for field in fixed {
-        let (before, after) = (&old["metadata"][field], &object["metadata"][field]);
-        if before != after {
-            let path = format!("metadata.{field}");
-            let kind = FieldErrorKind::Invalid;
-            errors.push(FieldError::with_value(&path, kind, after, "field is immutable"));
-        }
-    }
-    if is_terminating(old) {
-        let before = finalizers(old);
-        let new: Vec<&str> =
-            finalizers(object).into_iter().filter(|name| !before.contains(name)).collect();
-        if !new.is_empty() {
-            let detail = format!(
-                "no new finalizers can be added if the object is being deleted, found new finalizers \
-                 []string{{{}}}",
-                new.iter().map(|name| format!("{name:?}")).collect::<Vec<_>>().join(", ")
-            );
-            let kind = FieldErrorKind::Forbidden;
-            errors.push(FieldError::bare("metadata.finalizers", kind, detail));
-        }
-    }
-    errors
 }

@@ -38,23 +38,26 @@ impl Work<'_> {
         let shown = new.to_string();
         let unreadable = |work: &Self, refusal: Refusal| work.unreadable(refusal, &shown);
         self.check_identity(&mut new).map_err(|refusal| unreadable(self, refusal))?;
-        self.check_path_name(&mut new)?;
         self.shape(&mut new).map_err(|refusal| unreadable(self, refusal))?;
+        self.check_path_name(&mut new)?;
         self.replace(&old, new, dry_run)
     }
 
     /// What a patch makes of a built-in object must still decode: else the patch is invalid, not the
     /// request (`applyJSPatch`). The object in the message is ours: its fields are in another order.
     fn unreadable(&self, refusal: Refusal, shown: &str) -> Refusal {
+        let undecodable = refusal.message.contains("json: cannot unmarshal");
         if refusal.code != 400
-            || self.kind.is_custom()
+            || (self.kind.is_custom() && !undecodable)
             || refusal.message.contains("namespace of the")
         {
             return refusal;
         }
+        let wrapped = format!("cannot be handled as a {}: ", self.kind.row().kind);
+        let why = refusal.message.split_once(&wrapped).map_or(&*refusal.message, |(_, why)| why);
         let kind = crate::schema::FieldErrorKind::Invalid;
         let value = Value::from(shown);
-        let error = crate::schema::FieldError::with_value("patch", kind, &value, refusal.message);
+        let error = crate::schema::FieldError::with_value("patch", kind, &value, why);
         Refusal::invalid("", "", "", &[error])
     }
 

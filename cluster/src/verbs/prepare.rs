@@ -90,6 +90,9 @@ fn prepare_namespace(old: Option<&Value>, new: &mut Value) {
     match old {
         Some(old) => object::copy_field(new, old, "spec"),
         None => {
+            // Where the name was given, defaulting has set it already, and then it has an owner.
+            new["metadata"]["labels"]["kubernetes.io/metadata.name"] =
+                new["metadata"]["name"].clone();
             let given = new.pointer("/spec/finalizers").and_then(Value::as_array);
             let mut finalizers = given.cloned().unwrap_or_default();
             if !finalizers.contains(&json!("kubernetes")) {

@@ -135,7 +135,8 @@ impl Work<'_> {
     /// `componentstatuses`: nothing runs here that could be looked at.
     pub(super) fn computed(&mut self) -> Result<Outcome, Refusal> {
         if !self.route.name.is_empty() {
-            return Err(Refusal::not_found(&self.kind.served(), &self.route.name));
+            let singular = trace::GroupResource::new("", "componentstatus");
+            return Err(Refusal::not_found(&singular, &self.route.name));
         }
         let list = List { items: Vec::new(), metadata: json!({}) };
         Ok(Outcome { code: 200, payload: Payload::List(list), warnings: Vec::new() })

@@ -80,7 +80,16 @@ const DELETE_RETURNS_OBJECT: &[(&str, &str)] = &[
     ("", "resourcequotas"),
     ("", "serviceaccounts"),
     ("", "services"),
+    ("resource.k8s.io", "deviceclasses"),
+    ("resource.k8s.io", "devicetaintrules"),
+    ("resource.k8s.io", "resourceclaims"),
+    ("resource.k8s.io", "resourceclaimtemplates"),
+    ("resource.k8s.io", "resourceslices"),
+    ("storage.k8s.io", "csidrivers"),
+    ("storage.k8s.io", "csinodes"),
     ("storage.k8s.io", "storageclasses"),
+    ("storage.k8s.io", "volumeattachments"),
+    ("storage.k8s.io", "volumeattributesclasses"),
 ];
 
 /// Built-in types whose dependents are let go where a DELETE does not say otherwise
@@ -233,7 +242,7 @@ pub(crate) fn check_name(kind: &Kind, field: &str, name: &str, prefix: bool) -> 
     Some(FieldError::with_value(field, FieldErrorKind::Invalid, &Value::from(name), wrong))
 }
 
-fn path_segment_problem(name: &str) -> Option<String> {
+pub(crate) fn path_segment_problem(name: &str) -> Option<String> {
     if name == "." || name == ".." {
         return Some(format!("may not be '{name}'"));
     }
@@ -257,20 +266,6 @@ pub(crate) fn label_problem(name: &str) -> Option<String> {
     })
 }
 
-/// What is wrong with a DNS-1035 label, in upstream's words.
-pub(crate) fn old_label_problem(name: &str) -> Option<String> {
-    if name.len() > 63 {
-        return Some("must be no more than 63 characters".to_owned());
-    }
-    let begins = name.starts_with(|first: char| first.is_ascii_lowercase());
-    (!begins || !is_label(name)).then(|| {
-        "a DNS-1035 label must consist of lower case alphanumeric characters or '-', start with an alphabetic \
-         character, and end with an alphanumeric character (e.g. 'my-name',  or 'abc-123', regex used for \
-         validation is '[a-z]([-a-z0-9]*[a-z0-9])?')"
-            .to_owned()
-    })
-}
-
 /// What is wrong with a DNS-1123 subdomain, in upstream's words.
 pub(crate) fn subdomain_problem(name: &str) -> Option<String> {
     if name.len() > 253 {
@@ -282,6 +277,19 @@ pub(crate) fn subdomain_problem(name: &str) -> Option<String> {
          validation is '[a-z0-9]([-a-z0-9]*[a-z0-9])?(\\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*')"
             .to_owned()
     })
+}
+
+/// What is wrong with a DNS-1035 label, in upstream's words.
+pub(crate) fn dns_1035_problem(name: &str) -> Option<&'static str> {
+    if name.len() > 63 {
+        return Some("must be no more than 63 characters");
+    }
+    let begins = name.bytes().next().is_some_and(|byte| byte.is_ascii_lowercase());
+    (!begins || !is_label(name)).then_some(
+        "a DNS-1035 label must consist of lower case alphanumeric characters or '-', start with an \
+         alphabetic character, and end with an alphanumeric character (e.g. 'my-name',  or 'abc-123', regex \
+         used for validation is '[a-z]([-a-z0-9]*[a-z0-9])?')",
+    )
 }
 
 fn is_label(text: &str) -> bool {

@@ -18,8 +18,8 @@ impl Work<'_> {
         let mut body = self.read_object()?;
         let dry_run = self.request.dry_run()?;
         self.check_identity(&mut body)?;
-        self.check_path_name(&mut body)?;
         self.shape(&mut body)?;
+        self.check_path_name(&mut body)?;
         let old = match self.stored() {
             Ok(old) => old,
             Err(_)

@@ -100,6 +100,20 @@ impl Kind {
         GroupResource::new(&self.row().group, &self.row().resource)
     }
 
+    /// The Go type that upstream holds an object of it in, for messages: `core.Pod`.
+    pub(crate) fn go_type(&self) -> String {
+        if self.is_custom() {
+            return "unstructured.Unstructured".to_owned();
+        }
+        let row = self.row();
+        let package = match row.group.split('.').next().unwrap_or("") {
+            "" | "events" => "core",
+            "internal" => "apiserverinternal",
+            name => name,
+        };
+        format!("{package}.{}", row.kind)
+    }
+
     /// `FooList`.
     pub(crate) fn list_kind(&self) -> String {
         match self.custom_type() {

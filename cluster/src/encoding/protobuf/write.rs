@@ -145,8 +145,7 @@ fn scalar_like(out: &mut Vec<u8>, special: Special, value: &Value) -> Outcome<()
         }
         Special::Time | Special::MicroTime if null => {}
         Special::Time | Special::MicroTime => {
-            let time = value.as_str().and_then(Time::parse_rfc3339);
-            let time = time.ok_or_else(|| wrong(value, "a time in RFC 3339"))?;
+            let time = instant(special, value)?;
             let nanos = time.0.rem_euclid(1_000_000_000) / 1000 * 1000;
             put_number(out, 1, time.seconds() as u64);
             put_number(out, 2, if special == Special::Time { 0 } else { nanos as u64 });
@@ -201,6 +200,28 @@ fn wrong(value: &Value, wanted: &'static str) -> ProtobufError {
 }
 
 /// Puts a path segment in front of an error's path.
+/// A time as Go reads it: of one with microseconds exactly six digits (`metav1.RFC3339Micro`).
+fn instant(special: Special, value: &Value) -> Outcome<Time> {
+    let text = value.as_str().ok_or_else(|| wrong(value, "a time in RFC 3339"))?;
+    let layout = match special {
+        Special::MicroTime => "2006-01-02T15:04:05.000000Z07:00",
+        _ => "2006-01-02T15:04:05Z07:00",
+    };
+    let refuse = |rest: &str, wanted: &str| {
+        let why =
+            format!("parsing time {text:?} as {layout:?}: cannot parse {rest:?} as {wanted:?}");
+        Err(ProtobufError::Time(why))
+    };
+    let Some(time) = Time::parse_rfc3339(text) else { return refuse(text, "2006") };
+    let fraction = text.get("2006-01-02T15:04:05".len()..).unwrap_or("");
+    let digits = fraction.bytes().skip(1).take_while(u8::is_ascii_digit).count();
+    let exact = fraction.starts_with('.') && digits == 6;
+    match special == Special::MicroTime && !exact {
+        true => refuse(fraction, ".000000"),
+        false => Ok(time),
+    }
+}
+
 fn below(error: ProtobufError, segment: &str) -> ProtobufError {
     match error {
         ProtobufError::WrongType { path, given, wanted } => {

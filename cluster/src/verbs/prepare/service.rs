@@ -74,11 +74,13 @@ impl Work<'_> {
     ) -> Result<(), Refusal> {
         if let Some(old) = old {
             keep_allocated(old, new);
+            normalize_addresses(old, new);
             drop_what_the_type_lacks(old, new);
         }
         if text(new, "type") != "LoadBalancer" {
             new["status"]["loadBalancer"] = json!({});
         }
+        self.warn_of_headless(new);
         let taken = self.taken(meta(new, "name"));
         // A dry run must leave no trace, so it draws from a copy.
         let mut names = self.live.world.names.clone();
@@ -89,6 +91,22 @@ impl Work<'_> {
         match &errors[..] {
             [] => Ok(()),
             errors => Err(self.invalid(meta(new, "name"), errors)),
+        }
+    }
+
+    /// What a service without an address has no use for (`pkg/api/service/warnings.go`).
+    fn warn_of_headless(&mut self, service: &Value) {
+        if text(service, "clusterIP") != "None" || text(service, "type") == "ExternalName" {
+            return;
+        }
+        let external = service.pointer("/spec/externalIPs").and_then(Value::as_array);
+        let ignored = [
+            ("loadBalancerIP", !text(service, "loadBalancerIP").is_empty()),
+            ("externalIPs", external.is_some_and(|all| !all.is_empty())),
+            ("SessionAffinity", text(service, "sessionAffinity") != "None"),
+        ];
+        for (field, _) in ignored.iter().filter(|(_, given)| *given) {
+            self.warnings.push(format!("spec.{field} is ignored for headless services"));
         }
     }
 
@@ -104,11 +122,23 @@ impl Work<'_> {
     }
 }
 
+/// Clients that know `clusterIP` only: what they do to it is done to `clusterIPs` (`normalizeClusterIPs`).
+fn normalize_addresses(old: &Value, new: &mut Value) {
+    let lists = |service: &Value| service.pointer("/spec/clusterIPs").cloned().unwrap_or_default();
+    let changed = text(old, "clusterIP") != text(new, "clusterIP");
+    if changed && !lists(old).is_null() && lists(old) == lists(new) {
+        match text(new, "clusterIP") {
+            "" => drop_field(new, "clusterIPs"),
+            address => new["spec"]["clusterIPs"] = json!([address]),
+        }
+    }
+}
+
 /// An update that leaves out what was allocated keeps it (`patchAllocatedValues`).
 fn keep_allocated(old: &Value, new: &mut Value) {
     if needs_address(old) && needs_address(new) {
         for field in ["clusterIP", "clusterIPs", "ipFamilies", "ipFamilyPolicy"] {
-            let missing = new["spec"].get(field).is_none_or(Value::is_null);
+            let missing = new["spec"].get(field).is_none_or(|value| value.is_null() || value == "");
             if missing && let Some(value) = old["spec"].get(field) {
                 new["spec"][field] = value.clone();
             }

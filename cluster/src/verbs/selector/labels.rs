@@ -6,7 +6,7 @@ use serde_json::Value;
 
 use crate::{
     status::Refusal,
-    verbs::object::{label_value_problem, qualified_name_problem},
+    verbs::{label_value_problem, qualified_name_problems},
 };
 
 /// A parsed label selector; matches everything when empty.
@@ -260,7 +260,7 @@ fn number(values: &BTreeSet<String>) -> Result<i64, String> {
 
 fn check_key(key: &str) -> Result<(), String> {
     let problem = match key.matches('/').count() {
-        0 | 1 => qualified_name_problem(key),
+        0 | 1 => Some(qualified_name_problems(key).join("; ")).filter(|all| !all.is_empty()),
         _ => Some(
             "a valid label key must consist of alphanumeric characters, '-', '_' or '.', and must start and end \
              with an alphanumeric character (e.g. 'MyName',  or 'my.name',  or '123-abc', regex used for \

@@ -1,0 +1,102 @@
+//! What keeps a configuration from being typed by its schema: values of a wrong type, and items that are named
+//! alike (structured-merge-diff's `typed/validate.go`).
+
+use std::collections::BTreeSet;
+
+use serde_json::Value;
+
+use super::place::{self, Place};
+use crate::schema::{ListType, Node, Schema, Type};
+
+/// Errors as upstream words them, with their paths.
+pub fn type_errors(schema: &Schema, config: &Value) -> Vec<String> {
+    let mut errors = Vec::new();
+    walk(Some((schema, schema.root())), config, "", &mut errors);
+    errors
+}
+
+fn walk(place: Place<'_>, value: &Value, at: &str, errors: &mut Vec<String>) {
+    let Some((_, node)) = place else { return };
+    if value.is_null() || node.preserve_unknown {
+        return;
+    }
+    if let Some(wrong) = wrong_type(node, value) {
+        errors.push(format!("{at}: {wrong}"));
+        return;
+    }
+    match value {
+        Value::Object(fields) => {
+            for (name, value) in fields {
+                walk(place::field(place, name), value, &format!("{at}.{name}"), errors);
+            }
+        }
+        Value::Array(items) => {
+            let mut known = BTreeSet::new();
+            for (index, item) in items.iter().enumerate() {
+                let element = place::element(place, index, item);
+                if node.list_type != ListType::Atomic && !known.insert(element.clone()) {
+                    errors.push(format!("{at}: duplicate entries for key {element}"));
+                }
+                walk(place::items(place), item, &format!("{at}{element}"), errors);
+            }
+        }
+        _ => {}
+    }
+}
+
+fn wrong_type(node: &Node, value: &Value) -> Option<String> {
+    let scalar = !value.is_object() && !value.is_array();
+    if node.int_or_string || node.quantity {
+        return (!scalar).then(|| format!("expected any scalar, got {}", shown(value)));
+    }
+    match node.kind {
+        Type::Object if !value.is_object() => Some(format!("expected map, got {}", shown(value))),
+        Type::Array if !value.is_array() => Some(format!("expected list, got {}", shown(value))),
+        Type::String if !value.is_string() => Some(format!(
+            "expected string, got &value.valueUnstructured{{Value:{}}}",
+            go_syntax(value)
+        )),
+        Type::Boolean if !value.is_boolean() => {
+            Some(format!("expected boolean, got {}", shown(value)))
+        }
+        Type::Integer | Type::Number if !value.is_number() => {
+            Some(format!("expected numeric (int or float), got {}", go_type(value)))
+        }
+        _ => None,
+    }
+}
+
+/// `%v` of upstream's wrapper of a value.
+fn shown(value: &Value) -> String {
+    match value {
+        Value::String(text) => format!("&{{{text}}}"),
+        other => format!("&{{{}}}", go_syntax(other)),
+    }
+}
+
+/// `%#v`
+fn go_syntax(value: &Value) -> String {
+    match value {
+        Value::Object(fields) => {
+            let fields: Vec<String> = fields
+                .iter()
+                .map(|(name, value)| format!("{name:?}:{}", go_syntax(value)))
+                .collect();
+            format!("map[string]interface {{}}{{{}}}", fields.join(", "))
+        }
+        Value::Array(items) => {
+            let items: Vec<String> = items.iter().map(go_syntax).collect();
+            format!("[]interface {{}}{{{}}}", items.join(", "))
+        }
+        other => other.to_string(),
+    }
+}
+
+fn go_type(value: &Value) -> &'static str {
+    match value {
+        Value::String(_) => "string",
+        Value::Bool(_) => "bool",
+        Value::Array(_) => "[]interface {}",
+        _ => "map[string]interface {}",
+    }
+}
