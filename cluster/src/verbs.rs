@@ -42,8 +42,8 @@ pub(crate) use strategy::{
 };
 pub(crate) use subresources::selector_text;
 
-/// What is said to one who binds a policy.
-const NO_POLICIES: &str = "this server keeps admission policies and does not evaluate them";
+/// What is said to one who binds a policy that changes what is written.
+const NO_POLICIES: &str = "this server keeps MutatingAdmissionPolicies and does not evaluate them";
 
 /// What a verb answers with.
 pub(crate) enum Payload {
@@ -120,12 +120,7 @@ pub(crate) fn carry_out(
         work.warnings.push(warning);
     }
     work.warnings.extend(strategy::deprecation(&work.kind).map(str::to_owned));
-    if verb == Verb::Create
-        && matches!(
-            route.resource.as_str(),
-            "validatingadmissionpolicybindings" | "mutatingadmissionpolicybindings"
-        )
-    {
+    if verb == Verb::Create && route.resource == "mutatingadmissionpolicybindings" {
         work.warnings.push(NO_POLICIES.to_owned());
     }
     let outcome = match (verb, route.subresource.as_str()) {
