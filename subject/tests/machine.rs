@@ -19,5 +19,7 @@ mod still;
 mod time;
 #[path = "machine/unseen.rs"]
 mod unseen;
+#[path = "machine/waits.rs"]
+mod waits;
 #[path = "machine/whose.rs"]
 mod whose;

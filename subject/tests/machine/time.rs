@@ -182,6 +182,11 @@ fn a_jump_ends_waits_of_java() {
         // A name that begins as one of the virtual machine's own.
         "Thread t = new Thread(() -> { try { Thread.sleep(300000); } catch (Exception e) {} }, \"GC Thread of mine\"); \
          t.start(); t.join();",
+        // The very name of one, which the kernel cuts.
+        "Thread t = new Thread(() -> { try { Thread.sleep(300000); } catch (Exception e) {} }, \"Common-Cleaner\"); \
+         t.start(); t.join();",
+        "Thread t = new Thread(() -> { try { Thread.sleep(300000); } catch (Exception e) {} }, \"Notification Thread-1\"); \
+         t.start(); t.join();",
     ] {
         let wait =
             wait.replace("new Object().wait", "Object o = new Object(); synchronized (o) { o.wait");
