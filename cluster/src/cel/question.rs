@@ -187,7 +187,7 @@ mod tests {
     fn a_policys_variables_fail_where_they_are_used() {
         let mut variables = Variables::of(&json!({"object": {"spec": {"n": 2}}}));
         variables.set("params", &json!({"most": 3}));
-        let compile = |source| Question::of_policy(source, true);
+        let compile = |source: &str| Question::of_policy(source, true);
         variables.compose("n", compile("object.spec.n"));
         variables.compose("twice", compile("variables.n * 2"));
         variables.compose("none", compile("object.spec.m"));

@@ -58,7 +58,9 @@ pub async fn stamps(client: Client, work: Duration) -> anyhow::Result<()> {
         let told = config_map("the-clock-went-back", BTreeMap::new());
         drop(config_maps.create(&PostParams::default(), &told).await);
     }
-    (0..rounds(work)).for_each(|round| drop(std::hint::black_box(round)));
+    for round in 0..rounds(work) {
+        std::hint::black_box(round);
+    }
     let now = Timestamp::now();
     let data = BTreeMap::from([("at".to_owned(), now.to_string())]);
     if before.is_none() {
