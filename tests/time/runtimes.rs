@@ -53,9 +53,9 @@ fn rust_thread() {
 #[test]
 fn the_end_of_a_watch() {
     let program = trommel_tests::product::binary().with_file_name("rust-timers");
-    let steps = json!([config_map("one"), sleep("61m")]);
+    let steps = json!([config_map("one"), sleep("61m30s")]);
     let played = play("rust-relist", &[program.to_str().unwrap(), "relist"], &steps);
-    // Once more in the minute in which it settles.
+    // The last one in the minute in which it settles.
     played.expect("list", &every(60.0, 63));
 }
 
