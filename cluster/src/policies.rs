@@ -40,6 +40,7 @@ impl Work<'_> {
         let Some(first) = denials.into_iter().next() else { return Ok(()) };
         let named = match (about.name.as_str(), object) {
             ("", Some(object)) => meta(object, "generateName"),
+            ("", None) => "Unknown",
             (name, _) => name,
         };
         Err(first.refusal(&self.kind.served(), named))

@@ -149,9 +149,11 @@ impl Observer {
 
     /// Every thread sleeps, and none has run since it was sampled.
     fn asleep(&mut self, frozen: bool) -> Found<()> {
-        let asleep = |state| match state {
-            // Stopped by somebody of the tree, who can let it go on.
-            b'S' | b'I' | b'Z' | b'X' | b'T' => true,
+        let first = self.tree.root();
+        let asleep = |process, state| match state {
+            b'S' | b'I' | b'Z' | b'X' => true,
+            // Stopped by somebody of the tree, who can let it go on; the first process only by somebody outside.
+            b'T' => frozen || process != first,
             b't' => frozen,
             _ => false,
         };
@@ -159,8 +161,9 @@ impl Observer {
             Ok(None) => return Ok(()),
             Ok(Some(thread)) => {
                 let (number, name) = (thread.number, thread.name.clone());
+                let process = thread.process;
                 Ok(match thread.sample.state {
-                    state if asleep(state) => Why::Ran { thread: number, name },
+                    state if asleep(process, state) => Why::Ran { thread: number, name },
                     state => Why::Runs { thread: number, name, state: state as char },
                 })
             }

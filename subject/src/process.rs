@@ -206,7 +206,7 @@ impl Process {
             for &member in self.members()? {
                 wait::signal_number(member, libc::SIGSTOP)?;
             }
-            let stopped = |state| matches!(state, b'T' | b'Z' | b'X');
+            let stopped = |_, state| matches!(state, b'T' | b'Z' | b'X');
             if let Ok(None) = self.observer.tree.disturbed(stopped) {
                 self.frozen = true;
                 return Ok(());

@@ -166,18 +166,28 @@ impl Tree {
         if self.stale { Err(Missed::Moving) } else { Ok(()) }
     }
 
-    /// Samples again, states too, and returns the first thread that has run since or does not sleep as `asleep` has it.
-    pub fn disturbed(&mut self, asleep: impl Fn(u8) -> bool) -> Result<Option<&Thread>, Missed> {
+    /// Samples again, states too, and returns the first thread that has run since or does not sleep as `asleep` has it, by its
+    /// process and state.
+    pub fn disturbed(
+        &mut self,
+        asleep: impl Fn(i32, u8) -> bool,
+    ) -> Result<Option<&Thread>, Missed> {
         for at in 0..self.threads.len() {
             let (sample, renamed) = self.threads[at].read()?;
             let before = std::mem::replace(&mut self.threads[at].sample, sample);
             // A new name may mean that its timers were misjudged.
-            if before.work != sample.work || renamed || !asleep(sample.state) {
+            let process = self.threads[at].process;
+            if before.work != sample.work || renamed || !asleep(process, sample.state) {
                 self.stale |= before.work != sample.work;
                 return Ok(Some(&self.threads[at]));
             }
         }
         Ok(None)
+    }
+
+    /// The first process.
+    pub fn root(&self) -> i32 {
+        self.root
     }
 
     /// How many threads were stopped when they were last looked at.

@@ -101,7 +101,7 @@ fn variable(
     if name.trim().is_empty() {
         check.required_also(&field, "name is not specified");
     } else if !is_identifier(name) {
-        check.invalid(&field, &json!(name), "name is not a valid CEL identifier");
+        check.invalid(&field, &json!(name), "must be a valid CEL identifier");
     }
     let field = format!("{at}.expression");
     match source.trim() {
@@ -157,8 +157,7 @@ pub(super) fn binding(check: &mut Check<'_>, spec: &Value) {
         param_reference(check, &spec["paramRef"]);
     }
     if spec["matchResources"].is_object() {
-        // Upstream spells it so.
-        match_resources(check, &spec["matchResources"], "spec.matchResouces");
+        match_resources(check, &spec["matchResources"], "spec.matchResources");
     }
     actions(check, spec);
 }
@@ -180,7 +179,9 @@ fn param_reference(check: &mut Check<'_>, reference: &Value) {
         Value::Null => check.required("spec.paramRef.parameterNotFoundAction", ""),
         given => {
             let field = "spec.paramRef.parameterNotFoundAction";
-            choice(check, Some(given), field, &["Allow", "Deny"]);
+            if given != "Allow" && given != "Deny" {
+                check.one_of_in_order(field, given, &["Deny", "Allow"]);
+            }
         }
     }
 }
@@ -189,7 +190,7 @@ fn actions(check: &mut Check<'_>, spec: &Value) {
     const AT: &str = "spec.validationActions";
     let actions = list(spec, "validationActions");
     if actions.is_empty() {
-        check.required(AT, "");
+        check.required_also(AT, "at least one validation action is required");
     }
     let mut seen = BTreeSet::new();
     for (index, action) in actions.iter().enumerate() {

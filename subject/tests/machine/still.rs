@@ -182,10 +182,10 @@ fn a_connection_that_nobody_accepted_is_not_quiet() {
 #[test]
 fn a_subject_that_somebody_else_stopped_is_not_quiet() {
     on_one_thread(async {
-        let code = "echo on; kill -STOP $$; echo never";
-        // As first process of its namespace a shell can't stop itself, so it stops a child.
-        let code = format!("sh -c '{code}'; sleep 1000");
-        let mut started = subject::start(&launch(&["sh", "-c", &code])).unwrap();
+        let mut launch = launch(&["sh", "-c", "echo on; kill -STOP $$; echo never"]);
+        // As first process of a namespace a shell can't stop itself.
+        launch.isolation = subject::Isolation::None;
+        let mut started = subject::start(&launch).unwrap();
         let server = Server::serve(started.listener);
         assert_eq!(Lines::new(started.output).next().await, "on");
         for _ in 0..2000 {
@@ -235,7 +235,10 @@ fn the_end_of_a_subject_ends_the_wait() {
 
 /// Waits for quiet where none comes.
 async fn in_vain(code: &str, patience: Patience) -> NotQuiet {
-    let mut started = subject::start(&launch(&["sh", "-c", code])).unwrap();
+    let mut launch = launch(&["sh", "-c", code]);
+    // As first process of a namespace a shell can't stop itself.
+    launch.isolation = subject::Isolation::None;
+    let mut started = subject::start(&launch).unwrap();
     let server = Server::serve(started.listener);
     assert_eq!(Lines::new(started.output).next().await, "on");
     let watched = &mut [Watched::new(&mut started.process, || server.flight())];
@@ -258,8 +261,7 @@ fn who_works_without_end_is_a_loop() {
 fn who_is_not_asleep_and_does_nothing_stands_still() {
     let patience = Patience { idle_looks: 500, ..Patience::default() };
     on_one_thread(async {
-        // As first process of its namespace a shell can't stop itself, so it stops a child.
-        match in_vain("sh -c 'echo on; kill -STOP $$'; sleep 1000", patience).await {
+        match in_vain("echo on; kill -STOP $$; sleep 1000", patience).await {
             NotQuiet::Standstill(Why::Runs { state: 'T', .. }) => {}
             other => panic!("{other:?}"),
         }
