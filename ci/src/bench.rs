@@ -14,7 +14,7 @@ mod time;
 use std::{fs, process::Command};
 
 use anyhow::{Context, ensure};
-use serde::Deserialize;
+use serde::{Deserialize, de::DeserializeOwned};
 use serde_json::Value;
 
 use crate::{
@@ -103,6 +103,26 @@ pub fn print(runner: &mut Runner) -> anyhow::Result<()> {
     server::print(runner)?;
     environment::print(runner)?;
     time::print(runner)
+}
+
+/// Builds an example of the workspace, runs it, and reads the figures that it prints.
+fn example<T: DeserializeOwned>(
+    runner: &Runner,
+    name: &str,
+    arguments: &[&str],
+) -> anyhow::Result<T> {
+    let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
+    let build = ["build", "--release", "--quiet", "--workspace", "--example", name];
+    let built = Command::new(cargo).current_dir(&runner.root).args(build).status()?;
+    ensure!(built.success(), "the example {name} does not build");
+    let output = Command::new(runner.binaries.join("examples").join(name))
+        .args(arguments)
+        .env("TROMMEL_BINARY", runner.binaries.join("trommel"))
+        .stderr(std::process::Stdio::inherit())
+        .output()
+        .with_context(|| format!("cannot start the example {name}"))?;
+    ensure!(output.status.success(), "{name}: {}", output.status);
+    Ok(serde_json::from_slice(&output.stdout)?)
 }
 
 fn figures(bare: &[Trial], alone: &[Exploration], together: &[Exploration]) -> Vec<Figure> {

@@ -18,7 +18,7 @@ use crate::{
     status::Refusal,
     verbs::Work,
     webhooks::{Attributes, Resource, matching},
-    world::meta,
+    world::{kinds::Kind, meta},
 };
 
 pub(crate) use policy::Policy;
@@ -86,7 +86,7 @@ impl Work<'_> {
         &self,
         policy: &Policy,
         binding: &Binding,
-        kind: Option<&crate::world::kinds::Kind>,
+        kind: Option<&Kind>,
         (form, about, object): (&Resource, &Attributes<'_>, Option<&Value>),
     ) -> Result<Vec<Denial>, String> {
         let resources = &binding.spec["matchResources"];
@@ -119,13 +119,9 @@ impl Work<'_> {
         object: Option<&Value>,
     ) -> Result<Option<Resource>, String> {
         let world = &self.live.world;
-        let selector = &constraints["namespaceSelector"];
-        let inside = matching::in_selected_namespace(world, selector, about, object);
-        if matches!(inside, Ok(false))
-            || !matching::is_selected_object(&constraints["objectSelector"], object, about.old)
-        {
+        let Some(selected) = matching::is_selected(world, constraints, about, object) else {
             return Ok(None);
-        }
+        };
         let equivalent = constraints["matchPolicy"] != "Exact";
         let form = |rules| matching::form(world, rules, equivalent, about, &self.kind);
         if form(&constraints["excludeResourceRules"]).is_some() {
@@ -134,7 +130,7 @@ impl Work<'_> {
         let rules = &constraints["resourceRules"];
         let all = rules.as_array().is_none_or(Vec::is_empty);
         let form = if all { Some(about.resource.clone()) } else { form(rules) };
-        match (form, inside) {
+        match (form, selected) {
             (None, _) => Ok(None),
             (Some(_), Err(refusal)) => Err(refusal.message),
             (form, Ok(_)) => Ok(form),

@@ -115,7 +115,7 @@ impl Frontier {
             self.pruned.count(*rule, *count);
         }
         self.leave_out("subsets of writes under way beyond the limit", found.left_out);
-        self.leave_out("crashes within one deletecollection", found.within_calls);
+        self.leave_out("crashes within one request", found.within_calls);
         let inside = found.user_writes.iter().filter(|cursor| !stops_within(lab, **cursor)).count();
         self.leave_out(
             "crashes between the writes of one script, command or concurrent step",

@@ -74,7 +74,7 @@ pub fn report(
         ..Report::default()
     };
     report.exit = exit_code(&report, findings, args.max_unknown).code();
-    report.result = sentence(&report);
+    report.result = sentence(&report, findings.unconfirmed.len());
     report
 }
 
@@ -126,7 +126,7 @@ pub fn exit_of(report: &Report) -> Exit {
 const CONDITIONS: &str = "under the behaviours and orders of concurrent requests that were observed, a restart that \
                           remembers nothing, and the workload's order";
 
-fn sentence(report: &Report) -> String {
+fn sentence(report: &Report, unconfirmed: usize) -> String {
     let plans = &report.plans;
     let reach = if report.coverage.closed {
         let behind = match report.coverage.behind_findings {
@@ -155,11 +155,18 @@ fn sentence(report: &Report) -> String {
         1 => "; 1 trial proved nothing".to_owned(),
         n => format!("; {n} trials proved nothing"),
     };
+    let suspected = match unconfirmed {
+        0 => String::new(),
+        1 => "; 1 suspicion was not confirmed: the report's notes name it".to_owned(),
+        n => format!("; {n} suspicions were not confirmed: the report's notes name them"),
+    };
     match &report.findings[..] {
-        [] => format!("No finding: {reach}{unknown}."),
-        [one] => format!("1 finding: {}. {}{unknown}.", one.title, capital(&reach)),
+        [] => format!("No finding: {reach}{unknown}{suspected}."),
+        [one] => {
+            format!("1 finding: {}. {}{unknown}{suspected}.", one.title, capital(&reach))
+        }
         [first, ..] => format!(
-            "{} findings, the first: {}. {}{unknown}.",
+            "{} findings, the first: {}. {}{unknown}{suspected}.",
             report.findings.len(),
             first.title,
             capital(&reach)

@@ -58,7 +58,8 @@ pub struct CrashPoints {
     pub bookkeeping: u64,
     /// Where the workload stood at each write of the user: a place of its own only if the workload can stop there.
     pub user_writes: Vec<Cursor>,
-    /// Revisions within one call (deletecollection), at which a real server could stop and ours does not.
+    /// Revisions within one call (a deletecollection, a pod that goes without grace), at which a real server could
+    /// stop and ours does not.
     pub within_calls: u64,
     /// Subsets of concurrent writes beyond the limit per write: not covered.
     pub left_out: u64,
@@ -107,7 +108,7 @@ pub fn crash_points(
                 found.pruned.count(Rule::NoWriteBetween, scan.calls_since_commit.saturating_sub(1));
                 scan.calls_since_commit = 0;
                 scan.revision = commit.revision;
-                if commit.actor == Actor::User {
+                if commit.actor == Actor::User && !commit.precedes_removal() {
                     found.user_writes.push(scan.cursor);
                     scan.users.push(commit.revision);
                 }
@@ -263,6 +264,9 @@ impl Scan {
             _ => {
                 let seen = self.reactions.entry(write.clone()).or_default();
                 *seen += 1;
+                if commit.precedes_removal() {
+                    return Reaction::WithinCall;
+                }
                 Reaction::Point(Moment::Environment { write, occurrence: *seen })
             }
         }

@@ -45,4 +45,14 @@ impl Commit {
     pub fn is_bookkeeping(&self) -> bool {
         self.key.resource.is_bookkeeping()
     }
+
+    /// Whether the request that made it goes on and removes the object: watches see that a pod gets no time before it
+    /// goes (`updateForGracefulDeletionAndFinalizers` of the generic registry).
+    pub fn precedes_removal(&self) -> bool {
+        let meta = &self.object["metadata"];
+        *self.key.resource.resource == *"pods"
+            && self.change == Change::Updated
+            && meta["deletionGracePeriodSeconds"] == 0
+            && meta["finalizers"].as_array().is_none_or(Vec::is_empty)
+    }
 }

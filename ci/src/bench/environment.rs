@@ -1,8 +1,5 @@
 //! Figures of the built-in controllers: what `cluster/examples/figures.rs` measures, as tables, beside their targets.
 
-use std::process::Command;
-
-use anyhow::{Context, ensure};
 use serde::Deserialize;
 
 use crate::{
@@ -44,17 +41,7 @@ struct Update {
 /// # Errors
 /// The example can't be built or run, or says something else than figures.
 pub fn print(runner: &mut Runner) -> anyhow::Result<()> {
-    let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
-    let build = ["build", "--release", "--quiet", "--workspace", "--example", "figures"];
-    let built = Command::new(cargo).current_dir(&runner.root).args(build).status()?;
-    ensure!(built.success(), "the example figures does not build");
-    let output = Command::new(runner.binaries.join("examples/figures"))
-        .args(UPDATED)
-        .stderr(std::process::Stdio::inherit())
-        .output()
-        .context("cannot start the example figures")?;
-    ensure!(output.status.success(), "figures: {}", output.status);
-    let figures: Figures = serde_json::from_slice(&output.stdout)?;
+    let figures: Figures = super::example(runner, "figures", &UPDATED)?;
     println!("\n{}\n\n{}", table_of(&figures), updates(&figures.updates));
     runner.pass();
     Ok(())

@@ -1,8 +1,5 @@
 //! Figures of the embedded API server beside the real one: what `tests/examples/server.rs` measures, as tables.
 
-use std::process::Command;
-
-use anyhow::{Context, ensure};
 use serde::Deserialize;
 
 use crate::{
@@ -55,18 +52,7 @@ pub fn print(runner: &mut Runner) -> anyhow::Result<()> {
         runner.skip("the API server beside the real one", "the judge is not built");
         return Ok(());
     }
-    let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
-    let build = ["build", "--release", "--quiet", "--workspace", "--example", "server"];
-    let built = Command::new(cargo).current_dir(&runner.root).args(build).status()?;
-    ensure!(built.success(), "the example server does not build");
-    let output = Command::new(runner.binaries.join("examples/server"))
-        .args(SIZES)
-        .env("TROMMEL_BINARY", runner.binaries.join("trommel"))
-        .stderr(std::process::Stdio::inherit())
-        .output()
-        .context("cannot start the example server")?;
-    ensure!(output.status.success(), "server: {}", output.status);
-    let figures: Figures = serde_json::from_slice(&output.stdout)?;
+    let figures: Figures = super::example(runner, "server", &SIZES)?;
     println!("\n{}\n\n{}", beside(&figures), growth(&figures.growth));
     runner.pass();
     Ok(())

@@ -19,19 +19,18 @@ pub(super) const UNKNOWN: [&str; 3] = ["transformMap", "transformMapEntry", "sor
 
 /// `operand[?"field"]`.
 pub(super) fn optional_field(operand: IdedExpr, field: &str) -> Expr {
-    let field = made(Expr::Literal(LiteralValue::String(field.into())));
-    Expr::Call(CallExpr {
-        func_name: operators::OPT_INDEX.to_owned(),
-        target: None,
-        args: vec![operand, field],
-    })
+    of_field(operators::OPT_INDEX, operand, field)
 }
 
 /// A field of a value of unknown type. The interpreter takes a field of null for `false`; cel-go has no such key.
 pub(super) fn selected(operand: IdedExpr, field: &str) -> Expr {
+    of_field(run::SELECT, operand, field)
+}
+
+fn of_field(function: &str, operand: IdedExpr, field: &str) -> Expr {
     let field = made(Expr::Literal(LiteralValue::String(field.into())));
     Expr::Call(CallExpr {
-        func_name: run::SELECT.to_owned(),
+        func_name: function.to_owned(),
         target: None,
         args: vec![operand, field],
     })

@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 
 use super::{
     check::{Check, list, text},
-    hooks::{choice, conditions, expression, rule},
+    hooks::{Compile, choice, conditions, expression, rule},
 };
 use crate::{
     cel::Question,
@@ -90,23 +90,28 @@ fn match_resources(check: &mut Check<'_>, resources: &Value, at: &str) {
     }
 }
 
-fn variable(
-    check: &mut Check<'_>,
-    variable: &Value,
-    at: &str,
-    compile: &dyn Fn(&str) -> Result<Question, String>,
-) {
-    let (name, source) = (text(variable, "name"), text(variable, "expression"));
+fn variable(check: &mut Check<'_>, variable: &Value, at: &str, compile: Compile<'_>) {
+    let name = text(variable, "name");
     let field = format!("{at}.name");
     if name.trim().is_empty() {
         check.required_also(&field, "name is not specified");
     } else if !is_identifier(name) {
         check.invalid(&field, &json!(name), "must be a valid CEL identifier");
     }
-    let field = format!("{at}.expression");
+    needed_expression(check, variable, at, None, compile);
+}
+
+fn needed_expression(
+    check: &mut Check<'_>,
+    of: &Value,
+    at: &str,
+    result: Option<&str>,
+    compile: Compile<'_>,
+) {
+    let (source, field) = (text(of, "expression"), format!("{at}.expression"));
     match source.trim() {
         "" => check.required_also(&field, "expression is not specified"),
-        _ => expression(check, source, &field, None, compile),
+        _ => expression(check, source, &field, result, compile),
     }
 }
 
@@ -115,25 +120,15 @@ fn is_identifier(name: &str) -> bool {
     starts && name.chars().all(|letter| letter == '_' || letter.is_ascii_alphanumeric())
 }
 
-fn validation(
-    check: &mut Check<'_>,
-    one: &Value,
-    at: &str,
-    compile: &dyn Fn(&str) -> Result<Question, String>,
-) {
-    let (source, message) = (text(one, "expression"), text(one, "message"));
-    let field = format!("{at}.expression");
-    match source.trim() {
-        "" => check.required_also(&field, "expression is not specified"),
-        _ => expression(check, source, &field, Some("bool"), compile),
-    }
+fn validation(check: &mut Check<'_>, one: &Value, at: &str, compile: Compile<'_>) {
+    needed_expression(check, one, at, Some("bool"), compile);
     let (made, field) = (text(one, "messageExpression"), format!("{at}.messageExpression"));
     if !made.trim().is_empty() {
         expression(check, made, &field, Some("string"), compile);
     } else if !made.is_empty() {
         check.invalid(&field, &json!(made), "must be non-empty if specified");
     }
-    let field = format!("{at}.message");
+    let (message, field) = (text(one, "message"), format!("{at}.message"));
     if !message.is_empty() && message.trim().is_empty() {
         check.invalid(&field, &json!(message), "must be non-empty if specified");
     } else if message.trim().contains(['\n', '\r']) {

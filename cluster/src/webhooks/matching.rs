@@ -116,7 +116,7 @@ fn selective(selector: &Value) -> Option<Labels> {
 }
 
 /// Whether the request's namespace is selected. Errors: 404 if there is none.
-pub(crate) fn in_selected_namespace(
+fn in_selected_namespace(
     world: &World,
     selector: &Value,
     about: &Attributes<'_>,
@@ -144,12 +144,25 @@ pub(crate) fn namespace<'a>(world: &'a World, name: &str) -> Option<&'a Value> {
     world.store.get(&trace::ObjectKey::new(namespaces(), "", name)).map(|found| &**found)
 }
 
-/// Whether the object is selected, as it is or as it was.
-pub(crate) fn is_selected_object(
-    selector: &Value,
+/// Whether the namespace and the object of a request are selected by `namespaceSelector` and `objectSelector`. None:
+/// they are not. Errors, which count only where all else matches: 404 if there is no such namespace.
+pub(crate) fn is_selected(
+    world: &World,
+    selectors: &Value,
+    about: &Attributes<'_>,
     object: Option<&Value>,
-    old: Option<&Value>,
-) -> bool {
+) -> Option<Result<(), Refusal>> {
+    let inside = in_selected_namespace(world, &selectors["namespaceSelector"], about, object);
+    let selected = is_selected_object(&selectors["objectSelector"], object, about.old);
+    match inside {
+        Ok(false) => None,
+        _ if !selected => None,
+        inside => Some(inside.map(drop)),
+    }
+}
+
+/// Whether the object is selected, as it is or as it was.
+fn is_selected_object(selector: &Value, object: Option<&Value>, old: Option<&Value>) -> bool {
     let Some(labels) = selective(selector) else { return true };
     [object, old].into_iter().flatten().any(|object| labels.matches(object))
 }

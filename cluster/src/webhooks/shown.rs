@@ -35,19 +35,15 @@ impl Work<'_> {
         object: Option<&Value>,
     ) -> Result<Option<Shown>, Refusal> {
         let (world, spec) = (&self.live.world, &hook.spec);
-        let selector = &spec["namespaceSelector"];
-        let inside = matching::in_selected_namespace(world, selector, about, object);
-        if matches!(inside, Ok(false))
-            || !matching::is_selected_object(&spec["objectSelector"], object, about.old)
-        {
+        let Some(selected) = matching::is_selected(world, spec, about, object) else {
             return Ok(None);
-        }
+        };
         let equivalent = spec["matchPolicy"] != "Exact";
         let Some(form) = matching::form(world, &spec["rules"], equivalent, about, &self.kind)
         else {
             return Ok(None);
         };
-        inside?;
+        selected?;
         let shown = self.converted(form, about, object)?;
         let conditions = spec["matchConditions"].as_array().filter(|list| !list.is_empty());
         let Some(conditions) = conditions else { return Ok(Some(shown)) };

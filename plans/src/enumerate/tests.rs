@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use serde_json::json;
+use serde_json::{Value, json};
 use trace::{
     Answer, Body, Call, Change, Commit, ConnectionId, Fate, GroupResource, ObjectKey, Record,
     StepEvent, Verb,
@@ -50,17 +50,35 @@ impl Builder {
         self.record(Event::Call(call))
     }
 
-    fn commit(mut self, actor: Actor, resource: &str, call: Option<u64>) -> Builder {
+    fn commit(self, actor: Actor, resource: &str, call: Option<u64>) -> Builder {
+        self.change(actor, resource, call, Change::Created, json!({}))
+    }
+
+    fn change(
+        mut self,
+        actor: Actor,
+        resource: &str,
+        call: Option<u64>,
+        change: Change,
+        object: Value,
+    ) -> Builder {
         self.revision += 1;
         let commit = Commit {
             revision: Revision(self.revision),
-            change: Change::Created,
+            change,
             key: ObjectKey::new(GroupResource::new("", resource), "default", "o"),
-            object: Arc::new(json!({})),
+            object: Arc::new(object),
             actor,
             call: call.map(CallId),
         };
         self.record(Event::Commit(commit))
+    }
+
+    /// A pod that gets no time is marked, and goes, in one request.
+    fn pod_goes(self, actor: Actor) -> Builder {
+        let pod = json!({"metadata": {"deletionGracePeriodSeconds": 0}});
+        let marked = self.change(actor.clone(), "pods", None, Change::Updated, pod.clone());
+        marked.change(actor, "pods", None, Change::Deleted, pod)
     }
 
     /// A write of the subject: received, committed, answered.
@@ -184,16 +202,17 @@ fn one_call_with_several_commits_is_one_place() {
     assert_eq!(points.within_calls, 1);
 }
 
+fn started() -> Event {
+    Event::Process(trace::ProcessEvent {
+        actor: Actor::Subject(0),
+        incarnation: 0,
+        what: ProcessHappening::Started { command: vec![], pid: 1 },
+    })
+}
+
 #[test]
 fn writes_of_built_in_controllers_count_while_the_subject_runs() {
     let by = |name: &str| Actor::Environment(name.into());
-    let started = || {
-        Event::Process(trace::ProcessEvent {
-            actor: Actor::Subject(0),
-            incarnation: 0,
-            what: ProcessHappening::Started { command: vec![], pid: 1 },
-        })
-    };
     let points = Builder::default()
         .commit(by("kubelet"), "pods", None)
         .record(started())
@@ -206,4 +225,16 @@ fn writes_of_built_in_controllers_count_while_the_subject_runs() {
     let expect = [format!("{write} #1 @2"), format!("{write} #2 @5")];
     assert_eq!(shown(&points), expect);
     assert_eq!(points.within_calls, 1);
+}
+
+#[test]
+fn a_pod_that_gets_no_time_goes_in_one_request() {
+    let by = Actor::Environment("kubelet".into());
+    let points = Builder::default().record(started()).pod_goes(by).crash_points();
+    assert_eq!(shown(&points), ["delete of pods/default/o by the kubelet #1 @2"]);
+    assert_eq!(points.within_calls, 1);
+
+    // What the user deletes is one write.
+    let points = Builder::default().pod_goes(Actor::User).write("pods").step(1, StepState::Done);
+    assert_eq!(shown(&points.crash_points()), ["pods#1 @3", "step 1.0 @2"]);
 }
