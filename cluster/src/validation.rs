@@ -10,8 +10,10 @@ mod autoscaler;
 mod batch;
 mod check;
 mod core;
+mod csi;
 mod event;
 mod hooks;
+mod job;
 mod limits;
 mod network;
 mod pod;
@@ -71,6 +73,7 @@ pub(crate) fn object(
         {
             check.required("spec.controller", "");
         }
+        ("storage.k8s.io", "csidrivers") => csi::driver(check, &new["spec"]),
         ("node.k8s.io", "runtimeclasses") if check::text(new, "handler").is_empty() => {
             check.required("handler", "");
         }
@@ -100,7 +103,8 @@ pub(crate) fn update(
         ("", "pods", "") => pod::update(check, &old["spec"], &new["spec"]),
         ("", "persistentvolumeclaims", "") => core::claim_update(check, old, new),
         ("apps", _, "") => workloads::update(check, row, old, new),
-        ("batch", "jobs", "") => batch::update(check, old, new),
+        ("batch", "jobs", "") => job::update(check, old, new),
+        ("batch", "jobs", "status") => job::status_update(check, old, new),
         ("discovery.k8s.io", "endpointslices", _) => {
             check.unchanged("addressType", &old["addressType"], &new["addressType"]);
         }
@@ -115,6 +119,7 @@ pub(crate) fn update(
         ("scheduling.k8s.io", "priorityclasses", _) if old["value"] != new["value"] => {
             check.forbidden("value", "may not be changed in an update.");
         }
+        ("storage.k8s.io", "csidrivers", _) => csi::update(check, &old["spec"], &new["spec"]),
         ("storage.k8s.io", "storageclasses", _) => {
             for field in ["parameters", "provisioner", "reclaimPolicy", "volumeBindingMode"] {
                 // Without a provisioner it is an empty text.

@@ -35,6 +35,7 @@ mod strategy;
 mod subresources;
 mod token;
 mod update;
+mod warnings;
 
 pub(crate) use metadata::{label_value_problem, qualified_name_problems};
 pub(crate) use strategy::{

@@ -99,8 +99,13 @@ impl CronJob {
     }
 
     /// The last scheduled time that was not met yet, and when to look again (`mostRecentScheduleTime`,
-    /// `nextScheduleTimeDuration`).
-    fn times(&self, created: Time, schedule: &Schedule, now: Time) -> (Option<Time>, Duration) {
+    /// `nextScheduleTimeDuration`); never, for a schedule that names no day there is.
+    fn times(
+        &self,
+        created: Time,
+        schedule: &Schedule,
+        now: Time,
+    ) -> (Option<Time>, Option<Duration>) {
         let earliest = self.status.last_schedule.unwrap_or(created);
         let deadline = self
             .deadline_seconds
@@ -108,7 +113,7 @@ impl CronJob {
         let from = deadline.map_or(earliest, |deadline| deadline.max(earliest));
         let due = schedule.last_until(from, now);
         let met = schedule.last_until(earliest, now).unwrap_or(earliest);
-        let next = schedule.next(met).map_or(Duration::MAX, |next| next.plus(DELTA).since(now));
+        let next = schedule.next(met).map(|next| next.plus(DELTA).since(now));
         (due, next)
     }
 }
@@ -258,7 +263,7 @@ impl Work<'_, '_, '_> {
         let schedule = Schedule::parse(&self.cron.schedule, self.cron.zone.as_deref());
         let Some(schedule) = schedule else { return Ok(Ok(None)) };
         let (due, next) = self.cron.times(self.meta.created, &schedule, self.now);
-        let next = Ok(Some(next));
+        let next = Ok(next);
         let Some(due) = due else { return Ok(next) };
         let late = self.cron.deadline_seconds.is_some_and(|seconds| {
             due.plus(Duration::from_secs(seconds.unsigned_abs())) < self.now
@@ -377,5 +382,6 @@ fn after(change: &Change<'_>, now: Time) -> Duration {
         return Duration::ZERO;
     }
     let schedule = Schedule::parse(&new.schedule, new.zone.as_deref());
-    schedule.map_or(Duration::ZERO, |schedule| new.times(after.meta.created, &schedule, now).1)
+    let next = schedule.and_then(|schedule| new.times(after.meta.created, &schedule, now).1);
+    next.unwrap_or_default()
 }

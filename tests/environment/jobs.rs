@@ -80,6 +80,7 @@ fn crons() -> Vec<Scenario> {
         scenario("cron-forbid", policy("Forbid")),
         scenario("cron-replace", policy("Replace")),
         scenario("cron-too-late", start(json!({"startingDeadlineSeconds": 30}))),
+        scenario("cron-never", start(json!({"schedule": "0 0 31 2 *"}))),
         scenario("cron-zone", start(json!({"timeZone": "Europe/Berlin"}))),
         scenario(
             "cron-history",

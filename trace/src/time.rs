@@ -20,7 +20,8 @@ impl Time {
 
     /// This moment plus `duration`.
     pub fn plus(self, duration: Duration) -> Time {
-        Time(self.0 + duration.as_nanos() as i64)
+        let nanos = i64::try_from(duration.as_nanos()).unwrap_or(i64::MAX);
+        Time(self.0.saturating_add(nanos))
     }
 
     /// Time from `earlier` to this moment; zero if `earlier` is later.

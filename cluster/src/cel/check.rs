@@ -259,7 +259,9 @@ impl<'a> Checker<'a> {
             return self.arguments(&qualified, call, false);
         }
         let name = call.func_name.clone();
-        self.arguments(&name, call, true)
+        let ty = self.arguments(&name, call, true);
+        macros::as_method(call);
+        ty
     }
 
     /// `optional.of(…)`: a function whose name has a dot.

@@ -45,6 +45,16 @@ pub(super) fn member(name: &str, target: Expr) -> Expr {
     })
 }
 
+/// Functions of one value that the interpreter has as methods, too.
+const METHODS: [&str; 6] = ["bool", "double", "int", "size", "string", "uint"];
+
+/// `int(x)` as `x.int()`: called as a function, the interpreter forgets why its argument could not be evaluated.
+pub(super) fn as_method(call: &mut CallExpr) {
+    if call.target.is_none() && call.args.len() == 1 && METHODS.contains(&&*call.func_name) {
+        call.target = call.args.pop().map(Box::new);
+    }
+}
+
 /// What a call of a macro stands for; `None` for other calls. Errors: a variable that is no name.
 pub(super) fn expand(call: &CallExpr) -> Option<Result<IdedExpr, String>> {
     let target = call.target.as_deref()?;

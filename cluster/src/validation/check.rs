@@ -34,6 +34,34 @@ impl<'a> Check<'a> {
         });
     }
 
+    /// Of a value that upstream does not print (`OmitValueType`).
+    pub(super) fn invalid_without_value(&mut self, field: &str, detail: &str) {
+        self.0.push(FieldError::bare(field, FieldErrorKind::Invalid, detail));
+    }
+
+    /// Says some errors a second time, as upstream does where two of its functions look at the same thing.
+    pub(super) fn repeat(&mut self, which: impl Fn(&FieldError) -> bool) {
+        let again: Vec<FieldError> = self.0.iter().filter(|error| which(error)).cloned().collect();
+        self.0.extend(again);
+    }
+
+    /// A list has at most so many items (`field.TooMany`).
+    pub(super) fn at_most(&mut self, field: &str, items: usize, most: usize) {
+        if items > most {
+            let detail = format!("must have at most {most} items");
+            let kind = FieldErrorKind::TooMany;
+            self.0.push(FieldError::with_value(field, kind, &json!(items), detail));
+        }
+    }
+
+    /// A text has at most so many bytes (`field.TooLong`).
+    pub(super) fn not_longer(&mut self, field: &str, bytes: usize, most: usize) {
+        if bytes > most {
+            let detail = format!("may not be more than {most} bytes");
+            self.0.push(FieldError::bare(field, FieldErrorKind::TooLong, detail));
+        }
+    }
+
     pub(super) fn required(&mut self, field: &str, detail: &str) {
         let known =
             |error: &FieldError| error.field == field && error.kind == FieldErrorKind::Required;

@@ -20,6 +20,10 @@ pub(super) fn service(check: &mut Check<'_>, service: &Value) {
             check.forbidden("spec.clusterIPs", "may not be set for ExternalName services");
         }
     }
+    if matches!(kind, "NodePort" | "LoadBalancer") && text(spec, "clusterIP") == "None" {
+        let detail = format!("may not be set to 'None' for {kind} services");
+        check.invalid("spec.clusterIPs[0]", &json!("None"), &detail);
+    }
     let mut names = BTreeSet::new();
     let mut numbers = BTreeSet::new();
     for (index, port) in ports.iter().enumerate() {

@@ -160,7 +160,7 @@ fn selector_and_labels(check: &mut Check<'_>, resource: &str, spec: &Value) {
     if is_empty(selector) && !selector.is_null() {
         return;
     }
-    let matches = !selector.is_null() && matches(selector, labels);
+    let matches = !selector.is_null() && selects(selector, labels);
     if !matches {
         let detail = "`selector` does not match template `labels`";
         check.invalid("spec.template.metadata.labels", labels, detail);
@@ -172,7 +172,8 @@ fn is_empty(selector: &Value) -> bool {
     labels && list(selector, "matchExpressions").is_empty()
 }
 
-fn matches(selector: &Value, labels: &Value) -> bool {
+/// Whether a label selector selects these labels.
+pub(super) fn selects(selector: &Value, labels: &Value) -> bool {
     let text = crate::verbs::selector_text(selector);
     let object = json!({"metadata": {"labels": labels}});
     Labels::parse(&text).is_ok_and(|selector| selector.matches(&object))

@@ -58,6 +58,7 @@ impl Work<'_> {
         name = meta(&new, "name").to_owned();
         self.prepare(None, &mut new, dry_run)?;
         self.validate(&new, None)?;
+        self.warn(None, &new);
         self.approve(change, &new)?;
         self.prune_patched(&mut new);
         self.admit_valid(None, &new, dry_run)?;

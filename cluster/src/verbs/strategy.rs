@@ -35,6 +35,9 @@ const WITH_GENERATION: &[(&str, &str)] = &[
     ("scheduling.k8s.io", "priorityclasses"),
 ];
 
+/// Those that have a generation once they are changed.
+const COUNTED_FROM_ZERO: &[(&str, &str)] = &[("storage.k8s.io", "csidrivers")];
+
 /// Built-in types that refuse a PUT without `resourceVersion` (`AllowUnconditionalUpdate` is false).
 const NEED_REVISION: &[(&str, &str)] = &[
     ("admissionregistration.k8s.io", "mutatingadmissionpolicies"),
@@ -114,6 +117,13 @@ pub(crate) fn deprecation(kind: &Kind) -> Option<&'static str> {
 /// Whether objects of the type have a generation.
 pub(crate) fn has_generation(kind: &Kind) -> bool {
     kind.is_custom() || listed(WITH_GENERATION, kind)
+}
+
+/// Whether changes of the spec count up `metadata.generation`.
+pub(crate) fn counts_generation(kind: &Kind) -> bool {
+    // Upstream gives priority classes a generation and never counts it.
+    let counted = kind.storage != crate::world::priority_classes();
+    counted && has_generation(kind) || listed(COUNTED_FROM_ZERO, kind)
 }
 
 /// Whether a PUT must carry the revision that it replaces.

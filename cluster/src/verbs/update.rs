@@ -78,6 +78,7 @@ impl Work<'_> {
             crd::establish(&mut new, &beside, &self.now_text());
         }
         self.validate(&new, Some(&shown))?;
+        self.warn(Some(&shown), &new);
         if self.route.subresource != "scale" {
             self.approve(change, &new)?;
             self.prune_patched(&mut new);
@@ -199,11 +200,8 @@ impl Work<'_> {
             self.route.subresource.as_str(),
             "" | "scale" | "resize" | "ephemeralcontainers"
         );
-        // Upstream gives priority classes a generation and never counts it.
-        let counted = self.kind.storage != world::priority_classes();
         if writes_spec
-            && counted
-            && strategy::has_generation(&self.kind)
+            && strategy::counts_generation(&self.kind)
             && strategy::desire_changed(&self.kind, old, new)
         {
             new["metadata"]["generation"] = json!(object::generation(old) + 1);

@@ -139,6 +139,26 @@ fn a_cron_job_starts_a_job_each_hour_and_keeps_three() {
 }
 
 #[test]
+fn a_schedule_that_names_no_day_there_is_starts_nothing() {
+    let api = full(1);
+    let crons = "/apis/batch/v1/namespaces/default/cronjobs";
+    let template = json!({"spec": job(json!({}), json!({}))["spec"]});
+    api.create(
+        crons,
+        json!({"metadata": {"name": "never"}, "spec": {
+            "schedule": "0 0 31 2 *", "jobTemplate": template,
+        }}),
+    );
+    api.calm();
+    api.later(24 * 3600);
+    assert_eq!(api.items(JOBS).len(), 0);
+    api.patch(&format!("{crons}/never"), json!({"spec": {"schedule": "@hourly"}}));
+    api.calm();
+    api.later(3600);
+    assert_eq!(api.items(JOBS).len(), 1);
+}
+
+#[test]
 fn a_daemon_set_runs_on_every_node() {
     let api = full(3);
     let sets = "/apis/apps/v1/namespaces/default/daemonsets";

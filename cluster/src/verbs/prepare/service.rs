@@ -80,7 +80,6 @@ impl Work<'_> {
         if text(new, "type") != "LoadBalancer" {
             new["status"]["loadBalancer"] = json!({});
         }
-        self.warn_of_headless(new);
         let taken = self.taken(meta(new, "name"));
         // A dry run must leave no trace, so it draws from a copy.
         let mut names = self.live.world.names.clone();
@@ -91,22 +90,6 @@ impl Work<'_> {
         match &errors[..] {
             [] => Ok(()),
             errors => Err(self.invalid(meta(new, "name"), errors)),
-        }
-    }
-
-    /// What a service without an address has no use for (`pkg/api/service/warnings.go`).
-    fn warn_of_headless(&mut self, service: &Value) {
-        if text(service, "clusterIP") != "None" || text(service, "type") == "ExternalName" {
-            return;
-        }
-        let external = service.pointer("/spec/externalIPs").and_then(Value::as_array);
-        let ignored = [
-            ("loadBalancerIP", !text(service, "loadBalancerIP").is_empty()),
-            ("externalIPs", external.is_some_and(|all| !all.is_empty())),
-            ("SessionAffinity", text(service, "sessionAffinity") != "None"),
-        ];
-        for (field, _) in ignored.iter().filter(|(_, given)| *given) {
-            self.warnings.push(format!("spec.{field} is ignored for headless services"));
         }
     }
 

@@ -1,0 +1,49 @@
+//! What is said of an object that is stored nevertheless (`WarningsOnCreate`, `WarningsOnUpdate` of the strategies).
+
+use serde_json::Value;
+
+use super::Work;
+
+impl Work<'_> {
+    /// Warns of a valid object of a built-in type that is about to be stored.
+    pub(super) fn warn(&mut self, old: Option<&Value>, new: &Value) {
+        if self.kind.is_custom() || !self.route.subresource.is_empty() {
+            return;
+        }
+        let row = self.kind.row();
+        match (row.group.as_str(), row.resource.as_str()) {
+            ("", "services") => self.warnings.extend(of_headless(&new["spec"])),
+            ("storage.k8s.io", "csidrivers") => {
+                let before = old.map_or(&Value::Null, |old| &old["spec"]);
+                self.warnings.extend(of_tokens(before, &new["spec"]));
+            }
+            _ => {}
+        }
+    }
+}
+
+/// What a service without an address has no use for (`pkg/api/service/warnings.go`).
+fn of_headless(spec: &Value) -> Vec<String> {
+    if spec["clusterIP"] != "None" || spec["type"] == "ExternalName" {
+        return vec![];
+    }
+    let ignored = [
+        ("loadBalancerIP", spec["loadBalancerIP"].as_str().is_some_and(|address| address != "")),
+        ("externalIPs", spec["externalIPs"].as_array().is_some_and(|all| !all.is_empty())),
+        ("SessionAffinity", spec["sessionAffinity"] != "None"),
+    ];
+    let given = ignored.into_iter().filter(|(_, given)| *given);
+    given.map(|(field, _)| format!("spec.{field} is ignored for headless services")).collect()
+}
+
+/// A driver that is given tokens should ask for them where they are not logged (KEP-5538).
+fn of_tokens(before: &Value, after: &Value) -> Option<String> {
+    const REQUESTS: &str = "tokenRequests";
+    let asked = after[REQUESTS].as_array().is_some_and(|requests| !requests.is_empty());
+    let changed = before[REQUESTS] != after[REQUESTS];
+    (asked && changed && after["serviceAccountTokenInSecrets"].is_null()).then(|| {
+        "spec.serviceAccountTokenInSecrets is unset; if supported by this CSI driver, set to true to prevent possible \
+         logging of tokens in volume attributes"
+            .to_owned()
+    })
+}
