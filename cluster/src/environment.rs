@@ -359,6 +359,7 @@ impl Environment {
         let idle = self.working.is_none() && self.aside.is_empty();
         let idle = idle && self.queue.is_empty() && self.timers.is_empty();
         let idle = idle && self.view.all_recent().next().is_none();
+        let idle = idle && self.view.all_going().next().is_none();
         let idle = idle && self.view.still_deleting().next().is_none() && self.view.order == 0;
         if idle && self.failures.is_empty() && self.held.is_empty() {
             return Value::Null;
@@ -392,6 +393,12 @@ impl Environment {
         if !deleting.is_empty() {
             deleting.sort();
             pending["deleting"] = deleting.into_iter().map(rank).collect();
+        }
+        let going = self.view.all_going();
+        let going = going.map(|(key, at)| json!([rank(key), milliseconds(at.since(world.now))]));
+        let going: Vec<Value> = going.collect();
+        if !going.is_empty() {
+            pending["going"] = going.into();
         }
         if self.view.order != 0 {
             pending["order"] = json!(self.view.order);

@@ -312,7 +312,7 @@ impl Turn<'_> {
         if self.view.recent(self.key) != Some(recent) {
             calls.send(|| Request::Remember {
                 key: self.key.clone(),
-                recent: Box::new(recent.clone()),
+                memory: Memory::Scaled(Box::new(recent.clone())),
             })?;
         }
         Ok(())

@@ -71,6 +71,7 @@ branches! {
     DeploymentNoRoom = "no room for more new pods",
     DeploymentRevisionAgain = "an old ReplicaSet becomes the new one again",
     DeploymentShrinksNew = "the new ReplicaSet is too large",
+    DeploymentSeesOldStatus = "the status of an old ReplicaSet counts more pods than it has now",
     DeploymentDropsUnhealthy = "old pods that are not available go first",
     DeploymentShrinksOld = "an old ReplicaSet shrinks",
     DeploymentRecreateWaits = "Recreate waits for old pods",

@@ -35,7 +35,7 @@ const FIRST_RESTART: Duration = Duration::from_secs(10);
 /// `MaxContainerBackOff`.
 const LONGEST_RESTART: Duration = Duration::from_secs(300);
 /// What a container that was asked to end exits with: 128 and SIGTERM.
-const TERMINATED: i64 = 143;
+pub const TERMINATED: i64 = 143;
 
 pub(crate) fn reconcile(
     view: &View,
@@ -58,15 +58,26 @@ pub(crate) fn reconcile(
     match &*pod.phase {
         "Pending" if !has_volumes(view, key, pod) => Ok(None),
         "Pending" => turn(running(&life(&script, pod), Duration::ZERO, 0)),
-        "Running" => {
-            let Some(state) = next(view, object, pod, &script, now) else { return Ok(None) };
-            match state {
-                Ok(state) => turn(state),
-                Err(after) => Ok(Some(after)),
-            }
-        }
+        "Running" => match (next(view, object, pod, &script, now), left(pod, now)) {
+            (_, Some(Duration::ZERO)) => turn(PodState::TooLong { restarts: pod.restarts }),
+            (Some(Ok(state)), _) => turn(state),
+            (Some(Err(after)), left) => Ok(Some(left.map_or(after, |left| left.min(after)))),
+            (None, left) => Ok(left),
+        },
         _ => Ok(None),
     }
+}
+
+/// How long containers wait that have ended after so many restarts.
+pub fn restarts_after(restarts: i64) -> Duration {
+    let doublings = u32::try_from(restarts).unwrap_or(0).min(5);
+    (FIRST_RESTART * 2u32.pow(doublings)).min(LONGEST_RESTART)
+}
+
+/// How long it may still run; none if for ever (`activeDeadlineHandler`).
+fn left(pod: &Pod, now: Time) -> Option<Duration> {
+    let seconds = u64::try_from(pod.deadline_seconds?).ok()?;
+    Some(pod.started?.plus(Duration::from_secs(seconds)).since(now))
 }
 
 fn send(
@@ -104,9 +115,7 @@ fn next(
     let restarts = first.map_or(0, |container| container.restarts);
     // It waits to be started again.
     if let Some((_, ended)) = first.and_then(|container| container.ended.as_ref()) {
-        let doublings = u32::try_from(restarts).unwrap_or(0).min(5);
-        let wait = (FIRST_RESTART * 2u32.pow(doublings)).min(LONGEST_RESTART);
-        let left = wait.saturating_sub(now.since(ended.unwrap_or(now)));
+        let left = restarts_after(restarts).saturating_sub(now.since(ended.unwrap_or(now)));
         let again = running(&life(script, pod), Duration::ZERO, restarts + 1);
         return Some(if left.is_zero() { Ok(again) } else { Err(left) });
     }
@@ -120,11 +129,11 @@ fn next(
     if let Some((_, code)) = ends.filter(|(at, _)| *at <= age) {
         return Some(Ok(ended(pod, code, restarts)));
     }
-    // Somebody else may have said that it is ready before its time; only a probe says the contrary.
-    let ready = life.is_ready(age);
+    // Somebody else may have said that it is ready before its time; only a probe or a gate says the contrary.
+    let ready = life.is_ready(age) && pod.gates_hold();
     let tells = match pod.ready_since {
         None => ready,
-        Some(_) => life.fails(age),
+        Some(_) => life.fails(age) || !pod.gates_hold(),
     };
     let starts = life.is_started(age)
         && pod.probes.as_ref().is_some_and(|probes| probes.startup.is_some())

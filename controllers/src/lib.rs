@@ -42,7 +42,7 @@ pub mod deployment;
 pub mod disruption;
 mod garbage_collector;
 pub mod job;
-mod kubelet;
+pub mod kubelet;
 pub mod namespace;
 mod node_lease;
 mod node_lifecycle;

@@ -74,6 +74,10 @@ pub struct Pod {
     pub started: Option<Time>,
     /// Of its containers, where there are any.
     pub probes: Option<Box<Probes>>,
+    /// `spec.readinessGates`: types of conditions that must be True before it is ready.
+    pub gates: Vec<Text>,
+    /// `spec.activeDeadlineSeconds`.
+    pub deadline_seconds: Option<i64>,
 }
 
 /// The probes of a pod's containers, of each kind the one that takes longest to begin.
@@ -131,6 +135,14 @@ pub struct Toleration {
 }
 
 impl Pod {
+    /// Whether nothing but its containers keeps it from being ready (KEP-580).
+    pub fn gates_hold(&self) -> bool {
+        let holds = |gate: &Text| {
+            self.conditions.iter().any(|(kind, status)| kind == gate && **status == *"True")
+        };
+        self.gates.iter().all(holds)
+    }
+
     /// Whether its containers have ended for good.
     pub fn has_ended(&self) -> bool {
         matches!(&*self.phase, "Succeeded" | "Failed")
@@ -180,6 +192,10 @@ impl Pod {
             asks: Asks::read(object),
             started: read::time(status, "startTime"),
             probes: probes(spec),
+            gates: read::list(spec, "readinessGates")
+                .map(|gate| read::text(gate, "conditionType"))
+                .collect(),
+            deadline_seconds: spec.get("activeDeadlineSeconds").and_then(Value::as_i64),
         }
     }
 }
@@ -225,7 +241,9 @@ fn ports(container: &Value) -> impl Iterator<Item = (Text, Text, i64)> {
 }
 
 fn container(status: &Value) -> Container {
-    let ended = status["state"].get("terminated");
+    // What waits to be started again has ended last.
+    let waits = status["state"].get("waiting").is_some();
+    let ended = status[if waits { "lastState" } else { "state" }].get("terminated");
     Container {
         name: read::text(status, "name"),
         restarts: read::number(status, "restartCount"),

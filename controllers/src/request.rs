@@ -69,6 +69,20 @@ pub enum PodState {
         /// Whether they will be started again.
         again: bool,
     },
+    /// They were ended, because the pod had run for longer than it may (`spec.activeDeadlineSeconds`).
+    TooLong {
+        /// How often they were started again.
+        restarts: i64,
+    },
+}
+
+/// What a controller keeps without telling the API server.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Memory {
+    /// Of an autoscaler: what it did.
+    Scaled(Box<Recent>),
+    /// Of a pod that tolerates a taint for a while: when it has to go; none if it may stay now.
+    GoesAt(Option<Time>),
 }
 
 /// One request.
@@ -192,12 +206,12 @@ pub enum Request {
         /// `spec.replicas`.
         replicas: i64,
     },
-    /// No request to the API server: an autoscaler keeps what it did for its next turn.
+    /// No request to the API server: a controller keeps something for its next turn.
     Remember {
-        /// Which autoscaler.
+        /// About which object.
         key: ObjectKey,
-        /// What it did.
-        recent: Box<Recent>,
+        /// What.
+        memory: Memory,
     },
     /// PUT of a Secret with a new token of a ServiceAccount, its namespace and the API server's authority.
     FillToken {

@@ -1,8 +1,8 @@
 //! Pods go from nodes whose taints they don't tolerate (`pkg/controller/tainteviction`, Kubernetes 1.36).
 //!
-//! A toleration that ends is counted from the taint's `timeAdded`, or the pod's creation where that is later; upstream
-//! counts from when it first saw both. Taints without that time, which users write, are tolerated for ever by a
-//! toleration that ends. Who could notice: whoever taints a node by hand and waits for `tolerationSeconds`.
+//! A toleration that ends is counted from when pod and taints are first seen together, which is remembered until the
+//! pod is gone or may stay ([`Memory::GoesAt`]), as in upstream's `taintEvictionQueue`: another taint that comes later
+//! changes nothing about it. Controllers that start anew count anew.
 
 use std::time::Duration;
 
@@ -13,23 +13,31 @@ use crate::{
     controller::{Affected, Change},
     object::{Body, Object},
     pod::{Pod, Toleration},
-    request::Request,
-    scheduler::{Taint, nodes, toleration_of},
+    request::{Memory, Request},
+    scheduler::{nodes, toleration_of},
     view::View,
 };
 
-/// When a pod has to go; none: it may stay.
-fn due(view: &View, object: &Object, pod: &Pod) -> Option<Time> {
-    let node = view.get(&ObjectKey::new(nodes(), "", &pod.node))?;
-    let Body::Node(node) = &node.body else { return None };
-    let taints: Vec<&Taint> =
-        node.taints.iter().filter(|taint| *taint.effect == *"NoExecute").collect();
-    let used: Option<Vec<(&Taint, &Toleration)>> =
-        taints.iter().map(|taint| Some((*taint, toleration_of(pod, taint)?))).collect();
-    let Some(used) = used else { return Some(Time::default()) };
-    let shortest = used.iter().filter_map(|(_, toleration)| toleration.seconds).min()?;
-    let since = used.iter().filter_map(|(taint, _)| taint.added).max()?.max(object.meta.created);
-    Some(since.plus(Duration::from_secs(shortest.max(0).unsigned_abs())))
+/// How long a pod may stay on its node.
+#[derive(PartialEq)]
+enum Stay {
+    ForEver,
+    For(Duration),
+    No,
+}
+
+/// `processPodOnNode`, `getMinTolerationTime`
+fn stay(view: &View, pod: &Pod) -> Stay {
+    let node = view.get(&ObjectKey::new(nodes(), "", &pod.node)).map(|node| &node.body);
+    let Some(Body::Node(node)) = node else { return Stay::ForEver };
+    let taints = node.taints.iter().filter(|taint| *taint.effect == *"NoExecute");
+    let used: Option<Vec<&Toleration>> = taints.map(|taint| toleration_of(pod, taint)).collect();
+    let Some(used) = used else { return Stay::No };
+    match used.iter().filter_map(|toleration| toleration.seconds).min() {
+        None => Stay::ForEver,
+        Some(seconds) if seconds <= 0 => Stay::No,
+        Some(seconds) => Stay::For(Duration::from_secs(seconds.unsigned_abs())),
+    }
 }
 
 pub(crate) fn reconcile(
@@ -43,7 +51,18 @@ pub(crate) fn reconcile(
     if object.meta.is_deleted() {
         return Ok(None);
     }
-    let Some(at) = due(view, object, pod) else { return Ok(None) };
+    let known = view.goes_at(key);
+    let at = match stay(view, pod) {
+        Stay::ForEver => None,
+        Stay::For(time) => Some(known.unwrap_or(now.plus(time))),
+        Stay::No => Some(now),
+    };
+    let kept = at.filter(|at| *at > now);
+    if kept != known {
+        let memory = Memory::GoesAt(kept);
+        calls.send(|| Request::Remember { key: key.clone(), memory })?;
+    }
+    let Some(at) = at else { return Ok(None) };
     if at > now {
         branch!(EvictionLater);
         return Ok(Some(at.since(now)));
@@ -67,20 +86,20 @@ pub(crate) fn reconcile(
 }
 
 pub(crate) fn keys_affected(view: &View, change: &Change<'_>) -> Vec<Affected> {
-    let concerned = |object: &Object| {
-        matches!(&object.body, Body::Pod(pod) if due(view, object, pod).is_some())
-            && !object.meta.is_deleted()
+    let concerned = |key: &ObjectKey, object: &Object| {
+        let goes = |pod| stay(view, pod) != Stay::ForEver || view.goes_at(key).is_some();
+        matches!(&object.body, Body::Pod(pod) if goes(pod)) && !object.meta.is_deleted()
     };
     if change.key.resource == GroupResource::new("", "pods") {
         return match change.after {
-            Some(pod) if concerned(pod) => vec![Affected::now(change.key)],
+            Some(pod) if concerned(change.key, pod) => vec![Affected::now(change.key)],
             _ => vec![],
         };
     }
     if change.key.resource != nodes() || change.after.is_none() {
         return vec![];
     }
-    let pods = view.on_node(&change.key.name).filter(|(_, pod)| concerned(pod));
+    let pods = view.on_node(&change.key.name).filter(|(key, pod)| concerned(key, pod));
     pods.map(|(key, _)| Affected::now(key)).collect()
 }
 

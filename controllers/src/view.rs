@@ -63,6 +63,8 @@ pub struct View {
     loads: Map<Text, Arc<Load>>,
     /// What autoscalers remember: no objects, and gone with them.
     recent: Map<ObjectKey, Recent>,
+    /// When pods have to go that tolerate their node's taints for a while; gone with them.
+    going: Map<ObjectKey, Time>,
     /// The uids of objects that the garbage collector has seen deleting their dependents.
     deleting: RedBlackTreeSetSync<Text>,
 }
@@ -87,6 +89,7 @@ impl Default for View {
             by_node: Tally::default(),
             loads: Map::new_sync(),
             recent: Map::new_sync(),
+            going: Map::new_sync(),
             deleting: RedBlackTreeSetSync::new_sync(),
         }
     }
@@ -230,9 +233,25 @@ impl View {
         self.recent.iter()
     }
 
-    /// Lets an autoscaler remember what it did.
-    pub fn remember(&mut self, key: &ObjectKey, recent: Recent) {
-        self.recent.insert_mut(key.clone(), recent);
+    /// When a pod has to go from a node whose taints it tolerates for a while, if that is settled.
+    pub(crate) fn goes_at(&self, key: &ObjectKey) -> Option<Time> {
+        self.going.get(key).copied()
+    }
+
+    /// When all such pods have to go.
+    pub fn all_going(&self) -> impl Iterator<Item = (&ObjectKey, &Time)> {
+        self.going.iter()
+    }
+
+    /// Keeps what a controller is to know at its next turn.
+    pub fn remember(&mut self, key: &ObjectKey, memory: Memory) {
+        match memory {
+            Memory::Scaled(recent) => self.recent.insert_mut(key.clone(), *recent),
+            Memory::GoesAt(Some(at)) => self.going.insert_mut(key.clone(), at),
+            Memory::GoesAt(None) => {
+                self.going.remove_mut(key);
+            }
+        }
     }
 
     /// What upstream keeps in a map, in the present order.
@@ -272,6 +291,7 @@ impl View {
             None => {
                 table.remove_mut(&slot);
                 self.recent.remove_mut(key);
+                self.going.remove_mut(key);
             }
         }
         self.tables.insert_mut(key.resource.clone(), table);

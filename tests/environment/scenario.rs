@@ -224,6 +224,22 @@ pub fn all() -> Vec<Scenario> {
             ],
         ),
         scenario(
+            "rollover-scaled",
+            vec![
+                web(10, surge(json!(3), json!(2))),
+                Step::Ready,
+                image("v2"),
+                Step::ReadyOne,
+                Step::ReadyOne,
+                Step::ReadyOne,
+                image("v3"),
+                change(json!({"replicas": 17})),
+                change(json!({"replicas": 6})),
+                Step::Ready,
+                Step::Ready,
+            ],
+        ),
+        scenario(
             "scale",
             vec![
                 web(2, json!({})),

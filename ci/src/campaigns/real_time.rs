@@ -25,6 +25,9 @@ const AT_ONCE: usize = 8;
 /// A campaign whose profile has this name runs in real time with it: with a horizon that can't be learnt there.
 const PROFILE: &str = "real-time";
 
+/// So many of its trials run at once: each waits for minutes.
+const TRIALS_AT_ONCE: &str = "20";
+
 /// Runs these campaigns and prints both kinds of runs side by side.
 pub fn both(runner: &mut Runner, campaigns: &[(String, PathBuf, Expected)]) {
     // One after the other: these build what the others only start.
@@ -88,7 +91,7 @@ fn flags(path: &Path) -> Vec<&'static str> {
     let text = fs::read_to_string(path).unwrap_or_default();
     let campaign: Value = serde_saphyr::from_str(&text).unwrap_or_default();
     match campaign["spec"]["profiles"].get(PROFILE) {
-        Some(_) => vec!["--real-time", "--profile", PROFILE],
+        Some(_) => vec!["--real-time", "--profile", PROFILE, "--workers", TRIALS_AT_ONCE],
         None => vec!["--real-time"],
     }
 }

@@ -52,9 +52,9 @@ pub(crate) fn send(
         });
         return Response::Listed(found.collect());
     }
-    if let Request::Remember { key, recent } = request {
+    if let Request::Remember { key, memory } = request {
         if let Some(environment) = live.world.environment.as_mut().map(std::sync::Arc::make_mut) {
-            environment.view.remember(key, (**recent).clone());
+            environment.view.remember(key, memory.clone());
         }
         return Response::Written(None);
     }
@@ -301,11 +301,12 @@ fn call<'a>(
         }
         Request::PodPhase { uid, state, since, .. } => {
             let pod = stored(live, key)?;
+            let host = host_address(live, &pod);
             let address = match pod.pointer("/status/podIP").and_then(Value::as_str) {
                 Some(known) => known.to_owned(),
+                None if pod["spec"]["hostNetwork"] == true => host.clone(),
                 None => calls.draw(|| live.world.names.pod_ip().to_string()),
             };
-            let host = host_address(live, &pod);
             let patch = bodies::pod_state(&pod, uid, *state, (&host, &address), *since);
             verb(Verb::Patch, "status", STRATEGIC_PATCH, patch)
         }

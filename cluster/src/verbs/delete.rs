@@ -185,7 +185,7 @@ impl Work<'_> {
         Ok(Fate::Gone(last))
     }
 
-    fn check_delete_preconditions(
+    pub(super) fn check_delete_preconditions(
         &self,
         old: &Value,
         name: &str,

@@ -29,10 +29,16 @@ impl Work<'_> {
         if !matches!(phase, "Succeeded" | "Failed" | "Pending") && !object::is_terminating(&pod) {
             self.spend_budget(&pod, options.dry_run)?;
         }
+        let name = self.route.name.clone();
         if !options.dry_run {
+            // Nothing is said of a pod that is another than was meant (`addConditionAndDeletePod`).
+            self.check_delete_preconditions(&pod, &name, &options)?;
             pod = self.say_why(&pod);
+            if options.revision.is_some() {
+                options.revision = Some(meta(&pod, "resourceVersion").to_owned());
+            }
         }
-        self.delete_object(&pod, &self.route.name.clone(), &options)?;
+        self.delete_object(&pod, &name, &options)?;
         Ok(success(201))
     }
 

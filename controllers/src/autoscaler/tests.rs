@@ -119,7 +119,9 @@ impl World {
                 _ => Response::Written(None),
             });
             match *request {
-                Request::Remember { recent, .. } => turn.recent = Some(*recent),
+                Request::Remember { memory: Memory::Scaled(recent), .. } => {
+                    turn.recent = Some(*recent);
+                }
                 Request::Update { mut fields, .. } => turn.status = fields.remove(0).1,
                 _ => {}
             }

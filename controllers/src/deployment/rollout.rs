@@ -48,13 +48,13 @@ impl Work<'_, '_> {
         }
         let mut old = old.to_vec();
         old.sort_by_key(Set::age);
-        let cleaned = self.clean_up_unhealthy(&mut old, most)?;
+        let Some(cleaned) = self.clean_up_unhealthy(&mut old, most)? else { return Ok(false) };
         let scaled = self.scale_down_old(&old, available_of(&all(&old, Some(new))) - least)?;
         Ok(cleaned + scaled > 0)
     }
 
-    /// `cleanupUnhealthyReplicas`: how many.
-    fn clean_up_unhealthy(&mut self, old: &mut [Set], most: i64) -> Result<i64, Stop> {
+    /// `cleanupUnhealthyReplicas`: how many. None: the status of a set lags behind its size, and tells nothing.
+    fn clean_up_unhealthy(&mut self, old: &mut [Set], most: i64) -> Result<Option<i64>, Stop> {
         let mut total = 0;
         for set in old {
             let unhealthy = set.replicas() - set.set().status.available;
@@ -64,12 +64,16 @@ impl Work<'_, '_> {
             if set.replicas() == 0 || unhealthy == 0 {
                 continue;
             }
+            if unhealthy < 0 {
+                branch!(DeploymentSeesOldStatus);
+                return Ok(None);
+            }
             branch!(DeploymentDropsUnhealthy);
             let count = unhealthy.min(most - total);
             *set = self.scale_set(set, set.replicas() - count, false)?.1;
             total += count;
         }
-        Ok(total)
+        Ok(Some(total))
     }
 
     /// `scaleDownOldReplicaSetsForRollingUpdate`: how many.

@@ -21,6 +21,7 @@ fn check(pod: Value, with_node: bool, expect: &str) {
             PodState::Ended { code, again, .. } => {
                 format!("exit {code}{}", if *again { ", again" } else { "" })
             }
+            PodState::TooLong { .. } => "too long".to_owned(),
         },
         [Request::Delete { grace_seconds: Some(seconds), .. }] => format!("delete in {seconds} s"),
         other => format!("{other:?}"),
@@ -77,4 +78,24 @@ fn pods_do_what_their_script_says() {
     check(deleted.clone(), true, "nothing");
     deleted["metadata"]["annotations"] = json!({"trommel.dev/ends-after": "10s"});
     check(deleted, true, "delete in 0 s");
+}
+
+#[test]
+fn gates_and_deadlines() {
+    let running = |spec: Value, conditions: Value| {
+        let mut pod = json!({"spec": spec, "status": {
+            "phase": "Running", "startTime": "2025-12-31T23:59:50Z", "conditions": conditions,
+        }});
+        pod["spec"]["nodeName"] = json!("n");
+        pod
+    };
+    let gated = json!({"readinessGates": [{"conditionType": "x"}]});
+    let conditions = |gate: &str, ready: &str| json!([{"type": "x", "status": gate}, {"type": "Ready", "status": ready}]);
+    check(running(gated.clone(), json!([])), true, "nothing");
+    check(running(gated.clone(), conditions("True", "False")), true, "Running");
+    check(running(gated.clone(), conditions("True", "True")), true, "nothing");
+    check(running(gated, conditions("False", "True")), true, "Running");
+    let ready = json!([{"type": "Ready", "status": "True"}]);
+    check(running(json!({"activeDeadlineSeconds": 10}), ready.clone()), true, "too long");
+    check(running(json!({"activeDeadlineSeconds": 11}), ready), true, "nothing");
 }

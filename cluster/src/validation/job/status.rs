@@ -176,6 +176,7 @@ fn times(check: &mut Check<'_>, step: &Step<'_>) {
 
 /// A Job that is over has no pods at work.
 fn finished(check: &mut Check<'_>, step: &Step<'_>) {
+    const UNCOUNTED: &str = "uncountedTerminatedPods";
     if !is_finished(step.new) {
         return;
     }
@@ -192,7 +193,6 @@ fn finished(check: &mut Check<'_>, step: &Step<'_>) {
     if status["startTime"].is_null() && told && !never_ran {
         check.required("status.startTime", "startTime is required for finished job");
     }
-    const UNCOUNTED: &str = "uncountedTerminatedPods";
     let pods = &status[UNCOUNTED];
     let some = ["failed", "succeeded"].iter().any(|field| !list(pods, field).is_empty());
     if some && (step.finishes() || step.changes(UNCOUNTED)) {
