@@ -18,7 +18,7 @@ use crate::{
     kinds::Kinds,
     object::{Body, Object, Text},
     quantity, read,
-    request::Request,
+    request::{Memory, Request},
     selector::Selector,
     view::View,
 };

@@ -6,12 +6,13 @@
 use std::{ops::Bound, sync::Arc};
 
 use rpds::{RedBlackTreeMapSync, RedBlackTreeSetSync};
-use trace::{GroupResource, ObjectKey};
+use trace::{GroupResource, ObjectKey, Time};
 
 use crate::{
     autoscaler::Recent,
     kinds::Kinds,
     object::{Object, Text},
+    request::Memory,
 };
 
 mod index;

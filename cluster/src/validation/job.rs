@@ -60,11 +60,13 @@ fn generated_selector(check: &mut Check<'_>, job: &Value) {
 /// A selector must match the pods that are made (`ValidateJobSpec`).
 fn selects_its_pods(check: &mut Check<'_>, spec: &Value) {
     let selector = &spec["selector"];
-    if selector::label_selector(check, selector, "spec.selector") {
+    if selector.is_null() {
+        check.required("spec.selector", "");
+    } else if selector::label_selector(check, selector, "spec.selector") {
         return;
     }
     let labels = &spec["template"]["metadata"]["labels"];
-    if !selects(selector, labels) {
+    if selector.is_null() || !selects(selector, labels) {
         let detail = "`selector` does not match template `labels`";
         check.invalid("spec.template.metadata.labels", labels, detail);
     }
@@ -190,7 +192,8 @@ fn success_policy(check: &mut Check<'_>, spec: &Value, at: &str) {
     if spec["completionMode"] == "Indexed" {
         policies::success(check, spec, at);
     } else {
-        check.invalid(at, policy, "requires indexed completion mode");
+        let shown = policies::shown_success(policy);
+        check.invalid_as(at, shown, "requires indexed completion mode");
     }
 }
 
@@ -215,7 +218,11 @@ fn restart_policy(check: &mut Check<'_>, spec: &Value, at: &str) {
             check.invalid(at, policy, detail);
         }
         "OnFailure" => {}
-        _ => check.one_of_in_order(at, policy, &["OnFailure", "Never"]),
+        _ => {
+            // Once as of any pod, once as of one that ends.
+            check.one_of_in_order(at, policy, &["Always", "OnFailure", "Never"]);
+            check.not_supported(at, policy, &["OnFailure", "Never"]);
+        }
     }
 }
 

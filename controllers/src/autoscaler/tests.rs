@@ -8,6 +8,7 @@ use super::{Recent, Scale, autoscalers};
 use crate::{
     Controller, Kind, Next, Object, Request, Response, View,
     fixture::{NOW, object, view},
+    request::Memory,
 };
 
 const SCALER: &str = "horizontalpodautoscalers.autoscaling/default/s";
@@ -70,7 +71,8 @@ impl World {
         .into_iter()
         .collect();
         if let Some(recent) = &self.recent {
-            view.remember(&SCALER.parse().expect("a key"), recent.clone());
+            let memory = Memory::Scaled(Box::new(recent.clone()));
+            view.remember(&SCALER.parse().expect("a key"), memory);
         }
         view
     }
@@ -322,7 +324,7 @@ fn pods_of_two_autoscalers() {
     view.set(&key, Some(Object::read(&key, &other)));
     // It has not looked at its pods yet.
     assert_eq!(world.turn_of(&view, None).reason("ScalingActive"), "ValidMetricFound");
-    view.remember(&key, Recent::new(1, NOW));
+    view.remember(&key, Memory::Scaled(Box::new(Recent::new(1, NOW))));
     let turn = world.turn_of(&view, None);
     assert_eq!(turn.reason("ScalingActive"), "AmbiguousSelector");
     assert_eq!(

@@ -63,8 +63,7 @@ fn exit_codes(check: &mut Check<'_>, spec: &Value, codes: &Value, at: &str) {
     }
     let (values, field) = (list(codes, "values"), format!("{at}.values"));
     if values.is_empty() {
-        let shown = if codes["values"].is_array() { "[]" } else { "null" };
-        check.invalid_as(&field, shown.to_owned(), "at least one value is required");
+        check.invalid(&field, &json!([]), "at least one value is required");
     }
     check.at_most(&field, values.len(), EXIT_CODES_MOST);
     for (index, value) in values.iter().enumerate() {
@@ -115,6 +114,16 @@ pub(super) fn success(check: &mut Check<'_>, spec: &Value, at: &str) {
     for (index, rule) in rules.iter().enumerate() {
         success_rule(check, rule, completions, &format!("{field}[{index}]"));
     }
+}
+
+/// As Go prints its own struct.
+pub(super) fn shown_success(policy: &Value) -> String {
+    let rule = |rule: &Value| {
+        let (indexes, count) = (&rule["succeededIndexes"], &rule["succeededCount"]);
+        format!("{{\"SucceededIndexes\":{indexes},\"SucceededCount\":{count}}}")
+    };
+    let rules: Vec<String> = list(policy, "rules").iter().map(rule).collect();
+    format!("{{\"Rules\":[{}]}}", rules.join(","))
 }
 
 fn success_rule(check: &mut Check<'_>, rule: &Value, completions: i64, at: &str) {
