@@ -28,7 +28,10 @@ fn of_headless(spec: &Value) -> Vec<String> {
         return vec![];
     }
     let ignored = [
-        ("loadBalancerIP", spec["loadBalancerIP"].as_str().is_some_and(|address| address != "")),
+        (
+            "loadBalancerIP",
+            spec["loadBalancerIP"].as_str().is_some_and(|address| !address.is_empty()),
+        ),
         ("externalIPs", spec["externalIPs"].as_array().is_some_and(|all| !all.is_empty())),
         ("SessionAffinity", spec["sessionAffinity"] != "None"),
     ];
