@@ -107,7 +107,7 @@ pub async fn quiet_within(
     patience: Patience,
 ) -> Result<Quiet, NotQuiet> {
     let pace = Pace::new()?;
-    let (mut pause, mut pauses) = (FIRST_PAUSE, 0);
+    let (mut pause, mut pauses, mut rested) = (FIRST_PAUSE, 0, false);
     let (mut unknown, mut activity) = (0, moved(&flights(watched)));
     let mut work = Work::since(watched, patience);
     loop {
@@ -125,8 +125,12 @@ pub async fn quiet_within(
             }
             Seen::Unknown(why) if unknown > UNKNOWN_LOOKS => return Err(NotQuiet::Unknown(why)),
             Seen::Unknown(why) => (why, false),
+            // That somebody ran since the look before says nothing of now, if that was long ago: one that waits for a
+            // millisecond again and again, as Go does for the rest of a time-out, always has.
+            Seen::Busy(why @ Why::Ran { .. }) => (why, rested && pause > FIRST_PAUSE),
             Seen::Busy(why) => (why, false),
         };
+        rested = false;
         if matches!(why, Why::Due(_)) {
             let mut all = watched.iter_mut();
             all.try_for_each(|one| one.process.end_due_waits()).map_err(NotQuiet::Stuck)?;
@@ -141,6 +145,7 @@ pub async fn quiet_within(
         }
         // The other tasks of this runtime, and the subject, go on meanwhile.
         pace.rest(pause).await?;
+        rested = true;
         pauses += 1;
         if pauses > SHORT_PAUSES {
             pause = (pause * 3 / 2).min(LONGEST_PAUSE);
