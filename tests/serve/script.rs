@@ -74,7 +74,7 @@ fn plain(text: &str) -> String {
         (r"(LIVE|MERGED)-\d+", "$1"),
         (r"/[A-Za-z0-9./_-]*/(LIVE|MERGED)", "$1"),
         (r"\b10\.\d+\.\d+\.\d+\b", "ADDRESS"),
-        (r"(?m)[ \t]+(<unknown>|\d+s|\d+m\d*s?)( |$)", " AGE$2"),
+        (r"(?m)[ \t]+(<unknown>|\d+s|\d+m\d*s?)( |$)[ \t]*", " AGE$2"),
         (r"(?m)[ \t]+$", ""),
     ];
     HIDDEN.iter().fold(text.to_owned(), |text, (pattern, shown)| {
