@@ -1,4 +1,4 @@
-//! Jobs and CronJobs (`pkg/apis/batch/validation`).
+//! CronJobs (`pkg/apis/batch/validation`); Jobs have a file of their own.
 
 use jiff::tz::TimeZoneDatabase;
 use serde_json::{Value, json};
@@ -11,9 +11,7 @@ use crate::facts::Resource;
 
 pub(super) fn batch(check: &mut Check<'_>, row: &Resource, old: Option<&Value>, new: &Value) {
     match row.resource.as_str() {
-        "jobs" => {
-            job::job(check, new, old.is_some());
-        }
+        "jobs" => job::job(check, new, old.is_some()),
         "cronjobs" => {
             schedule(check, text(&new["spec"], "schedule"));
             time_zone(

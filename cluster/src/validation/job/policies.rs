@@ -25,13 +25,9 @@ pub(super) fn failure(check: &mut Check<'_>, spec: &Value, at: &str) {
 fn failure_rule(check: &mut Check<'_>, spec: &Value, rule: &Value, at: &str) {
     const ACTIONS: [&str; 4] = ["Count", "FailIndex", "FailJob", "Ignore"];
     let action = format!("{at}.action");
-    match text(rule, "action") {
-        "" => required_one_of(check, &action, &ACTIONS),
-        "FailIndex" if spec["backoffLimitPerIndex"].is_null() => {
-            check.invalid(&action, &rule["action"], "requires the backoffLimitPerIndex to be set");
-        }
-        known if ACTIONS.contains(&known) => {}
-        _ => check.one_of_in_order(&action, &rule["action"], &ACTIONS),
+    one_of(check, &action, &rule["action"], &ACTIONS);
+    if rule["action"] == "FailIndex" && spec["backoffLimitPerIndex"].is_null() {
+        check.invalid(&action, &rule["action"], "requires the backoffLimitPerIndex to be set");
     }
     let (codes, patterns) = (&rule["onExitCodes"], list(rule, "onPodConditions"));
     if codes.is_object() {
@@ -48,12 +44,7 @@ fn failure_rule(check: &mut Check<'_>, spec: &Value, rule: &Value, at: &str) {
 
 fn exit_codes(check: &mut Check<'_>, spec: &Value, codes: &Value, at: &str) {
     const OPERATORS: [&str; 2] = ["In", "NotIn"];
-    let operator = format!("{at}.operator");
-    match text(codes, "operator") {
-        "" => required_one_of(check, &operator, &OPERATORS),
-        known if OPERATORS.contains(&known) => {}
-        _ => check.one_of_in_order(&operator, &codes["operator"], &OPERATORS),
-    }
+    one_of(check, &format!("{at}.operator"), &codes["operator"], &OPERATORS);
     let pod = &spec["template"]["spec"];
     let containers = list(pod, "containers").iter().chain(list(pod, "initContainers"));
     let name = &codes["containerName"];
@@ -84,21 +75,24 @@ fn pod_conditions(check: &mut Check<'_>, patterns: &[Value], at: &str) {
     const STATUSES: [&str; 3] = ["False", "True", "Unknown"];
     check.at_most(at, patterns.len(), MOST);
     for (index, pattern) in patterns.iter().enumerate() {
-        let (kind, status) = (format!("{at}[{index}].type"), format!("{at}[{index}].status"));
+        let kind = format!("{at}[{index}].type");
         for why in qualified_name_problems(text(pattern, "type")) {
             check.invalid(&kind, &json!(text(pattern, "type")), &why);
         }
-        match text(pattern, "status") {
-            "" => required_one_of(check, &status, &STATUSES),
-            known if STATUSES.contains(&known) => {}
-            _ => check.one_of_in_order(&status, &pattern["status"], &STATUSES),
-        }
+        one_of(check, &format!("{at}[{index}].status"), &pattern["status"], &STATUSES);
     }
 }
 
-fn required_one_of(check: &mut Check<'_>, field: &str, allowed: &[&str]) {
-    let names: Vec<String> = allowed.iter().map(|name| format!("{name:?}")).collect();
-    check.required_also(field, &format!("valid values: [{}]", names.join(" ")));
+/// A text that must be there, and be one of these.
+fn one_of(check: &mut Check<'_>, field: &str, value: &Value, allowed: &[&str]) {
+    match value.as_str().unwrap_or("") {
+        "" => {
+            let names: Vec<String> = allowed.iter().map(|name| format!("{name:?}")).collect();
+            check.required_also(field, &format!("valid values: [{}]", names.join(" ")));
+        }
+        known if allowed.contains(&known) => {}
+        _ => check.one_of_in_order(field, value, allowed),
+    }
 }
 
 /// `validateSuccessPolicy`
