@@ -1,6 +1,7 @@
 //! `trommel serve`, started as a person would.
 
 use std::{
+    fs,
     io::{BufRead, BufReader, Read},
     path::{Path, PathBuf},
     process::{Child, Command, Stdio},
@@ -18,8 +19,10 @@ pub struct Served {
 }
 
 impl Served {
-    /// Returns when it says that it serves.
+    /// Returns when it says that it serves. Its kubeconfig comes into the folder, in place of the one of a server
+    /// that was killed there.
     pub fn start(folder: &Path, arguments: &[&str]) -> Served {
+        drop(fs::remove_file(folder.join("trommel.kubeconfig")));
         let all = ["serve"].iter().chain(arguments).copied();
         let mut command = command(folder, all);
         let mut process =
@@ -27,11 +30,12 @@ impl Served {
         let mut line = String::new();
         let stdout = process.stdout.take().expect("stdout is a pipe");
         BufReader::new(stdout).read_line(&mut line).expect("a pipe can be read");
-        let kubeconfig = line.trim().strip_prefix("export KUBECONFIG=").map(PathBuf::from);
-        // If not, dropping it reaps it.
-        let mut served = Served { process, kubeconfig: PathBuf::new() };
-        served.kubeconfig = kubeconfig.unwrap_or_else(|| panic!("it says {line:?}"));
-        served
+        let Some(kubeconfig) = line.trim().strip_prefix("export KUBECONFIG=") else {
+            let ended = process.wait_with_output().expect("a child can be waited for");
+            let why = String::from_utf8_lossy(&ended.stderr);
+            panic!("it says {line:?}, {}: {why}", ended.status)
+        };
+        Served { process, kubeconfig: PathBuf::from(kubeconfig) }
     }
 
     /// Its process.
