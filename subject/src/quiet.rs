@@ -126,8 +126,11 @@ pub async fn quiet_within(
             Seen::Unknown(why) if unknown > UNKNOWN_LOOKS => return Err(NotQuiet::Unknown(why)),
             Seen::Unknown(why) => (why, false),
             // That somebody ran since the look before says nothing of now, if that was long ago: one that waits for a
-            // millisecond again and again, as Go does for the rest of a time-out, always has.
-            Seen::Busy(why @ Why::Ran { .. }) => (why, rested && pause > FIRST_PAUSE),
+            // millisecond again and again, as Go does for the rest of a time-out, always has. One that ran for most of
+            // the pause works, and no look tells more.
+            Seen::Busy(why @ Why::Ran { .. }) => {
+                (why, rested && pause > FIRST_PAUSE && work.recent(watched) < pause / 2)
+            }
             Seen::Busy(why) => (why, false),
         };
         rested = false;
@@ -193,6 +196,11 @@ impl Work {
             return Err(NotQuiet::Standstill(why));
         }
         Ok(())
+    }
+
+    /// Processor time that they used between the latest look and the one before.
+    fn recent(&self, watched: &[Watched<'_>]) -> Duration {
+        Duration::from_nanos(runtime(watched).saturating_sub(self.booked))
     }
 
     /// Lets the time of further work pass if there was too much; never while a request is under way.
