@@ -13,9 +13,10 @@ use serde_json::Value;
 use trace::{Change, GroupResource, ObjectKey, Revision};
 
 pub use print::Print;
-use print::Stored;
+pub(crate) use stored::Stored;
 
 mod print;
+mod stored;
 
 /// An object's key, ordered as etcd orders `/registry/<resource>/<namespace>/<name>`.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -64,6 +65,16 @@ impl Root {
         namespace: &'a str,
         from: Bound<Slot>,
     ) -> impl Iterator<Item = (&'a ObjectKey, &'a Arc<Value>)> + use<'a> {
+        self.stored(resource, namespace, from).map(|(key, stored)| (key, stored.object()))
+    }
+
+    /// The same with what was made of them.
+    pub(crate) fn stored<'a>(
+        &'a self,
+        resource: &GroupResource,
+        namespace: &'a str,
+        from: Bound<Slot>,
+    ) -> impl Iterator<Item = (&'a ObjectKey, &'a Stored)> + use<'a> {
         let first = match from {
             Bound::Unbounded if !namespace.is_empty() => {
                 Bound::Included(Slot(ObjectKey::new(resource.clone(), namespace, "")))
@@ -74,7 +85,7 @@ impl Root {
             .get(resource)
             .into_iter()
             .flat_map(move |table| table.range((first.clone(), Bound::Unbounded)))
-            .map(|(slot, stored)| (&slot.0, stored.object()))
+            .map(|(slot, stored)| (&slot.0, stored))
             .take_while(move |(key, _)| namespace.is_empty() || &*key.namespace == namespace)
     }
 

@@ -11,6 +11,7 @@ use crate::{
     route::Route,
     server::{Live, request::Request},
     status::Refusal,
+    store::Stored,
     webhooks::Calls,
     world::kinds::Kind,
 };
@@ -60,7 +61,7 @@ pub(crate) enum Payload {
 
 /// A list before encoding.
 pub(crate) struct List {
-    pub(crate) items: Vec<Arc<Value>>,
+    pub(crate) items: Vec<Stored>,
     pub(crate) metadata: Value,
 }
 

@@ -6,7 +6,10 @@ use bytes::Bytes;
 use http::{HeaderValue, Response, StatusCode, header};
 use http_body_util::{BodyExt, Full};
 use serde::{Serialize, Serializer, ser::SerializeMap};
-use serde_json::{Value, json};
+use serde_json::{
+    Value, json,
+    value::{RawValue, to_raw_value},
+};
 use trace::{DeliveryKind, Time, Verb};
 
 use super::{Body, Shared, request::Request};
@@ -214,15 +217,22 @@ impl View {
     }
 
     fn list(&self, list: &List, now: Time) -> Result<Bytes, Refusal> {
-        let view = ListView { kind: &self.kind, list };
         let write = |value: &Value| encode(value, self.agreed.format).map_err(Refusal::internal);
         let Some(target) = self.agreed.target else {
-            return match self.agreed.format {
-                Format::Json => Ok(to_bytes(&view)),
-                _ => write(&serde_json::to_value(&view).map_err(Refusal::internal)?),
-            };
+            let (kind, metadata, is_custom) = (&self.kind, &list.metadata, self.kind.is_custom());
+            let items = list.items.iter();
+            if self.agreed.format == Format::Json {
+                let text = |object: &Value| ListItem { object, is_custom }.to_text();
+                let items = items.map(|stored| stored.item(text)).collect();
+                return Ok(to_bytes(&ListView { kind, metadata, items }));
+            }
+            let items =
+                items.map(|stored| ListItem { object: stored.object(), is_custom }).collect();
+            let view = ListView { kind, metadata, items };
+            return write(&serde_json::to_value(&view).map_err(Refusal::internal)?);
         };
-        let whole = json!({"metadata": list.metadata, "items": list.items});
+        let items: Vec<&Value> = list.items.iter().map(|stored| &**stored.object()).collect();
+        let whole = json!({"metadata": list.metadata, "items": items});
         let view = match target.kind {
             METADATA => return Err(self.no_view(target, "a list", "List")),
             METADATA_LIST => metadata_list_view(&whole),
@@ -356,36 +366,45 @@ pub(crate) fn to_bytes(value: &impl Serialize) -> Bytes {
 }
 
 /// A list as it goes over the wire.
-struct ListView<'a> {
+struct ListView<'a, Item> {
     kind: &'a Kind,
-    list: &'a List,
+    metadata: &'a Value,
+    items: Vec<Item>,
 }
 
-impl Serialize for ListView<'_> {
+impl<Item: Serialize> Serialize for ListView<'_, Item> {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         let mut map = serializer.serialize_map(Some(4))?;
         map.serialize_entry("kind", &self.kind.list_kind())?;
         map.serialize_entry("apiVersion", &self.kind.api_version())?;
-        map.serialize_entry("metadata", &self.list.metadata)?;
-        if self.kind.is_custom() {
-            map.serialize_entry("items", &self.list.items)?;
-        } else {
-            let items: Vec<Typeless<'_>> =
-                self.list.items.iter().map(|item| Typeless(item)).collect();
-            map.serialize_entry("items", &items)?;
-        }
+        map.serialize_entry("metadata", self.metadata)?;
+        map.serialize_entry("items", &self.items)?;
         map.end()
     }
 }
 
-/// An item of a list of a built-in type: those carry no `kind` and `apiVersion` of their own.
-struct Typeless<'a>(&'a Value);
+/// An item of a list. Those of built-in types carry no `kind` and `apiVersion` of their own.
+struct ListItem<'a> {
+    object: &'a Value,
+    is_custom: bool,
+}
 
-impl Serialize for Typeless<'_> {
+impl ListItem<'_> {
+    fn to_text(&self) -> Box<RawValue> {
+        // Values are JSON already: nothing in them can fail to serialize.
+        to_raw_value(self).unwrap_or_else(|_| RawValue::NULL.to_owned())
+    }
+}
+
+impl Serialize for ListItem<'_> {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        let Some(fields) = self.0.as_object() else { return self.0.serialize(serializer) };
-        let kept = fields.iter().filter(|(key, _)| !matches!(key.as_str(), "kind" | "apiVersion"));
-        serializer.collect_map(kept)
+        match self.object.as_object().filter(|_| !self.is_custom) {
+            None => self.object.serialize(serializer),
+            Some(fields) => {
+                let named = |key: &str| matches!(key, "kind" | "apiVersion");
+                serializer.collect_map(fields.iter().filter(|(key, _)| !named(key)))
+            }
+        }
     }
 }
 

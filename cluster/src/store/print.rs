@@ -3,8 +3,6 @@
 //! Each object is hashed once, when its print is first asked for, and every world that shares it shares that. A world's
 //! print is the sum of its objects': in no order, so nothing has to be sorted or numbered.
 
-use std::sync::{Arc, OnceLock};
-
 use serde_json::Value;
 
 /// All that the objects of a world say but their revisions, in sixteen bytes.
@@ -15,26 +13,8 @@ use serde_json::Value;
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Print(pub u128);
 
-/// An object, and its print once somebody has asked for it.
-#[derive(Debug, Clone)]
-pub(super) struct Stored(Arc<(Arc<Value>, OnceLock<u128>)>);
-
-impl Stored {
-    pub(super) fn new(object: Arc<Value>) -> Stored {
-        Stored(Arc::new((object, OnceLock::new())))
-    }
-
-    pub(super) fn object(&self) -> &Arc<Value> {
-        &self.0.0
-    }
-
-    pub(super) fn print(&self) -> u128 {
-        *self.0.1.get_or_init(|| print(&self.0.0))
-    }
-}
-
 /// Kind, namespace and name are in the object.
-fn print(object: &Value) -> u128 {
+pub(super) fn print(object: &Value) -> u128 {
     let mut bytes = Vec::with_capacity(4096);
     let fields = object.as_object().into_iter().flatten();
     for (name, field) in fields {

@@ -18,6 +18,7 @@ use crate::{
     crd,
     server::{Author, Live},
     status::{self, Refusal},
+    store::Stored,
     webhooks::Calls,
     world::{self, meta},
 };
@@ -106,7 +107,7 @@ impl Work<'_> {
                 calls: &mut *self.calls,
             };
             one.delete_object(&object, &key.name, &options)?;
-            items.push(self.kind.present(&object)?);
+            items.push(Stored::new(self.kind.present(&object)?));
         }
         refused?;
         let metadata = self.list_metadata(revision);

@@ -3,7 +3,7 @@
 //! Every read is as fresh as it can be: there is one store and no cache before it. Stale reads that a
 //! client allows are made by others, in front of the server.
 
-use std::ops::Bound;
+use std::{ops::Bound, sync::Arc};
 
 use base64::{Engine, prelude::BASE64_URL_SAFE_NO_PAD};
 use serde_json::{Value, json};
@@ -12,7 +12,7 @@ use trace::{ObjectKey, Revision};
 use super::{List, Outcome, Payload, Work, options, options::RevisionMatch, scope::Scope};
 use crate::{
     status::Refusal,
-    store::{Root, Slot},
+    store::{Root, Slot, Stored},
     watch,
 };
 
@@ -90,8 +90,8 @@ impl Work<'_> {
         let mut metadata = self.list_metadata(revision);
         let mut items = Vec::new();
         let mut last: Option<&ObjectKey> = None;
-        let mut rest = scope.scan(root, from);
-        for (key, object) in rest.by_ref() {
+        let mut rest = scope.stored(root, from);
+        for (key, stored) in rest.by_ref() {
             if limit > 0 && items.len() == limit {
                 // One more exists: this one and those behind it remain.
                 let last = last.expect("the limit is at least one");
@@ -101,7 +101,9 @@ impl Work<'_> {
                 }
                 break;
             }
-            items.push(self.kind.present(object)?);
+            let shown = self.kind.present(stored.object())?;
+            let as_stored = Arc::ptr_eq(&shown, stored.object());
+            items.push(if as_stored { stored.clone() } else { Stored::new(shown) });
             last = Some(key);
         }
         Ok(List { items, metadata })

@@ -9,7 +9,7 @@ use crate::{
     route::Route,
     server::request::Request,
     status::Refusal,
-    store::{Root, Slot},
+    store::{Root, Slot, Stored},
     verbs::selector::{Fields, Labels},
     world::kinds::Kind,
 };
@@ -66,8 +66,17 @@ impl Scope {
         root: &'a Root,
         from: Bound<Slot>,
     ) -> impl Iterator<Item = (&'a ObjectKey, &'a Arc<Value>)> {
-        root.scan(&self.kind.storage, &self.namespace, from)
-            .filter(|(key, object)| self.covers(key) && self.selects(object))
+        self.stored(root, from).map(|(key, stored)| (key, stored.object()))
+    }
+
+    /// The same with what was made of them.
+    pub(crate) fn stored<'a>(
+        &'a self,
+        root: &'a Root,
+        from: Bound<Slot>,
+    ) -> impl Iterator<Item = (&'a ObjectKey, &'a Stored)> {
+        root.stored(&self.kind.storage, &self.namespace, from)
+            .filter(|(key, stored)| self.covers(key) && self.selects(stored.object()))
     }
 
     /// All objects of it at a root.
