@@ -4,12 +4,13 @@
 //! with the names of what failed and one line of counts.
 //!
 //! Reading order: [`stages`] says what is run, [`run`] and [`watched`] run it, [`count`] reads what tests say, [`campaigns`]
-//! holds campaigns to their `expect.yaml`, [`repeat`] runs tests again, [`bench`] measures.
+//! holds campaigns to their `expect.yaml`, [`repeat`] runs tests again, [`fuzz`] runs fuzz targets, [`bench`] measures.
 #![allow(clippy::print_stdout, clippy::print_stderr)] // the rim: this crate talks to people
 
 mod bench;
 mod campaigns;
 mod count;
+mod fuzz;
 mod install;
 mod repeat;
 mod run;
@@ -70,6 +71,12 @@ enum Stage {
         #[arg(default_values = repeat::TESTS)]
         tests: Vec<String>,
     },
+    /// The fuzz targets of the API server, one after the other (needs cargo-fuzz and a nightly compiler).
+    Fuzz {
+        /// How long each runs.
+        #[arg(long, default_value_t = 600)]
+        seconds: u32,
+    },
     /// Time and CPU per crash plan, side by side. Prints figures, judges nothing.
     Bench,
 }
@@ -122,6 +129,7 @@ fn carry_out(stage: Stage) -> anyhow::Result<bool> {
             stages::build(&mut runner);
             repeat::rounds(&mut runner, &tests, times, load);
         }
+        Stage::Fuzz { seconds } => fuzz::all(&mut runner, seconds)?,
         Stage::Bench => {
             stages::build(&mut runner);
             bench::print(&mut runner)?;
