@@ -308,12 +308,15 @@ impl Process {
     /// Makes the calls return whose time has come.
     fn wake_due(&mut self) -> io::Result<()> {
         let shown = self.clock.shown();
-        for thread in &self.observer.tree.threads {
+        let tree = &self.observer.tree;
+        for thread in &tree.threads {
             let Some(seen) = thread.blocked else { continue };
+            let Some(member) = tree.members.get(&thread.process) else { continue };
             let due = seen.call.left(shown, seen.since).is_some_and(|left| left <= 0);
             // One that has run since may wait for something else by now.
             if due && thread.stands(seen) {
-                match poke::poke(thread.number, seen.call) {
+                let now = || thread.syscall(&member.memory);
+                match poke::poke(thread.number, seen.call, now) {
                     Err(error) if error.raw_os_error() == Some(libc::ESRCH) => {}
                     other => other?,
                 }

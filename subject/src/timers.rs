@@ -75,6 +75,16 @@ impl Blocked {
         }
     }
 
+    /// Whether a call that is interrupted now may be this one. What is left of a relative time is written over the time
+    /// itself by some calls, so that is not compared.
+    pub fn goes_on_as(&self, now: Blocked) -> bool {
+        match (self.wait, now.wait) {
+            (_, Wait::Restarted) => self.is_restarted(),
+            (Wait::After(_), Wait::After(_)) => (self.number, self.at) == (now.number, now.at),
+            (seen, wait) => (self.number, self.at, seen) == (now.number, now.at, wait),
+        }
+    }
+
     /// What the call must return for its caller to believe that the time has passed.
     pub fn timed_out(&self) -> i64 {
         match self.call {
@@ -271,5 +281,26 @@ mod tests {
         assert_eq!(left(Wait::Steady(160), 0), Some(10));
         assert_eq!(left(Wait::Wall(690), 0), Some(-10));
         assert_eq!(left(Wait::Forever, 0), None);
+    }
+
+    /// Between a look and a stop a thread may have gone on to the next call of the same name.
+    #[test]
+    fn only_a_call_that_was_seen_is_ended() {
+        let call = |number, at, wait| Blocked {
+            call: "sleep",
+            number,
+            at,
+            wait,
+            of_files: OfFiles::No,
+            reported: false,
+        };
+        let (due, date) = (call(230, 7, Wait::Steady(5)), call(230, 7, Wait::Wall(9)));
+        assert!(due.goes_on_as(due) && date.goes_on_as(date));
+        assert!(!due.goes_on_as(date) && !due.goes_on_as(call(230, 7, Wait::Steady(6))));
+        assert!(!due.goes_on_as(call(230, 8, Wait::Steady(5))));
+        let (relative, rest) = (call(35, 7, Wait::After(50)), call(35, 7, Wait::After(20)));
+        assert!(relative.goes_on_as(rest) && !relative.goes_on_as(due));
+        let restarted = call(219, 7, Wait::Restarted);
+        assert!(relative.goes_on_as(restarted) && !due.goes_on_as(restarted));
     }
 }

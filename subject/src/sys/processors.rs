@@ -2,6 +2,10 @@
 
 use std::{
     collections::BTreeMap,
+    os::{
+        linux::net::SocketAddrExt,
+        unix::net::{SocketAddr, UnixDatagram},
+    },
     sync::{
         Mutex, PoisonError,
         atomic::{AtomicUsize, Ordering},
@@ -25,25 +29,40 @@ static PINNED: Mutex<BTreeMap<usize, u32>> = Mutex::new(BTreeMap::new());
 pub struct Pinned {
     processor: usize,
     before: Processors,
+    /// Tells other processes of this program that the processor has a trial.
+    _claim: Option<UnixDatagram>,
 }
 
 impl Pinned {
-    /// On the processor that fewest others are pinned to, preferably where this thread runs now. None if the kernel
-    /// refuses.
+    /// On the processor that fewest others of this process are pinned to, of these preferably one that no other process
+    /// has claimed, and then where this thread runs now. None if the kernel refuses.
     pub fn new() -> Option<Pinned> {
         let before = Processors::allowed();
         // SAFETY: no arguments.
         let here = usize::try_from(unsafe { libc::sched_getcpu() }).ok();
         let mut pinned = PINNED.lock().unwrap_or_else(PoisonError::into_inner);
         let users = |number: &usize| pinned.get(number).copied().unwrap_or(0);
-        let known = before.numbers().into_iter();
-        let processor = known.min_by_key(|number| (users(number), Some(*number) != here))?;
+        let mut known = before.numbers();
+        known.sort_by_key(|number| (users(number), Some(*number) != here));
+        let first = *known.first()?;
+        let alike = known.iter().take_while(|number| users(number) == users(&first));
+        let claimed = alike
+            .filter(|_| users(&first) == 0)
+            .find_map(|number| Some((*number, claim(*number)?)));
+        let (processor, claim) =
+            claimed.map_or((first, None), |(number, claim)| (number, Some(claim)));
         if Processors::of([processor]).bind() != 0 {
             return None;
         }
         *pinned.entry(processor).or_default() += 1;
-        Some(Pinned { processor, before })
+        Some(Pinned { processor, before, _claim: claim })
     }
+}
+
+/// A name that only one process has at a time, and that goes with it; none if another has it.
+fn claim(processor: usize) -> Option<UnixDatagram> {
+    let name = format!("trommel-processor-{processor}");
+    UnixDatagram::bind_addr(&SocketAddr::from_abstract_name(name).ok()?).ok()
 }
 
 impl Drop for Pinned {

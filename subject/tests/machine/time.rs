@@ -6,7 +6,7 @@ use std::time::Duration;
 use subject::{ClockAbility, Launch, Started};
 
 use crate::{
-    programs::{Lines, go, launch, output_of, python, quiet},
+    programs::{Lines, ask, go, launch, output_of, python, quiet},
     server::{Server, on_one_thread},
 };
 
@@ -369,8 +369,9 @@ time.sleep(1000)
         assert!((0..60).contains(&passed), "{passed}");
         // Nothing passes by itself as long as nobody looks for what is due.
         while lines.rest().is_empty() {
-            quiet(&mut process, &server).await;
+            let looked = ask(&mut process, &server).await;
             lines.take();
+            looked.unwrap_or_else(|ended| panic!("{ended}: {}", lines.rest()));
         }
         assert_eq!(lines.next().await, "end");
         assert!(process.advance(Duration::from_secs(1)).is_err());
