@@ -1,12 +1,10 @@
 //! Who sends a request, and whether they may.
 //!
-//! A request is somebody's by its `Authorization` header: a token of a ServiceAccount ([`token`]), or the
-//! administrator's. Requests from within this process carry none and are the administrator's too; a subject
-//! without one is `system:anonymous`. `Impersonate-*` headers are obeyed. Everyone may do everything unless the
+//! A request is somebody's by the client certificate of its connection ([`x509`]), or by its `Authorization` header: a
+//! token of a ServiceAccount ([`token`]), or the administrator's. Requests from within this process carry none and are
+//! the administrator's too; a subject without one is `system:anonymous`. `Impersonate-*` headers are obeyed. Everyone may do everything unless the
 //! world enforces RBAC ([`crate::rbac`]); then every path is asked about, as `k8s.io/apiserver` does, before
 //! anything else is looked at.
-//!
-//! Client certificates are not read: who shows one and no token is anonymous here.
 
 use std::collections::BTreeMap;
 
@@ -24,6 +22,7 @@ use crate::{
 
 mod impersonate;
 pub(crate) mod token;
+pub(crate) mod x509;
 
 /// The token of the administrator (group `system:masters`).
 pub const ADMIN_TOKEN: &str = "trommel";
@@ -33,6 +32,9 @@ const MASTERS: &str = "system:masters";
 const AUTHENTICATED: &str = "system:authenticated";
 const UNAUTHENTICATED: &str = "system:unauthenticated";
 const ANONYMOUS: &str = "system:anonymous";
+
+/// Under which name a user's `extra` says by what they are known (`user.CredentialIDKey`).
+const CREDENTIAL: &str = "authentication.kubernetes.io/credential-id";
 
 /// Whether requests are refused for want of permission.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -117,21 +119,30 @@ pub(crate) fn admit(world: &World, request: &Request, target: &Target) -> Result
     Ok(user)
 }
 
-/// Errors: 401 for a token that is nobody's, where that counts.
+/// A certificate that counts comes before a token; one that does not is overlooked if a token counts
+/// (`kubeapiserver/authenticator.Config.New`: a union of both, and nobody is anonymous who tried to be somebody).
+///
+/// Errors: 401 for a certificate that does not count, or a token that is nobody's where that counts.
 fn authenticate(world: &World, request: &Request) -> Result<User, Refusal> {
+    let unauthorized = || Refusal::new(401, "Unauthorized", "Unauthorized");
+    let shown = request.certificates.as_ref();
+    let known = shown.map_or(Ok(None), |shown| x509::whose(world, shown));
+    if let Ok(Some(user)) = known {
+        return Ok(user);
+    }
     let header = request.header("authorization");
     let Some(given) = header.strip_prefix("Bearer ").map(str::trim) else {
-        return Ok(if request.author.actor.is_subject() {
-            User::anonymous()
-        } else {
-            User::admin()
-        });
+        return match known {
+            Err(_) => Err(unauthorized()),
+            Ok(_) if request.author.actor.is_subject() => Ok(User::anonymous()),
+            Ok(_) => Ok(User::admin()),
+        };
     };
     match whose(world, given, &[token::ISSUER.to_owned()]) {
         Ok((user, _)) => Ok(user),
         // Kubeconfigs of users' own go on working where nobody is refused.
         Err(_) if world.authorization == Authorization::AlwaysAllow => Ok(User::admin()),
-        Err(_) => Err(Refusal::new(401, "Unauthorized", "Unauthorized")),
+        Err(_) => Err(unauthorized()),
     }
 }
 

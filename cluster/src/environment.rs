@@ -33,6 +33,7 @@ mod scripted;
 mod served;
 mod wire;
 
+pub use certificates::client_authority;
 pub(crate) use nodes::{add_default_class, join as join_nodes};
 pub(crate) use served::{kind_of, kinds};
 

@@ -33,9 +33,11 @@ mod watch;
 mod webhooks;
 pub mod world;
 
-pub use auth::{ADMIN_TOKEN, Authorization};
+pub use auth::{ADMIN_TOKEN, Authorization, x509::AuthorityError};
 pub use controllers::Controller;
-pub use environment::{EnvironmentOptions, REQUESTS_WITHOUT_REST, Restless, schedule::Turn};
+pub use environment::{
+    EnvironmentOptions, REQUESTS_WITHOUT_REST, Restless, client_authority, schedule::Turn,
+};
 pub use names::SuffixOrder;
 pub use server::{Body, BoxError, Server, Step, Upstream};
 pub use webhooks::{Caller, Destination, SharedCaller, WebhookAnswer, WebhookCall};

@@ -12,7 +12,10 @@ use serde_json::{Value, json};
 use trace::{GroupResource, ObjectKey, Revision, Time};
 
 use crate::{
-    auth::Authorization,
+    auth::{
+        Authorization,
+        x509::{self, Authorities},
+    },
     crd::CustomType,
     environment::{Environment, EnvironmentOptions},
     names::{Names, SuffixOrder},
@@ -42,6 +45,8 @@ pub struct World {
     pub(crate) customs: RedBlackTreeMapSync<GroupResource, Arc<CustomType>>,
     /// Whether permissions count.
     pub(crate) authorization: Authorization,
+    /// Whose client certificates count.
+    pub(crate) client_authorities: Authorities,
     /// Whether pods get their account and its token.
     pub(crate) service_accounts: bool,
     /// The built-in controllers, where any run.
@@ -91,6 +96,7 @@ impl World {
             names: Names::new(options.seed, options.suffixes),
             customs: RedBlackTreeMapSync::new_sync(),
             authorization: Authorization::AlwaysAllow,
+            client_authorities: x509::authorities(),
             service_accounts: false,
             environment: None,
         };

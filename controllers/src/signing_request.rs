@@ -24,7 +24,7 @@ mod signer;
 #[cfg(test)]
 mod tests;
 
-pub use pkcs10::{Asked, Name, NameKind};
+pub use pkcs10::{Asked, Name, NameKind, attributes};
 pub use signer::NewCertificate;
 pub(crate) use signer::sign;
 

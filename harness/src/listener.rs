@@ -14,7 +14,7 @@ use tokio::{
     net::TcpListener,
 };
 use tower::ServiceExt;
-use trace::Actor;
+use trace::{Actor, ClientCertificates};
 
 /// Serves HTTP/1.1, with or without TLS, for ever. Every request is this actor's.
 pub async fn serve(
@@ -33,9 +33,12 @@ pub async fn serve(
         let (service, tls, actor) = (service.clone(), tls.clone(), actor.clone());
         tokio::spawn(async move {
             match tls {
-                None => speak(stream, service, actor).await,
+                None => speak(stream, service, Client { actor, shown: None }).await,
                 Some(tls) => match tokio_rustls::TlsAcceptor::from(tls).accept(stream).await {
-                    Ok(stream) => speak(stream, service, actor).await,
+                    Ok(stream) => {
+                        let shown = proxy::tls::shown(stream.get_ref().1);
+                        speak(stream, service, Client { actor, shown }).await;
+                    }
                     Err(error) => tracing::debug!(%error, "no TLS"),
                 },
             }
@@ -43,13 +46,19 @@ pub async fn serve(
     }
 }
 
+/// Who is at the other end of a connection.
+struct Client {
+    actor: Actor,
+    shown: Option<ClientCertificates>,
+}
+
 async fn speak(
     stream: impl AsyncRead + AsyncWrite + Unpin + Send + 'static,
     service: Upstream,
-    actor: Actor,
+    client: Client,
 ) {
     let service =
-        hyper::service::service_fn(move |request| answer(service.clone(), request, actor.clone()));
+        hyper::service::service_fn(move |request| answer(service.clone(), request, &client));
     let connection = hyper::server::conn::http1::Builder::new();
     if let Err(error) = connection.serve_connection(TokioIo::new(stream), service).await {
         tracing::debug!(%error, "a connection ended with an error");
@@ -60,11 +69,14 @@ async fn speak(
 fn answer(
     service: Upstream,
     request: http::Request<Incoming>,
-    actor: Actor,
+    client: &Client,
 ) -> BoxFuture<'static, io::Result<http::Response<UnsyncBoxBody<Bytes, io::Error>>>> {
     let own = |error| Box::new(error) as BoxError;
     let mut request = request.map(|body| body.map_err(own).boxed_unsync());
-    request.extensions_mut().insert(actor);
+    request.extensions_mut().insert(client.actor.clone());
+    if let Some(shown) = &client.shown {
+        request.extensions_mut().insert(shown.clone());
+    }
     let plain = |answer: http::Response<Body>| {
         answer.map(|body| body.map_err(io::Error::other).boxed_unsync())
     };

@@ -51,6 +51,10 @@ pub struct Options {
     /// Whether permissions count. The kubeconfig is the administrator's.
     #[arg(long, value_enum, default_value_t = AuthorizationSpec::None)]
     authorization: AuthorizationSpec,
+    /// Whoever shows a client certificate of an authority in this file (PEM) is who it says: its common name is the
+    /// user, its organizations are the groups. So are those with certificates that the cluster's own controllers signed.
+    #[arg(long)]
+    client_ca_file: Option<PathBuf>,
     /// Give new pods their ServiceAccount and its token, and refuse them without the account.
     #[arg(long)]
     mount_service_accounts: bool,
@@ -59,7 +63,8 @@ pub struct Options {
     stages: Vec<PathBuf>,
     /// No API server: nodes and their pods, by Stage files, of the cluster to which --kubeconfig leads.
     #[arg(long, requires = "kubeconfig")]
-    #[arg(conflicts_with_all = ["port", "environment", "authorization", "mount_service_accounts"])]
+    #[arg(conflicts_with_all = ["port", "environment", "authorization", "client_ca_file"])]
+    #[arg(conflicts_with = "mount_service_accounts")]
     kubelet_only: bool,
     /// Where to write the kubeconfig (default: trommel.kubeconfig), which is removed at the end; with --kubelet-only,
     /// the one to use.
@@ -95,27 +100,48 @@ pub fn run(options: &Options) -> anyhow::Result<Exit> {
         return Err(Expected::error(Exit::Usage, message.to_owned()));
     }
     let authority = Authority::mint(real_now())?;
-    let server = Server::new(world(&embedded, &authority, stages), None);
+    let mut world = world(&embedded, &authority.pair().certificate, stages);
+    let clients = trust(&mut world, options.client_ca_file.as_deref())?;
+    let pair = authority.server(real_now(), &[])?;
+    let tls = proxy::tls::asking_server_config(&pair, &clients)?;
+    let server = Server::new(world, None);
     server.call_webhooks_by(webhooks::loopback());
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
-    runtime.block_on(serve(options.port, kubeconfig, &server, &authority))?;
+    runtime.block_on(serve(options.port, kubeconfig, &server, (&authority, tls)))?;
     Ok(Exit::Clean)
 }
 
-/// A new cluster, as of now.
-fn world(embedded: &EmbeddedSpec, authority: &Authority, stages: Option<Arc<Stages>>) -> World {
+/// A new cluster, as of now, whose API server is known by this certificate in PEM.
+pub fn world(embedded: &EmbeddedSpec, root_ca: &str, stages: Option<Arc<Stages>>) -> World {
     let start = Time(real_now().seconds() * 1_000_000_000);
     let seed = real_now().0.unsigned_abs();
     let mut world = World::new(WorldOptions { start, seed, suffixes: SuffixOrder::Ascending });
-    embedded.set_up(&mut world, &authority.pair().certificate, stages);
+    embedded.set_up(&mut world, root_ca, stages);
     world
+}
+
+/// Has the world trust the clients of the authorities in a file, if there is one. Says of which authorities clients are
+/// trusted, in PEM.
+///
+/// # Errors
+/// A file that can't be read, or that holds no certificate.
+pub fn trust(world: &mut World, file: Option<&Path>) -> anyhow::Result<String> {
+    let mut authorities = cluster::client_authority();
+    let Some(file) = file else { return Ok(authorities) };
+    let wrong = |error: &dyn std::fmt::Display| {
+        Expected::error(Exit::Usage, format!("--client-ca-file {}: {error}", file.display()))
+    };
+    let more = std::fs::read_to_string(file).map_err(|error| wrong(&error))?;
+    world.trust_clients_of(&more).map_err(|error| wrong(&error))?;
+    authorities.push_str(&more);
+    Ok(authorities)
 }
 
 async fn serve(
     port: u16,
     kubeconfig: &Path,
     server: &Server,
-    authority: &Authority,
+    (authority, tls): (&Authority, Arc<rustls::ServerConfig>),
 ) -> anyhow::Result<()> {
     let (mut interrupt, mut terminate) =
         (signal(SignalKind::interrupt())?, signal(SignalKind::terminate())?);
@@ -128,7 +154,6 @@ async fn serve(
     })?;
     listener.set_nonblocking(true)?;
     let port = listener.local_addr()?.port();
-    let tls = proxy::tls::server_config(&authority.server(real_now(), &[])?)?;
     let written = Kubeconfig::write(kubeconfig, port, &authority.pair().certificate)?;
     let listener = tokio::net::TcpListener::from_std(listener)?;
     let mut answering =
@@ -152,7 +177,7 @@ async fn serve(
 }
 
 /// The API, its clock set to the machine's before each request.
-fn live(server: &Server) -> Upstream {
+pub fn live(server: &Server) -> Upstream {
     let (server, service) = (server.clone(), server.service());
     Upstream::new(tower::service_fn(move |request| {
         server.advance_to(real_now());
@@ -162,7 +187,7 @@ fn live(server: &Server) -> Upstream {
 
 /// Lets the built-in controllers act whenever something changed or a timer may be due. Ends if they don't come
 /// to rest.
-async fn live_on(server: &Server) -> cluster::Restless {
+pub async fn live_on(server: &Server) -> cluster::Restless {
     let mut revisions = server.subscribe();
     let mut old = (real_now(), Revision(0));
     let mut told = 0;

@@ -21,7 +21,7 @@ use std::{
 };
 
 use tokio::task::AbortHandle;
-use trace::{Answer, Call, Event, Flight, Recorder, SocketPair};
+use trace::{Answer, Call, ClientCertificates, Event, Flight, Recorder, SocketPair};
 
 use crate::{gate::Waits, record::Sender};
 
@@ -44,6 +44,8 @@ pub(crate) struct Connection {
     /// A second handle of the socket, to cut it without waiting for its task.
     socket: TcpStream,
     task: OnceLock<AbortHandle>,
+    /// Set when the handshake was over.
+    certificates: OnceLock<ClientCertificates>,
     cut: AtomicBool,
     sent: AtomicU64,
     received: AtomicU64,
@@ -96,6 +98,7 @@ impl Connection {
             peer: socket.peer_addr()?,
             socket,
             task: OnceLock::new(),
+            certificates: OnceLock::new(),
             cut: AtomicBool::new(false),
             sent: AtomicU64::new(0),
             received: AtomicU64::new(0),
@@ -109,6 +112,19 @@ impl Connection {
     pub(crate) fn runs_in(&self, task: AbortHandle) {
         // Set once, by the one who spawned it.
         let _ = self.task.set(task);
+    }
+
+    /// Its client showed this of itself.
+    pub(crate) fn shows(&self, certificates: Option<ClientCertificates>) {
+        if let Some(certificates) = certificates {
+            // There is one handshake.
+            let _ = self.certificates.set(certificates);
+        }
+    }
+
+    /// What its client showed of itself.
+    pub(crate) fn certificates(&self) -> Option<&ClientCertificates> {
+        self.certificates.get()
     }
 
     pub(crate) fn is_cut(&self) -> bool {

@@ -76,6 +76,9 @@ impl Exchange {
         parts.extensions = http::Extensions::new();
         parts.extensions.insert(self.call.actor.clone());
         parts.extensions.insert(self.call.id);
+        if let Some(certificates) = self.connection.certificates() {
+            parts.extensions.insert(certificates.clone());
+        }
         let request = Request::from_parts(parts, full(bytes));
         self.pass(Passing::Request(&self.call)).await;
         // From the gate to the first poll of the call nothing else of this thread runs.

@@ -51,7 +51,8 @@ pub use serving::{Client, Options, Proxy, Serving};
 pub type Error = Box<dyn std::error::Error + Send + Sync>;
 /// A streamed HTTP body.
 pub type Body = http_body_util::combinators::UnsyncBoxBody<bytes::Bytes, Error>;
-/// Whatever serves the API. Requests carry `trace::Actor` and `trace::CallId` as extensions.
+/// Whatever serves the API. Requests carry `trace::Actor` and `trace::CallId` as extensions, and
+/// `trace::ClientCertificates` where their client showed any.
 pub type Upstream =
     tower::util::BoxCloneSyncService<http::Request<Body>, http::Response<Body>, Error>;
 

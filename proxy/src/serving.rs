@@ -265,6 +265,7 @@ async fn attend(
     connection.shakes_hands(true);
     let stream = tokio_rustls::TlsAcceptor::from(tls).accept(stream).await?;
     connection.shakes_hands(false);
+    connection.shows(crate::tls::shown(stream.get_ref().1));
     speak(books, stream).await
 }
 

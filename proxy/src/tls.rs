@@ -1,5 +1,5 @@
 //! Certificates for in-between: an authority of our own, server and client certificates, and the two
-//! `rustls` configurations made of PEM.
+//! `rustls` configurations made of PEM; and how clients are asked for certificates.
 //!
 //! Everything is valid from a year before the moment that is passed in (a world's now) for twenty years,
 //! so that no virtual jump outlives it. Names of issuers are never empty: some clients refuse that. The
@@ -12,7 +12,9 @@ use rcgen::{
     Issuer, KeyPair, KeyUsagePurpose,
 };
 use rustls::pki_types::{CertificateDer, PrivateKeyDer, pem::PemObject};
-use trace::Time;
+use trace::{ClientCertificates, Time};
+
+mod asking;
 
 /// One year in seconds, leap days left out.
 const YEAR_SECONDS: i64 = 365 * 24 * 3600;
@@ -146,12 +148,44 @@ fn key(pem: &str) -> Result<PrivateKeyDer<'static>, TlsError> {
 
 /// Serves with this certificate; HTTP/1.1 in ALPN, clients are not asked for certificates.
 pub fn server_config(pair: &Pair) -> Result<Arc<rustls::ServerConfig>, TlsError> {
+    serving(pair, rustls::server::WebPkiClientVerifier::no_client_auth())
+}
+
+/// The same, and clients are asked for a certificate of one of these authorities (PEM, one or more), as kube-apiserver
+/// asks with `--client-ca-file`. Whatever they show is taken if they have its key, or if they show none; what to make of
+/// it is up to who answers their requests ([`shown`]).
+pub fn asking_server_config(
+    pair: &Pair,
+    authorities: &str,
+) -> Result<Arc<rustls::ServerConfig>, TlsError> {
+    let verifier = asking::AnyClient::of(&roots(authorities)?, provider());
+    serving(pair, Arc::new(verifier))
+}
+
+fn serving(
+    pair: &Pair,
+    clients: Arc<dyn rustls::server::danger::ClientCertVerifier>,
+) -> Result<Arc<rustls::ServerConfig>, TlsError> {
     let mut config = rustls::ServerConfig::builder_with_provider(provider())
         .with_safe_default_protocol_versions()?
-        .with_no_client_auth()
+        .with_client_cert_verifier(clients)
         .with_single_cert(certificates(&pair.certificate)?, key(&pair.key)?)?;
     config.alpn_protocols = vec![b"http/1.1".to_vec()];
     Ok(Arc::new(config))
+}
+
+/// What the client has shown of itself on a connection.
+pub fn shown(connection: &rustls::ServerConnection) -> Option<ClientCertificates> {
+    let shown = connection.peer_certificates()?;
+    Some(ClientCertificates(shown.iter().map(|der| der.to_vec()).collect()))
+}
+
+fn roots(authorities: &str) -> Result<rustls::RootCertStore, TlsError> {
+    let mut roots = rustls::RootCertStore::empty();
+    for authority in certificates(authorities)? {
+        roots.add(authority)?;
+    }
+    Ok(roots)
 }
 
 /// Trusts the authorities in `authorities` (PEM, one or more), and shows `client` where there is one.
@@ -159,10 +193,7 @@ pub fn client_config(
     authorities: &str,
     client: Option<&Pair>,
 ) -> Result<Arc<rustls::ClientConfig>, TlsError> {
-    let mut roots = rustls::RootCertStore::empty();
-    for authority in certificates(authorities)? {
-        roots.add(authority)?;
-    }
+    let roots = roots(authorities)?;
     let builder = rustls::ClientConfig::builder_with_provider(provider())
         .with_safe_default_protocol_versions()?
         .with_root_certificates(roots);

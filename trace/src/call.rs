@@ -54,6 +54,12 @@ impl FromStr for Actor {
 }
 serde_as_text!(Actor);
 
+/// What a client showed of itself when it connected (TLS): its certificate, and those by which that may be traced to an
+/// authority, in DER. That it has the certificate's key is known; whether the certificate counts is not. An extension of
+/// each request of such a connection.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ClientCertificates(pub Arc<[Vec<u8>]>);
+
 /// Numbers the calls of one history, from 1.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(transparent)]

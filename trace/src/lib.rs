@@ -26,7 +26,7 @@ pub mod file;
 pub mod identity;
 mod tokens;
 
-pub use call::{Actor, Answer, Body, Call, CallId, ConnectionId, Fate, Verb};
+pub use call::{Actor, Answer, Body, Call, CallId, ClientCertificates, ConnectionId, Fate, Verb};
 pub use commit::{Change, Commit};
 pub use comparison::{Accepted, Folder, Mask, Masks, Path, comparison, fold_key};
 pub use flight::{Flight, SocketPair};

@@ -13,7 +13,7 @@ use serde_json::{Value, json};
 use sha2::Sha256;
 use trace::{GroupResource, ObjectKey, Time};
 
-use super::User;
+use super::{CREDENTIAL, User};
 use crate::world::{World, meta};
 
 /// Who issues tokens, and whom they are for where nobody else is named.
@@ -40,8 +40,7 @@ impl Claims {
     pub(super) fn user(&self) -> User {
         let mut user = User::account(&self.namespace, &self.name, &self.uid);
         if !self.id.is_empty() {
-            let key = "authentication.kubernetes.io/credential-id".to_owned();
-            user.extra.insert(key, vec![format!("JTI={}", self.id)]);
+            user.extra.insert(CREDENTIAL.to_owned(), vec![format!("JTI={}", self.id)]);
         }
         user
     }

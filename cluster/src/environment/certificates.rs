@@ -5,8 +5,9 @@
 //! certificate gets the same signature; its serial number comes from the uid of its request. So the same world
 //! issues the same bytes.
 //!
-//! Who could notice: whoever presents such a certificate to the server, which knows its clients by tokens; and a
-//! program that can't check signatures of Ed25519.
+//! Who shows such a certificate to the server is who it says (`crate::auth::x509`).
+//!
+//! Who could notice: a program that can't check signatures of Ed25519.
 
 use std::sync::LazyLock;
 
@@ -26,6 +27,9 @@ static KEY: LazyLock<Ed25519KeyPair> =
 const LINE: usize = 64;
 /// From this year on times have four digits of it (`UTCTime` and `GeneralizedTime`).
 const LONG_YEARS: &str = "2050";
+
+/// The bit of `KeyUsage` for who signs certificates.
+const CERTIFICATE_SIGN: u16 = 1 << 5;
 
 /// Tags of DER.
 mod tag {
@@ -53,6 +57,7 @@ const ATTRIBUTES: [u8; 2] = [0x55, 4];
 const COMMON_NAME: u8 = 3;
 /// Extensions, 2.5.29: their last arcs.
 const EXTENSIONS: [u8; 2] = [0x55, 0x1d];
+const SUBJECT_KEY: u8 = 14;
 const KEY_USAGE: u8 = 15;
 const OTHER_NAMES: u8 = 17;
 const CONSTRAINTS: u8 = 19;
@@ -61,17 +66,55 @@ const EXTENDED_USAGE: u8 = 37;
 
 /// The certificate in PEM, for the request of this uid.
 pub(super) fn issue(new: &NewCertificate, uid: &str) -> String {
+    let dates = sequence(&[time(new.since), time(new.until)]);
+    signed(uid, dates, name(&new.subject), new.public_key.clone(), &extensions(new))
+}
+
+/// The authority's own certificate in PEM: who shows a certificate that leads to it is known to every world's API server.
+pub fn client_authority() -> String {
+    // As long as times can be told.
+    let dates = sequence(&[time(Time(0)), time(Time(i64::MAX))]);
+    let key = sequence(&[sequence(&[element(tag::IDENTIFIER, ED25519)]), bits(0, public_key())]);
+    let extensions = [
+        extension(KEY_USAGE, true, &key_usage(CERTIFICATE_SIGN)),
+        extension(CONSTRAINTS, true, &sequence(&[element(tag::BOOLEAN, &[0xff])])),
+        extension(SUBJECT_KEY, false, &element(tag::OCTETS, &key_identifier())),
+    ];
+    signed(NAME, dates, authority(), key, &extensions)
+}
+
+fn authority() -> Vec<u8> {
+    name(&[(COMMON_NAME, vec![NAME.to_owned()])])
+}
+
+fn public_key() -> &'static [u8] {
+    KEY.public_key().as_ref()
+}
+
+fn key_identifier() -> [u8; 20] {
+    let mut identifier = [0; 20];
+    identifier.copy_from_slice(&blake3::hash(public_key()).as_bytes()[..20]);
+    identifier
+}
+
+/// A certificate in PEM, its serial number made from `seed`.
+fn signed(
+    seed: &str,
+    dates: Vec<u8>,
+    subject: Vec<u8>,
+    key: Vec<u8>,
+    extensions: &[Vec<u8>],
+) -> String {
     let algorithm = sequence(&[element(tag::IDENTIFIER, ED25519)]);
-    let authority = name(&[(COMMON_NAME, vec![NAME.to_owned()])]);
     let signed = sequence(&[
         element(tag::EXPLICIT, &element(tag::INTEGER, &[2])), // version 3
-        element(tag::INTEGER, &serial(uid)),
+        element(tag::INTEGER, &serial(seed)),
         algorithm.clone(),
-        authority,
-        sequence(&[time(new.since), time(new.until)]),
-        name(&new.subject),
-        new.public_key.clone(),
-        element(tag::EXPLICIT | 3, &sequence(&extensions(new))),
+        authority(),
+        dates,
+        subject,
+        key,
+        element(tag::EXPLICIT | 3, &sequence(extensions)),
     ]);
     let signature = bits(0, KEY.sign(&signed).as_ref());
     pem(&sequence(&[signed, algorithm, signature]))
@@ -170,7 +213,7 @@ fn extensions(new: &NewCertificate) -> Vec<Vec<u8>> {
     }
     // It is no authority.
     extensions.push(extension(CONSTRAINTS, true, &sequence(&[])));
-    let key = element(tag::CONTEXT, &blake3::hash(KEY.public_key().as_ref()).as_bytes()[..20]);
+    let key = element(tag::CONTEXT, &key_identifier());
     extensions.push(extension(AUTHORITY_KEY, false, &sequence(&[key])));
     if !new.names.is_empty() {
         let names = new.names.iter();

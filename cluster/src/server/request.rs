@@ -3,7 +3,7 @@
 use bytes::Bytes;
 use http::{HeaderMap, Method, request::Parts};
 use serde_json::Value;
-use trace::{Actor, CallId};
+use trace::{Actor, CallId, ClientCertificates};
 
 use crate::{
     apply::manager_from_user_agent,
@@ -25,6 +25,8 @@ pub(crate) struct Request {
     headers: HeaderMap,
     body: Result<Bytes, bool>,
     pub(crate) author: Author,
+    /// What its client showed when it connected.
+    pub(crate) certificates: Option<ClientCertificates>,
     /// Whom it is from; the administrator until that has been looked at.
     pub(crate) user: User,
 }
@@ -47,6 +49,7 @@ impl Request {
                 actor: parts.extensions.get::<Actor>().cloned().unwrap_or(Actor::Trommel),
                 call: parts.extensions.get::<CallId>().copied(),
             },
+            certificates: parts.extensions.get().cloned(),
             user: User::admin(),
             method: parts.method,
             headers: parts.headers,

@@ -74,10 +74,8 @@ pub(super) fn read(request: &str) -> Option<Asked> {
     let (_, rest) = any(key)?;
     let mut asked =
         Asked { public_key: key[..key.len() - rest.len()].to_vec(), ..Asked::default() };
-    for name in parts(subject).flat_map(parts) {
-        let (identifier, value) = any(name)?;
-        if let Some([attribute]) = identifier.1.strip_prefix(ATTRIBUTES) {
-            let text = String::from_utf8_lossy(any(value)?.0.1).into_owned();
+    for (identifier, text) in attributes(subject)? {
+        if let Some([attribute]) = identifier.strip_prefix(ATTRIBUTES) {
             asked.subject.push((*attribute, text));
         }
     }
@@ -86,6 +84,16 @@ pub(super) fn read(request: &str) -> Option<Asked> {
         asked.names = parts(attributes.1).filter_map(other_names).flatten().collect();
     }
     Some(asked)
+}
+
+/// The attributes of a name (`Name` of RFC 5280, without its head), in order: their object identifiers in DER without
+/// head, and their values. None if it is no name.
+pub fn attributes(name: &[u8]) -> Option<Vec<(&[u8], String)>> {
+    let each = parts(name).flat_map(parts).map(|attribute| {
+        let ((_, identifier), value) = any(attribute)?;
+        Some((identifier, String::from_utf8_lossy(any(value)?.0.1).into_owned()))
+    });
+    each.collect()
 }
 
 /// The other names that an attribute asks for, if it asks for extensions.

@@ -209,7 +209,10 @@ fn first_world(
 fn certificates(tls: bool) -> anyhow::Result<Certificates> {
     let authority = proxy::tls::Authority::mint(real_now())?;
     let server = match tls {
-        true => Some(proxy::tls::server_config(&authority.server(real_now(), &[])?)?),
+        true => {
+            let pair = authority.server(real_now(), &[])?;
+            Some(proxy::tls::asking_server_config(&pair, &cluster::client_authority())?)
+        }
         false => None,
     };
     Ok(Certificates { authority_pem: authority.pair().certificate.clone(), server })
