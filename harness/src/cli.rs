@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use clap::{Args, Parser, Subcommand, ValueEnum};
 
 use crate::{
-    bare, campaign, doctor,
+    bare, campaign, doctor, envtest,
     exit::{Exit, Expected},
     init, play, replay, serve, show,
 };
@@ -39,6 +39,9 @@ enum Command {
     Play(play::Options),
     /// The embedded API server by itself, for kubectl and other projects' tests, until SIGINT or SIGTERM.
     Serve(serve::Options),
+    /// A folder with stand-ins for kube-apiserver and etcd, on which suites with controller-runtime's envtest run
+    /// unmodified.
+    Envtest(envtest::Options),
     /// What works on this machine, and what to do about the rest.
     Doctor,
     /// The controller without Trommel, from exec to its first write: for `cargo ci bench`.
@@ -146,6 +149,7 @@ pub fn main() -> anyhow::Result<Exit> {
         Command::Init(options) => init::run(&options),
         Command::Play(options) => play::run(&options),
         Command::Serve(options) => serve::run(&options),
+        Command::Envtest(options) => envtest::run(&options),
         Command::Doctor => doctor::run(),
         Command::Bare(options) => bare::run(&options),
     }
