@@ -19,18 +19,20 @@ impl Work<'_> {
         let Some(schema) = self.kind.schema() else { return Ok(()) };
         let manager = self.request.field_manager()?;
         let (api_version, now) = (self.kind.api_version(), self.now_text());
-        self.set_emptied(new, &json!([]));
+        self.set_emptied(new, &Value::Null, &json!([]));
         apply::track(old, new, &schema, &self.write(&manager, &api_version, &now));
-        self.set_emptied(new, &Value::Null);
+        self.set_emptied(new, &json!([]), &Value::Null);
         if self.route.subresource == "scale" {
             forget_time(new);
         }
         Ok(())
     }
 
-    fn set_emptied(&self, object: &mut Value, to: &Value) {
+    /// Where a list was sent without items, unless something else stands there by now: the status of a CRD, say, which
+    /// is the server's affair whatever was sent.
+    fn set_emptied(&self, object: &mut Value, from: &Value, to: &Value) {
         for pointer in &self.emptied {
-            if let Some(place) = object.pointer_mut(pointer) {
+            if let Some(place) = object.pointer_mut(pointer).filter(|place| *place == from) {
                 *place = to.clone();
             }
         }

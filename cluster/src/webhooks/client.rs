@@ -44,14 +44,14 @@ fn address(world: &World, config: &Value) -> (String, Result<Destination, String
         let text = |field: &str| service[field].as_str().unwrap_or("");
         let port = service["port"].as_u64().unwrap_or(443);
         let server_name = format!("{}.{}.svc", text("name"), text("namespace"));
-        let path = text("path").trim_start_matches('/');
+        let path = clean(text("path"));
         let found = resolve(world, text("namespace"), text("name"), port, &server_name);
-        return (format!("https://{server_name}:{port}/{path}"), found);
+        return (format!("https://{server_name}:{port}{path}"), found);
     }
     let url = config["url"].as_str().unwrap_or("");
     let bare = url.split(['?', '#']).next().unwrap_or("");
-    let authority = bare.strip_prefix("https://").unwrap_or(bare);
-    let authority = authority.split('/').next().unwrap_or("");
+    let rest = bare.strip_prefix("https://").unwrap_or(bare);
+    let (authority, path) = rest.split_once('/').unwrap_or((rest, ""));
     let (host, port) = match authority.rsplit_once(':') {
         Some((host, port)) if !port.ends_with(']') => (host, port.parse().ok()),
         _ => (authority, Some(443)),
@@ -61,9 +61,21 @@ fn address(world: &World, config: &Value) -> (String, Result<Destination, String
         Some(port) => Ok(Destination::Host { host, port }),
         None => Err("dial tcp: the URL names no port".to_owned()),
     };
-    // A host alone is asked for its root.
-    let url = if bare.matches('/').count() < 3 { format!("{bare}/") } else { bare.to_owned() };
-    (url, destination)
+    (format!("https://{authority}{}", clean(path)), destination)
+}
+
+/// A path as client-go asks for it (`path.Join` in `rest.NewRequest`): from the root, without empty steps, `.` and `..`, and
+/// without a slash at its end. envtest writes URLs with two slashes before the path.
+fn clean(path: &str) -> String {
+    let mut steps: Vec<&str> = Vec::new();
+    for step in path.split('/') {
+        match step {
+            "" | "." => {}
+            ".." => drop(steps.pop()),
+            step => steps.push(step),
+        }
+    }
+    format!("/{}", steps.join("/"))
 }
 
 fn resolve(
@@ -137,4 +149,20 @@ pub(crate) fn about(
     let name = object.map_or("", |object| meta(object, "name"));
     let slash = if namespace.is_empty() { "" } else { "/" };
     format!("{operation} {plural} {namespace}{slash}{name}")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::clean;
+
+    #[test]
+    fn paths_are_asked_for_as_client_go_does() {
+        let check = |path, expect| assert_eq!(clean(path), expect, "{path:?}");
+        check("", "/");
+        check("/", "/");
+        check("/a/b", "/a/b");
+        check("a/b/", "/a/b");
+        check("//a//./b", "/a/b");
+        check("/a/../../b", "/b");
+    }
 }
