@@ -1,7 +1,7 @@
 #!/bin/sh
 # Runs the judge by hand: etcd, kube-apiserver and, if asked, kube-controller-manager and kube-scheduler.
 #
-#   tests/reference/serve.sh DIR [--controllers[=NAME,…]] [--scheduler] [--service-accounts]
+#   tests/reference/serve.sh DIR [--controllers[=NAME,…]] [--scheduler] [--service-accounts] [--client-ca=FILE]
 #
 # DIR (made if missing) holds everything: data, certificates, logs and `kubeconfig`, which appears
 # when the API server is ready. Ends, with all that it started, on Ctrl-C or TERM. The test suite
@@ -11,7 +11,7 @@ here=$(cd "$(dirname "$0")" && pwd)
 [ $# -ge 1 ] || { sed -n '2,9s/^# \{0,1\}//p' "$0" >&2; exit 64; }
 mkdir -p "$1"
 dir=$(cd "$1" && pwd)
-controllers= scheduler=
+controllers= scheduler= clients=
 without=--disable-admission-plugins=ServiceAccount
 shift
 for option; do
@@ -20,6 +20,7 @@ for option; do
     --controllers=*) controllers=${option#*=} ;;
     --scheduler) scheduler=yes ;;
     --service-accounts) without= ;;
+    --client-ca=*) clients=--client-ca-file=${option#*=} ;;
     *) echo "unknown option $option" >&2; exit 64 ;;
   esac
 done
@@ -54,7 +55,7 @@ pids=$!
   --secure-port="$secure" --bind-address=127.0.0.1 --service-account-issuer=https://judge.invalid \
   --service-account-key-file="$dir/sa.key" --service-account-signing-key-file="$dir/sa.key" \
   --authorization-mode=RBAC --token-auth-file="$dir/tokens.csv" \
-  --service-cluster-ip-range=10.0.0.0/24 $without \
+  --service-cluster-ip-range=10.0.0.0/24 $without ${clients:+"$clients"} \
   --allow-privileged=true >"$dir/kube-apiserver.log" 2>&1 &
 apiserver=$!
 pids="$pids $apiserver"

@@ -13,6 +13,7 @@ use crate::{Body, Server, SuffixOrder, World, WorldOptions};
 
 mod access;
 mod builtin;
+mod certificates;
 mod crds;
 mod discovery;
 mod environment;

@@ -24,6 +24,20 @@ fn a_definition_is_established_and_served() {
     assert_eq!((list.code, list.body["kind"].as_str()), (200, Some("FooList")));
 }
 
+/// As old versions of controller-gen wrote it.
+#[test]
+fn an_empty_status_in_a_manifest_is_overlooked() {
+    let (api, mut crd) = (Api::new(), foos_crd());
+    let empty = json!({"acceptedNames": {"kind": "", "plural": ""}, "conditions": [], "storedVersions": []});
+    crd["status"] = empty.clone();
+    let mut crd = api.create(CRDS, crd).body;
+    assert_eq!(crd["status"]["storedVersions"], json!(["v1"]));
+    crd["status"] = empty;
+    let got = api.call("PUT", &format!("{CRDS}/foos.example.com"), Some(crd));
+    assert_eq!((got.code, &got.body["status"]["storedVersions"]), (200, &json!(["v1"])));
+    assert_eq!(condition(&got.body, "Established")["status"], "True");
+}
+
 #[test]
 fn versions_share_their_objects() {
     let api = Api::with_foos();
