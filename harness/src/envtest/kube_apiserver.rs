@@ -6,6 +6,7 @@
 
 mod admission;
 mod known;
+mod own;
 
 use std::{
     net::{IpAddr, Ipv4Addr, TcpListener},
@@ -52,7 +53,7 @@ pub fn run(arguments: &[String]) -> anyhow::Result<Exit> {
     let server = Server::new(world, None);
     server.call_webhooks_by(webhooks::loopback());
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
-    runtime.block_on(answer(&settings, &server, tls))?;
+    runtime.block_on(answer(&settings, &server, (&clients, tls)))?;
     Ok(Exit::Clean)
 }
 
@@ -69,6 +70,8 @@ struct Settings {
     key: PathBuf,
     named: bool,
     client_authority: Option<PathBuf>,
+    /// Where the addresses of Services begin.
+    services: Ipv4Addr,
     authorization: AuthorizationSpec,
     service_accounts: bool,
     /// What to say of flags that have no effect.
@@ -108,6 +111,7 @@ impl Settings {
             key: file("tls-private-key-file", "apiserver.key"),
             named,
             client_authority: given.one("client-ca-file").map(PathBuf::from),
+            services: own::services(&given.list("service-cluster-ip-range")).map_err(usage)?,
             authorization: authorization(&given.list("authorization-mode")).map_err(usage)?,
             service_accounts: admission::service_accounts(&plugins[0], &plugins[1])
                 .map_err(usage)?,
@@ -177,7 +181,7 @@ fn authorization(modes: &[&str]) -> Result<AuthorizationSpec, String> {
 async fn answer(
     settings: &Settings,
     server: &Server,
-    tls: Arc<rustls::ServerConfig>,
+    (clients, tls): (&str, Arc<rustls::ServerConfig>),
 ) -> anyhow::Result<()> {
     let (mut interrupt, mut terminate) =
         (signal(SignalKind::interrupt())?, signal(SignalKind::terminate())?);
@@ -189,6 +193,7 @@ async fn answer(
     })?;
     listener.set_nonblocking(true)?;
     let listener = tokio::net::TcpListener::from_std(listener)?;
+    own::make(server, settings.services, listener.local_addr()?.port(), clients).await?;
     eprintln!("kube-apiserver: serves on https://{}", listener.local_addr()?);
     let answering = listener::serve(listener, serve::live(server), Some(tls), CLIENT);
     tokio::select! {

@@ -16,6 +16,7 @@ const OBEYED: &[&str] = &[
     "enable-admission-plugins",
     "help",
     "secure-port",
+    "service-cluster-ip-range",
     "tls-cert-file",
     "tls-private-key-file",
     "version",
@@ -119,7 +120,6 @@ const NO_EFFECT: &[(&str, &[&str])] = &[
             "kubelet-timeout",
         ],
     ),
-    ("Services get addresses of 10.96.0.0/12", &["service-cluster-ip-range"]),
     (
         "tokens are this server's own, by https://kubernetes.default.svc.cluster.local",
         &[
