@@ -107,15 +107,14 @@ fn a_certificate_says_who_somebody_is() {
 fn what_does_not_count_is_unauthorized_unless_a_token_does() {
     let authority = Authority::new("clients", None);
     let (api, stranger) = (trusting(&authority), Authority::new("clients", None));
-    let dated = |from, until| CertificateParams {
-        not_before: date_time_ymd(from, 1, 1),
-        not_after: date_time_ymd(until, 1, 1),
-        ..named("jo", &[])
+    let dated = |from, until| {
+        let mut parameters = named("jo", &[]);
+        parameters.not_before = date_time_ymd(from, 1, 1);
+        parameters.not_after = date_time_ymd(until, 1, 1);
+        parameters
     };
-    let serving = CertificateParams {
-        extended_key_usages: vec![ExtendedKeyUsagePurpose::ServerAuth],
-        ..named("jo", &[])
-    };
+    let mut serving = named("jo", &[]);
+    serving.extended_key_usages = vec![ExtendedKeyUsagePurpose::ServerAuth];
     let check = |what: &str, certificate: Vec<u8>| {
         let (code, status) = whoami(&api, std::slice::from_ref(&certificate), None);
         let expect = json!({
