@@ -113,6 +113,11 @@ pub fn has_protobuf(api_version: &str, kind: &str) -> bool {
     types::message_of(api_version, kind).is_some()
 }
 
+/// Whether the descriptors have a message of this full name.
+pub(crate) fn has_message(name: &str) -> bool {
+    types::has_message(name)
+}
+
 /// Rewrites a built-in object as a real server would show it after storing it: through Go's structs.
 /// Unknown fields go, quantities get their canonical form, zero values and empty lists of `omitempty`
 /// fields go, struct fields without a pointer appear (`status: {}`). Returns false, and changes nothing,

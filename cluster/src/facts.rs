@@ -2,16 +2,20 @@
 //!
 //! Read from the aggregated discovery documents of a real 1.36 server (`cluster/data/discovery-*.json`),
 //! parsed once on first use (25 KB, well under a millisecond) into one constant table. Custom resources
-//! are not here: they live in the world.
+//! are not here: they live in the world. Beta versions that a world of an older release serves beside these are a table
+//! of their own ([`older`]).
 
 mod convert;
+pub(crate) mod older;
 mod read;
+mod release;
 
 use std::sync::OnceLock;
 
 use trace::GroupResource;
 
 pub use convert::{ConvertError, convert};
+pub use release::{NoRelease, Release};
 
 /// An API group with its versions, preferred version first.
 #[derive(Debug, Clone)]
@@ -105,6 +109,18 @@ pub fn group(name: &str) -> Option<&'static Group> {
     groups().iter().find(|group| group.name == name)
 }
 
+/// Whether a server of this release has the group by itself.
+pub fn has_group(name: &str, release: Release) -> bool {
+    group(name).is_some() || older::served(release).any(|older| older.row.group == name)
+}
+
+/// Every resource of every version that a server of this release has by itself.
+pub fn resources(release: Release) -> impl Iterator<Item = &'static Resource> {
+    let versions = groups().iter().flat_map(|group| &group.versions);
+    let rows = versions.flat_map(|version| &version.resources);
+    rows.chain(older::served(release).map(|older| &older.row))
+}
+
 /// The version `version` of `group`.
 pub fn version(group_name: &str, version: &str) -> Option<&'static Version> {
     group(group_name)?.versions.iter().find(|candidate| candidate.version == version)
@@ -124,6 +140,7 @@ pub fn by_kind(group: &str, version_name: &str, kind: &str) -> Option<&'static R
 pub fn storage(group: &str, resource: &str) -> GroupResource {
     match (group, resource) {
         ("events.k8s.io", "events") => GroupResource::new("", "events"),
+        ("extensions", "ingresses") => GroupResource::new("networking.k8s.io", "ingresses"),
         _ => GroupResource::new(group, resource),
     }
 }
@@ -188,6 +205,7 @@ mod tests {
             assert_eq!(storage_api_version(group, name).as_deref(), expect);
         };
         check("events.k8s.io", "events", Some("v1"));
+        check("extensions", "ingresses", Some("networking.k8s.io/v1"));
         check("autoscaling", "horizontalpodautoscalers", Some("autoscaling/v2"));
         check("apps", "deployments", Some("apps/v1"));
         check("example.com", "foos", None);

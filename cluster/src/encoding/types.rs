@@ -1,5 +1,5 @@
-//! The messages of Kubernetes, from `descriptors.binpb` (a FileDescriptorSet of all API protos) and
-//! `go-json.txt` (what Go's JSON does with each field). Read once, on first use.
+//! The messages of Kubernetes, from `descriptors.binpb` (a FileDescriptorSet of all API protos), `older-messages.txt`
+//! (those that are only in older ones) and `go-json.txt` (what Go's JSON does with each field). Read once, on first use.
 
 use std::{
     collections::{BTreeMap, HashMap},
@@ -10,6 +10,7 @@ use super::wire::{Fields, Malformed, Payload};
 use crate::facts;
 
 const DESCRIPTORS: &[u8] = include_bytes!("../../data/descriptors.binpb");
+const OLDER: &str = include_str!("../../data/older-messages.txt");
 const GO_JSON: &str = include_str!("../../data/go-json.txt");
 
 /// Index of a message.
@@ -128,6 +129,11 @@ pub(super) fn message_of(api_version: &str, kind: &str) -> Option<MessageId> {
     own.or_else(shared).copied()
 }
 
+/// Whether there is a message of this full name.
+pub(super) fn has_message(name: &str) -> bool {
+    types().by_name.contains_key(name)
+}
+
 /// A field as the descriptor has it; types are resolved when all messages are known.
 struct RawField {
     number: u32,
@@ -160,7 +166,31 @@ fn read() -> Result<Types, Malformed> {
             }
         }
     }
+    raws.extend(OLDER.lines().filter(|line| !line.starts_with('#')).filter_map(older_message));
     Ok(resolve(raws))
+}
+
+/// A line of `older-messages.txt`.
+fn older_message(line: &'static str) -> Option<RawMessage> {
+    let (name, fields) = line.split_once(' ')?;
+    let fields = fields.split(' ').filter_map(|field| older_field(name, field)).collect();
+    Some(RawMessage { name: name.to_owned(), fields, map_entry: false })
+}
+
+fn older_field(message: &'static str, text: &'static str) -> Option<RawField> {
+    let (number, rest) = text.split_once(':')?;
+    let (name, kind) = rest.split_once(':')?;
+    let (repeated, kind) = kind.strip_prefix("[]").map_or((false, kind), |item| (true, item));
+    let scalar = match kind {
+        "string" => Some(Kind::String),
+        "int32" | "int64" => Some(Kind::Integer),
+        _ => None,
+    };
+    let type_name = match kind.contains('.') {
+        true => kind,
+        false => format!("{}.{kind}", message.rsplit_once('.')?.0).leak(),
+    };
+    Some(RawField { number: number.parse().ok()?, name, repeated, scalar, type_name })
 }
 
 fn read_message(
@@ -323,6 +353,11 @@ mod tests {
                     let list = format!("{}List", row.kind);
                     assert!(message_of(&row.api_version(), &list).is_some(), "{list}");
                 }
+            }
+        }
+        for older in crate::facts::older::served("1.21".parse().unwrap()) {
+            for kind in [older.row.kind.clone(), format!("{}List", older.row.kind)] {
+                assert!(message_of(&older.row.api_version(), &kind).is_some(), "{kind}");
             }
         }
         assert!(message_of("apps/v1", "DeleteOptions").is_some());

@@ -1,9 +1,11 @@
 //! Conversion between versions of a built-in type that share storage.
 //!
 //! Two types of 1.36 are served twice: events (core `v1` and `events.k8s.io/v1`) and horizontal pod
-//! autoscalers (`autoscaling/v1` and `v2`).
+//! autoscalers (`autoscaling/v1` and `v2`). Old versions are converted by way of the one that replaced them.
 
 use serde_json::{Map, Value, json};
+
+use super::{api_version, older};
 
 /// A conversion that this server doesn't know.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -22,6 +24,17 @@ pub fn convert(object: &mut Value, to: &str) -> Result<(), ConvertError> {
     let text = |name: &str| object.get(name).and_then(Value::as_str).unwrap_or("").to_owned();
     let (kind, from) = (text("kind"), text("apiVersion"));
     if from == to {
+        return Ok(());
+    }
+    if let Some(found) = older::by_kind(&from, &kind) {
+        older::up(object, &kind, &found.row.version);
+        object["apiVersion"] = api_version(found.current.0, found.current.1).into();
+        return convert(object, to);
+    }
+    if let Some(found) = older::by_kind(to, &kind) {
+        convert(object, &api_version(found.current.0, found.current.1))?;
+        older::down(object, &kind, &found.row.version);
+        object["apiVersion"] = to.into();
         return Ok(());
     }
     match (kind.as_str(), from.as_str(), to) {
@@ -155,6 +168,10 @@ mod tests {
             convert(&mut converted, back).unwrap();
             assert_eq!(converted, object);
         }
+        let mut event =
+            json!({"apiVersion": "events.k8s.io/v1beta1", "kind": "Event", "note": "n"});
+        convert(&mut event, "v1").unwrap();
+        assert_eq!((&event["apiVersion"], &event["message"]), (&json!("v1"), &json!("n")));
         let mut pod = json!({"apiVersion": "v1", "kind": "Pod"});
         assert!(convert(&mut pod, "v2").is_err());
     }
