@@ -2,11 +2,13 @@
 //! from the data of this crate, custom resources generated.
 //!
 //! Documents of groups without custom resources are served as they stand in the binary. The v2 document
-//! comes as JSON or, for old clients, as gnostic's protobuf.
+//! comes as JSON or, for old clients, as gnostic's protobuf. Old versions that a world's release serves have documents
+//! made from those of the versions that replaced them ([`older`]).
 
 mod custom;
 pub(crate) mod documents;
 mod gnostic;
+pub(crate) mod older;
 mod v2;
 
 use std::{collections::BTreeMap, sync::OnceLock};
@@ -14,7 +16,7 @@ use std::{collections::BTreeMap, sync::OnceLock};
 use bytes::Bytes;
 use serde_json::{Map, Value, json};
 
-use crate::facts::Resource;
+use crate::facts::{self, Release, Resource};
 
 /// A custom resource version, as its documents need it.
 #[derive(Debug, Clone, Copy)]
@@ -61,8 +63,19 @@ fn path_of(resource: &Resource) -> String {
     format!("apis/{}/{}", resource.group, resource.version)
 }
 
+/// The document of an old version at this path, if a server of this release serves it.
+fn older_v3(path: &str, release: Release) -> Option<Document> {
+    let mut served = facts::older::served(release).map(|older| &older.row);
+    let row = served.find(|row| path_of(row) == path)?;
+    let text = older::v3(&row.group, &row.version)?;
+    Some(Document::of(Bytes::from_static(text.as_bytes())))
+}
+
 /// `/openapi/v3`: where each document is, with its hash.
-pub fn v3_index<'a>(customs: impl IntoIterator<Item = CustomResource<'a>>) -> Value {
+pub fn v3_index<'a>(
+    release: Release,
+    customs: impl IntoIterator<Item = CustomResource<'a>>,
+) -> Value {
     let mut hashes: BTreeMap<String, String> = built_in()
         .iter()
         .map(|(path, document)| ((*path).to_owned(), document.hash.clone()))
@@ -72,7 +85,13 @@ pub fn v3_index<'a>(customs: impl IntoIterator<Item = CustomResource<'a>>) -> Va
         groups.entry(path_of(custom.resource)).or_default().push(custom);
     }
     for (path, customs) in groups {
-        if let Some(document) = v3(&path, customs) {
+        if let Some(document) = v3(&path, release, customs) {
+            hashes.insert(path, document.hash);
+        }
+    }
+    for older in facts::older::served(release) {
+        let path = path_of(&older.row);
+        if let Some(document) = older_v3(&path, release) {
             hashes.insert(path, document.hash);
         }
     }
@@ -87,10 +106,14 @@ pub fn v3_index<'a>(customs: impl IntoIterator<Item = CustomResource<'a>>) -> Va
 /// groups are passed over. `None` if there is no such document.
 pub fn v3<'a>(
     path: &str,
+    release: Release,
     customs: impl IntoIterator<Item = CustomResource<'a>>,
 ) -> Option<Document> {
     if let Some(document) = built_in().get(path) {
         return Some(document.clone());
+    }
+    if let Some(document) = older_v3(path, release) {
+        return Some(document);
     }
     let customs: Vec<CustomResource<'a>> =
         customs.into_iter().filter(|custom| path_of(custom.resource) == path).collect();
@@ -98,15 +121,19 @@ pub fn v3<'a>(
 }
 
 /// `/openapi/v2` in JSON.
-pub fn v2<'a>(customs: impl IntoIterator<Item = CustomResource<'a>>) -> Document {
+pub fn v2<'a>(release: Release, customs: impl IntoIterator<Item = CustomResource<'a>>) -> Document {
     static BUILT_IN: OnceLock<Document> = OnceLock::new();
     let built_in =
         BUILT_IN.get_or_init(|| Document::of(Bytes::from_static(documents::V2.as_bytes())));
     let customs: Vec<CustomResource<'a>> = customs.into_iter().collect();
-    if customs.is_empty() {
+    let mut olders: Vec<(&str, &str)> = facts::older::served(release)
+        .map(|older| (older.row.group.as_str(), older.row.version.as_str()))
+        .collect();
+    olders.dedup();
+    if customs.is_empty() && olders.is_empty() {
         return built_in.clone();
     }
-    Document::generated(&v2::document(&customs))
+    Document::generated(&v2::document(&customs, &olders))
 }
 
 /// The media type of [`v2_protobuf`]; both spellings of the separator are in use.
@@ -116,8 +143,11 @@ pub const V2_PROTOBUF: [&str; 2] = [
 ];
 
 /// `/openapi/v2` in gnostic's protobuf.
-pub fn v2_protobuf<'a>(customs: impl IntoIterator<Item = CustomResource<'a>>) -> Document {
-    let value: Value = serde_json::from_slice(&v2(customs).body).unwrap_or_default();
+pub fn v2_protobuf<'a>(
+    release: Release,
+    customs: impl IntoIterator<Item = CustomResource<'a>>,
+) -> Document {
+    let value: Value = serde_json::from_slice(&v2(release, customs).body).unwrap_or_default();
     Document::of(Bytes::from(gnostic::encode(&value)))
 }
 
@@ -125,6 +155,8 @@ pub fn v2_protobuf<'a>(customs: impl IntoIterator<Item = CustomResource<'a>>) ->
 mod tests {
     use super::*;
     use crate::facts::Subresource;
+
+    const NOW: Release = Release::CURRENT;
 
     fn foo() -> Resource {
         let status = Subresource {
@@ -180,7 +212,7 @@ mod tests {
         let (resource, schema) = (foo(), schema());
         let custom =
             CustomResource { resource: &resource, list_kind: "FooList", schema: Some(&schema) };
-        let document = v3("apis/example.com/v1", [custom]).unwrap();
+        let document = v3("apis/example.com/v1", NOW, [custom]).unwrap();
         let value = parse(&document);
         let foo = &value["components"]["schemas"]["com.example.v1.Foo"];
         assert_eq!(foo["properties"]["apiVersion"]["type"], "string");
@@ -205,29 +237,49 @@ mod tests {
         );
         check_references(&value, &value);
 
-        let index = v3_index([custom]);
+        let index = v3_index(NOW, [custom]);
         let url = index["paths"]["apis/example.com/v1"]["serverRelativeURL"].as_str().unwrap();
         let expect = format!("/openapi/v3/apis/example.com/v1?hash={}", document.hash);
         assert_eq!(url, expect);
         assert!(index["paths"].get("api/v1").is_some());
-        assert!(v3("apis/other.example/v1", [custom]).is_none());
-        assert!(v3("apis/apps/v1", []).is_some());
+        assert!(v3("apis/other.example/v1", NOW, [custom]).is_none());
+        assert!(v3("apis/apps/v1", NOW, []).is_some());
 
-        let value = parse(&v2([custom]));
+        let value = parse(&v2(NOW, [custom]));
         let foo = &value["definitions"]["com.example.v1.Foo"];
         assert_eq!(foo["properties"]["spec"]["properties"]["n"].get("nullable"), None);
         assert_eq!(foo["properties"]["spec"]["properties"]["x"].get("anyOf"), None);
         check_references(&value, &value["definitions"]);
         let path = "/apis/example.com/v1/namespaces/{namespace}/foos/{name}";
         assert_eq!(value["paths"][path]["patch"]["x-kubernetes-group-version-kind"]["kind"], "Foo");
-        assert_ne!(v2([custom]).hash, v2([]).hash);
+        assert_ne!(v2(NOW, [custom]).hash, v2(NOW, []).hash);
+    }
+
+    #[test]
+    fn old_versions_have_documents_in_their_releases() {
+        let then: Release = "1.21".parse().unwrap();
+        let path = "apis/extensions/v1beta1";
+        assert!(v3(path, NOW, []).is_none());
+        let value = parse(&v3(path, then, []).unwrap());
+        check_references(&value, &value);
+        assert!(v3_index(then, [])["paths"].get(path).is_some());
+        assert!(v3_index(NOW, [])["paths"].get(path).is_none());
+
+        let value = parse(&v2(then, []));
+        check_references(&value, &value["definitions"]);
+        check_references(&value, &value["paths"]);
+        let backend = &value["definitions"]["io.k8s.api.extensions.v1beta1.IngressBackend"];
+        assert!(backend["properties"].get("servicePort").is_some());
+        let path = "/apis/policy/v1beta1/namespaces/{namespace}/poddisruptionbudgets/{name}";
+        let gvk = &value["paths"][path]["get"]["x-kubernetes-group-version-kind"];
+        assert_eq!(gvk["version"], "v1beta1");
     }
 
     #[test]
     fn documents_without_schema_are_open_objects() {
         let resource = foo();
         let custom = CustomResource { resource: &resource, list_kind: "FooList", schema: None };
-        let value = parse(&v3("apis/example.com/v1", [custom]).unwrap());
+        let value = parse(&v3("apis/example.com/v1", NOW, [custom]).unwrap());
         let foo = &value["components"]["schemas"]["com.example.v1.Foo"];
         assert_eq!(foo["x-kubernetes-preserve-unknown-fields"], true);
         check_references(&value, &value);

@@ -183,7 +183,7 @@ pub struct Limits {
 
 impl Schema {
     /// The schema of a built-in kind, of `Scale`, `Status`, `DeleteOptions` and their like; `None` if
-    /// Kubernetes 1.36 has no such kind.
+    /// neither Kubernetes 1.36 nor the older releases that a world can be of have such a kind.
     pub fn builtin(group: &str, version: &str, kind: &str) -> Option<Schema> {
         builtin::schema(group, version, kind)
     }

@@ -6,14 +6,26 @@ use serde_json::{Map, Value, json};
 use super::{
     CustomResource,
     custom::{self, Endpoint, META},
-    documents,
+    documents, older,
 };
 
 const DEFINITIONS: &str = "#/definitions/";
 
-/// Builds the document. Costs a parse of the built-in one (1 MB, some 10 ms).
-pub(super) fn document(customs: &[CustomResource<'_>]) -> Value {
+/// Builds the document; `olders` are groups and versions. Costs a parse of the built-in one (1 MB, some 10 ms), and as
+/// much for each old version.
+pub(super) fn document(customs: &[CustomResource<'_>], olders: &[(&str, &str)]) -> Value {
     let mut document: Value = serde_json::from_str(documents::V2).unwrap_or_default();
+    let parts: Vec<older::Parts> = olders
+        .iter()
+        .map(|(group, version)| older::parts(&document, older::V2, group, version))
+        .collect();
+    for older::Parts { paths, definitions } in parts {
+        for (field, added) in [("paths", paths), ("definitions", definitions)] {
+            if let Some(all) = document[field].as_object_mut() {
+                all.extend(added);
+            }
+        }
+    }
     for custom in customs {
         for (name, mut definition) in custom::definitions(custom, DEFINITIONS) {
             simplify(&mut definition);

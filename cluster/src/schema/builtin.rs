@@ -11,7 +11,7 @@ use super::{
     Gvk, Node, NodeId, Schema, Type,
     build::{Builder, Definitions, empty},
 };
-use crate::openapi::documents;
+use crate::openapi::{documents, older};
 
 /// An OpenAPI v3 document, of which only the component schemas are looked at, unparsed.
 #[derive(Deserialize)]
@@ -57,7 +57,8 @@ fn memo<K: Ord + Clone, V: Clone>(memo: &Memo<K, V>, key: K, make: impl FnOnce()
 fn table(group: &str, version: &str) -> Option<Arc<Table>> {
     static TABLES: Memo<(String, String), Option<Arc<Table>>> = Mutex::new(BTreeMap::new());
     memo(&TABLES, (group.to_owned(), version.to_owned()), || {
-        documents::v3(group, version).map(read).map(Arc::new)
+        let text = documents::v3(group, version).or_else(|| older::v3(group, version));
+        text.map(read).map(Arc::new)
     })
 }
 

@@ -4,6 +4,8 @@
 //! What admission or a strategy sets (cluster IPs, priorities, selectors of Jobs, tolerations) is no
 //! default and not here.
 
+mod older;
+
 use serde_json::{Map, Value, json};
 
 use super::{Node, Schema};
@@ -82,6 +84,8 @@ fn inner<'a>(fields: &'a mut Fields, name: &str) -> &'a mut Fields {
 }
 
 fn of_type(name: &str, fields: &mut Fields) {
+    let current = older::fill(name, fields);
+    let name = current.as_deref().unwrap_or(name);
     if let Some(name) = name.strip_prefix("api.core.v1.") {
         core(name, fields);
     } else if let Some(name) = name.strip_prefix("api.apps.v1.") {
