@@ -2,11 +2,13 @@
 //!
 //! The rules of structured-merge-diff, under our own [`Schema`]: an update owns what it changed; an apply
 //! owns what it says, conflicts with others over different values, and removes what its manager no
-//! longer says and nobody else owns. Field sets of other API versions are taken as they are: the types
-//! served in several versions here name nearly all fields alike.
+//! longer says and nobody else owns. What a write changes is told in the versions in which others wrote ([`changes`]).
+//! What an apply removes is told in its own: a field that another manager set under another name in another version
+//! does not keep it.
 //!
 //! Not here: upstream's migration of kubectl's last-applied annotation into an apply manager.
 
+mod changes;
 mod compare;
 mod fields;
 mod fields_json;
@@ -20,6 +22,7 @@ mod typed;
 use serde_json::{Map, Value, json};
 
 use crate::{encoding, schema::Schema};
+use changes::Changes;
 pub use fields::{FieldSet, PathElement};
 use managers::{Identity, Managers};
 use place::Place;
@@ -172,11 +175,9 @@ fn root(schema: &Schema) -> Place<'_> {
 
 /// An update by `write.manager`: it owns what it changed, others lose that.
 fn update(managers: &mut Managers, old: &Value, new: &Value, schema: &Schema, write: &Write<'_>) {
-    let comparison = compare::compare(root(schema), old, new).without(write.ignores);
-    let changed = comparison.modified.union(&comparison.added);
-    managers
-        .retain_fields(None, |fields| fields.difference(&changed).difference(&comparison.removed));
-    let own = changed.difference(&managers::never_managed());
+    let changes = Changes::of(managers, old, new, schema, write);
+    managers.retain_fields(None, |version, fields| changes.at(version).left_of(fields));
+    let own = changes.own.changed().difference(&managers::never_managed());
     if !own.is_empty() {
         managers.add(Identity::update(write), own, write);
     }
@@ -216,22 +217,19 @@ pub fn apply(
 
     managers.put(identity.clone(), own.difference(&managers::never_managed()), write);
 
-    let comparison = compare::compare(root(schema), &old, &merged).without(write.ignores);
-    let changed = comparison.modified.union(&comparison.added);
-    let conflicts = managers.conflicts(&identity, &changed);
+    let changes = Changes::of(&managers, &old, &merged, schema, write);
+    let conflicts = managers.conflicts(&identity, |version| changes.at(version).changed());
     if !force && !conflicts.is_empty() {
         return Err(ApplyError::Conflicts(conflicts));
     }
-    managers.retain_fields(Some(&identity), |fields| {
-        fields.difference(&changed).difference(&comparison.removed)
-    });
+    managers.retain_fields(Some(&identity), |version, fields| changes.at(version).left_of(fields));
     managers.drop_empty();
-    if comparison.is_same() {
+    if changes.own.is_same() {
         // Upstream notes a time only with a change of the object (`managedFieldsUpdater.Apply`).
         managers.restore_time(&identity, &before);
     }
     if let Some(live) = live
-        && comparison.is_same()
+        && changes.own.is_same()
         && managers.same_fields(&before)
         && !Managers::read(live).is_empty()
     {

@@ -25,6 +25,16 @@ impl Comparison {
         self.added.is_empty() && self.removed.is_empty() && self.modified.is_empty()
     }
 
+    /// Added and modified fields.
+    pub(super) fn changed(&self) -> FieldSet {
+        self.modified.union(&self.added)
+    }
+
+    /// What is left of fields that others own.
+    pub(super) fn left_of(&self, fields: &FieldSet) -> FieldSet {
+        fields.difference(&self.changed()).difference(&self.removed)
+    }
+
     /// Without the fields that an endpoint ignores.
     pub(super) fn without(self, ignores: Ignores) -> Comparison {
         Comparison {

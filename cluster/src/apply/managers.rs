@@ -100,6 +100,11 @@ impl Managers {
         self.entries.get(identity).map(|entry| &entry.fields)
     }
 
+    /// The versions in which they wrote.
+    pub(super) fn versions(&self) -> BTreeSet<&str> {
+        self.entries.values().map(|entry| entry.api_version.as_str()).collect()
+    }
+
     /// Fields of all entries.
     pub(super) fn all_fields(&self) -> FieldSet {
         self.entries.values().fold(FieldSet::default(), |all, entry| all.union(&entry.fields))
@@ -126,15 +131,15 @@ impl Managers {
         }
     }
 
-    /// Narrows every entry's fields but those of `except`; entries left with none go.
+    /// Narrows every entry's fields, which are of a version, but those of `except`; entries left with none go.
     pub(super) fn retain_fields(
         &mut self,
         except: Option<&Identity>,
-        narrow: impl Fn(&FieldSet) -> FieldSet,
+        narrow: impl Fn(&str, &FieldSet) -> FieldSet,
     ) {
         self.entries.retain(|identity, entry| {
             if Some(identity) != except {
-                entry.fields = narrow(&entry.fields);
+                entry.fields = narrow(&entry.api_version, &entry.fields);
                 return !entry.fields.is_empty();
             }
             true
@@ -157,12 +162,16 @@ impl Managers {
         fields(self) == fields(other)
     }
 
-    /// Where others than `own` hold fields that changed.
-    pub(super) fn conflicts(&self, own: &Identity, changed: &FieldSet) -> Vec<Conflict> {
+    /// Where others than `own` hold fields that changed in the version in which they wrote.
+    pub(super) fn conflicts(
+        &self,
+        own: &Identity,
+        changed: impl Fn(&str) -> FieldSet,
+    ) -> Vec<Conflict> {
         let others = self.entries.iter().filter(|(identity, _)| *identity != own);
         let mut conflicts: Vec<Conflict> = others
             .flat_map(|(identity, entry)| {
-                let paths = entry.fields.intersection(changed).paths();
+                let paths = entry.fields.intersection(&changed(&entry.api_version)).paths();
                 paths.into_iter().map(|path| Conflict { manager: identity.shown(), path })
             })
             .collect();
