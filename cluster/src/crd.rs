@@ -45,6 +45,9 @@ pub(crate) struct CustomType {
 pub(crate) struct CustomVersion {
     pub(crate) row: Resource,
     pub(crate) schema: Schema,
+    /// Of a type that keeps unknown fields (`preserveUnknownFields`), what its schema says of values; nothing is pruned
+    /// or defaulted by it.
+    pub(crate) judged_by: Option<Schema>,
     /// The schema's CEL rules, if it has any; compiled when an object is first looked at.
     rules: Option<OnceLock<Rules>>,
     /// `openAPIV3Schema` as written, for the published documents.
@@ -119,11 +122,15 @@ impl CustomVersion {
         let (group, name) = (text(spec, "group"), text(version, "name"));
         let kind = text(names, "kind");
         let gvk = Gvk { group: group.to_owned(), version: name.to_owned(), kind: kind.to_owned() };
-        let published = version.pointer("/schema/openAPIV3Schema").cloned();
+        let published = version.pointer("/schema/openAPIV3Schema");
         let preserve = spec.get("preserveUnknownFields") == Some(&json!(true));
+        let judged_by = published.filter(|_| preserve);
+        let judged_by = judged_by.and_then(|schema| Schema::custom(&gvk, Some(schema)).ok());
+        // Clients that check by the document know nothing of fields that it doesn't name.
+        let published = published.filter(|_| !preserve).cloned();
         // What does not parse was refused when it was created; objects that got in before a rule was known
         // to us are served without a schema.
-        let schema = Schema::custom(&gvk, published.as_ref().filter(|_| !preserve))
+        let schema = Schema::custom(&gvk, published.as_ref())
             .or_else(|_| Schema::custom(&gvk, None))
             .expect("the absence of a schema is a legal schema");
         let subresources = version.get("subresources");
@@ -150,6 +157,7 @@ impl CustomVersion {
                 subresources: rows,
             },
             schema,
+            judged_by,
             rules: published.as_ref().is_some_and(has_rules).then(OnceLock::new),
             published,
             status,

@@ -10,6 +10,7 @@ use serde_json::{Value, json};
 
 use crate::{
     encoding::{MediaType, Offer, Target, encode, negotiate},
+    facts::Release,
     openapi::{self, CustomResource},
     server::{
         Body,
@@ -22,8 +23,8 @@ use crate::{
 
 mod documents;
 
-/// The version that the server says it has.
-pub(crate) const GIT_VERSION: &str = "v1.36.3";
+/// The minor release whose `/version` was the first to tell of compatibility (KEP-4330).
+const COMPATIBILITY_SINCE: u8 = 33;
 
 /// Answers a path that names no resource.
 pub(crate) fn respond(world: &World, request: &Request, path: &str) -> Response<Body> {
@@ -33,7 +34,7 @@ pub(crate) fn respond(world: &World, request: &Request, path: &str) -> Response<
     let steps: Vec<&str> = path.split('/').skip(1).collect();
     match steps[..] {
         ["healthz" | "livez" | "readyz", ..] => text("ok"),
-        ["version"] => plain(request, &version()),
+        ["version"] => plain(request, &version(world.release)),
         ["api"] => aggregated(request, &documents::core_list(), documents::api_versions),
         ["apis"] => {
             let all = || documents::aggregated(world);
@@ -43,10 +44,10 @@ pub(crate) fn respond(world: &World, request: &Request, path: &str) -> Response<
         ["api", version] => found(request, documents::resources(world, "", version)),
         ["apis", group, version] => found(request, documents::resources(world, group, version)),
         ["openapi", "v2"] => openapi_v2(world, request),
-        ["openapi", "v3"] => plain(request, &openapi::v3_index(customs(world))),
+        ["openapi", "v3"] => plain(request, &openapi::v3_index(world.release, customs(world))),
         ["openapi", "v3", ..] => {
             let path = path.trim_start_matches("/openapi/v3/");
-            openapi::v3(path, customs(world)).map_or_else(not_found, |document| {
+            openapi::v3(path, world.release, customs(world)).map_or_else(not_found, |document| {
                 document_answer(request, document.body, "application/json")
             })
         }
@@ -71,8 +72,14 @@ fn openapi_v2(world: &World, request: &Request) -> Response<Body> {
     let accept = request.accept();
     let wanted = openapi::V2_PROTOBUF.iter().find(|name| accept.contains(**name));
     match wanted {
-        Some(name) => document_answer(request, openapi::v2_protobuf(customs(world)).body, name),
-        None => document_answer(request, openapi::v2(customs(world)).body, "application/json"),
+        Some(name) => {
+            document_answer(request, openapi::v2_protobuf(world.release, customs(world)).body, name)
+        }
+        None => document_answer(
+            request,
+            openapi::v2(world.release, customs(world)).body,
+            "application/json",
+        ),
     }
 }
 
@@ -141,20 +148,28 @@ fn text(text: &'static str) -> Response<Body> {
     response
 }
 
-fn version() -> Value {
-    json!({
+fn version(release: Release) -> Value {
+    let minor = release.minor();
+    let mut version = json!({
         "major": "1",
-        "minor": "36",
-        "emulationMajor": "1",
-        "emulationMinor": "36",
-        "minCompatibilityMajor": "1",
-        "minCompatibilityMinor": "35",
-        "gitVersion": GIT_VERSION,
+        "minor": minor.to_string(),
+        "gitVersion": release.git_version(),
         "gitCommit": "0000000000000000000000000000000000000000",
         "gitTreeState": "clean",
         "buildDate": "2026-01-01T00:00:00Z",
         "goVersion": "go1.26",
         "compiler": "gc",
         "platform": "linux/amd64",
-    })
+    });
+    if minor >= COMPATIBILITY_SINCE {
+        for (field, value) in [
+            ("emulationMajor", "1".to_owned()),
+            ("emulationMinor", minor.to_string()),
+            ("minCompatibilityMajor", "1".to_owned()),
+            ("minCompatibilityMinor", (minor - 1).to_string()),
+        ] {
+            version[field] = json!(value);
+        }
+    }
+    version
 }

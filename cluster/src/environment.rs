@@ -155,7 +155,7 @@ impl Environment {
         };
         environment.view.root_ca = options.root_ca.as_str().into();
         environment.view.root_ca_base64 = STANDARD.encode(&options.root_ca).into();
-        environment.serve(kinds(&world.customs));
+        environment.serve(kinds(&world.customs, world.release));
         for (key, object) in world.objects() {
             environment.see(key, Some(Object::read(key, object)), world.now);
         }

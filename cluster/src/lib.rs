@@ -38,6 +38,7 @@ pub use controllers::Controller;
 pub use environment::{
     EnvironmentOptions, REQUESTS_WITHOUT_REST, Restless, client_authority, schedule::Turn,
 };
+pub use facts::Release;
 pub use names::SuffixOrder;
 pub use server::{Body, BoxError, Server, Step, Upstream};
 pub use webhooks::{Caller, Destination, SharedCaller, WebhookAnswer, WebhookCall};

@@ -28,11 +28,21 @@ use serde_json::Value;
 use crate::{facts::Resource, schema::FieldError};
 use check::Check;
 
+/// By which rules an object is judged.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Asked {
+    /// Those of the stable version.
+    Now,
+    /// Those of an old version, which asked for less.
+    Then,
+}
+
 /// Adds the errors of an object that is about to be stored; `old` is what it replaces.
 pub(crate) fn object(
     row: &Resource,
     old: Option<&Value>,
     new: &Value,
+    asked: Asked,
     errors: &mut Vec<FieldError>,
 ) {
     let check = &mut Check::new(errors);
@@ -43,7 +53,7 @@ pub(crate) fn object(
         ("", "pods") => pod::spec(check, &new["spec"], "spec"),
         ("", "podtemplates") => pod::spec(check, &new["template"]["spec"], "template.spec"),
         ("", "persistentvolumeclaims") => core::claim(check, &new["spec"], "spec"),
-        (_, "events") => event::event(check, row, old, new),
+        (_, "events") => event::event(check, row, old, new, asked),
         ("", "persistentvolumes") => volume::volume(check, new),
         ("", "endpoints") => network::endpoints(check, old, new),
         ("discovery.k8s.io", "endpointslices") => network::slice(check, old, new),
@@ -58,7 +68,7 @@ pub(crate) fn object(
         (
             "admissionregistration.k8s.io",
             "mutatingwebhookconfigurations" | "validatingwebhookconfigurations",
-        ) => hooks::configuration(check, new),
+        ) => hooks::configuration(check, old, new, asked),
         ("admissionregistration.k8s.io", "validatingadmissionpolicies") => {
             policies::policy(check, &new["spec"]);
         }

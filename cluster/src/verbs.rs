@@ -122,6 +122,7 @@ pub(crate) fn carry_out(
         work.warnings.push(warning);
     }
     work.warnings.extend(strategy::deprecation(&work.kind).map(str::to_owned));
+    work.warnings.extend(work.kind.warning(work.live.world.release));
     if verb == Verb::Create && route.resource == "mutatingadmissionpolicybindings" {
         work.warnings.push(NO_POLICIES.to_owned());
     }

@@ -18,6 +18,7 @@ use crate::{
     },
     crd::CustomType,
     environment::{Environment, EnvironmentOptions},
+    facts::Release,
     names::{Names, SuffixOrder},
     store::{Logged, Print, Store},
 };
@@ -43,6 +44,8 @@ pub struct World {
     pub(crate) names: Names,
     /// Custom types by served group and resource, from the CustomResourceDefinitions in the store.
     pub(crate) customs: RedBlackTreeMapSync<GroupResource, Arc<CustomType>>,
+    /// The release that it says it is of.
+    pub(crate) release: Release,
     /// Whether permissions count.
     pub(crate) authorization: Authorization,
     /// Whose client certificates count.
@@ -95,6 +98,7 @@ impl World {
             now: options.start,
             names: Names::new(options.seed, options.suffixes),
             customs: RedBlackTreeMapSync::new_sync(),
+            release: Release::CURRENT,
             authorization: Authorization::AlwaysAllow,
             client_authorities: x509::authorities(),
             service_accounts: false,
@@ -178,6 +182,20 @@ impl World {
         self.names.issued()
     }
 
+    /// From now on it says that it is of this release, and serves the beta versions that were served then.
+    pub fn serve_as(&mut self, release: Release) {
+        self.release = release;
+        if let Some(environment) = &mut self.environment {
+            let kinds = crate::environment::kinds(&self.customs, release);
+            Arc::make_mut(environment).serve(kinds);
+        }
+    }
+
+    /// The release that it says it is of.
+    pub fn release(&self) -> Release {
+        self.release
+    }
+
     /// From now on permissions count; the roles and bindings exist that every cluster has.
     pub fn enforce_rbac(&mut self) {
         crate::rbac::bootstrap::create(self);
@@ -256,7 +274,7 @@ impl World {
         let Some(environment) = &mut self.environment else { return };
         let environment = Arc::make_mut(environment);
         if logged.key.resource == crds() {
-            environment.serve(crate::environment::kinds(&self.customs));
+            environment.serve(crate::environment::kinds(&self.customs, self.release));
         }
         environment.observe(logged, self.now);
     }

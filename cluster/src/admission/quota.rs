@@ -12,7 +12,6 @@ use trace::{Actor, GroupResource, ObjectKey, Verb};
 
 use super::refuse;
 use crate::{
-    discovery::GIT_VERSION,
     encoding::quantity_nanos,
     route::Route,
     server::request::Request,
@@ -129,7 +128,7 @@ fn write(work: &mut Work<'_>, key: &ObjectKey, used: &Amounts) {
         subresource: "status".to_owned(),
         ..Route::default()
     };
-    let agent = format!("kube-apiserver/{GIT_VERSION}");
+    let agent = format!("kube-apiserver/{}", work.live.world.release.git_version());
     let actor = Actor::Environment("quota".into());
     let request = Request::own(actor, &agent, Bytes::from(quota.to_string()));
     let Some(kind) = work.live.world.kind("", "v1", "resourcequotas") else { return };

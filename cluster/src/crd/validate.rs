@@ -8,11 +8,14 @@ use serde_json::{Value, json};
 use super::{definition::rule_errors, text};
 use crate::{
     schema::{FieldError, FieldErrorKind, Gvk, Schema, structural_errors},
+    validation::Asked,
     verbs::{dns_1035_problem, subdomain_problem},
 };
 
-/// Errors of a CRD, in order of path.
-pub(crate) fn errors(crd: &Value) -> Vec<FieldError> {
+/// Errors of a CRD, in order of path; `old` is what it replaces.
+///
+/// That `v1beta1` refused defaults is not here: a definition written so would have failed long ago.
+pub(crate) fn errors(crd: &Value, old: Option<&Value>, asked: Asked) -> Vec<FieldError> {
     let spec = &crd["spec"];
     let mut errors = Vec::new();
     let expected = format!("{}.{}", text(&spec["names"], "plural"), text(spec, "group"));
@@ -36,8 +39,41 @@ pub(crate) fn errors(crd: &Value) -> Vec<FieldError> {
         let detail = "must have at least one stored version";
         errors.push(invalid("status.storedVersions", &Value::Null, detail));
     }
-    schemas(spec, &mut errors);
+    schemas(spec, Demands::of(spec, old.map(|old| &old["spec"]), asked), &mut errors);
+    let keeps = |spec: &Value| spec["preserveUnknownFields"] == json!(true);
+    let kept = old.is_some_and(|old| keeps(&old["spec"]));
+    if asked == Asked::Now && keeps(spec) && !kept {
+        let detail = "cannot set to true, set x-kubernetes-preserve-unknown-fields to true in \
+                      spec.versions[*].schema instead";
+        errors.push(invalid("spec.preserveUnknownFields", &json!(true), detail));
+    }
     errors
+}
+
+/// What is asked of schemas: what is stored with less stays as it is (`requireOpenAPISchema`,
+/// `requireStructuralSchema`).
+#[derive(Debug, Clone, Copy)]
+struct Demands {
+    schema: bool,
+    structure: bool,
+}
+
+impl Demands {
+    fn of(spec: &Value, old: Option<&Value>, asked: Asked) -> Demands {
+        let all = |judge: &dyn Fn(Option<&Value>) -> bool| {
+            let versions = old.map_or(&[][..], list);
+            versions.iter().all(|version| judge(version.pointer("/schema/openAPIV3Schema")))
+        };
+        let structural = |schema: Option<&Value>| {
+            schema.is_none_or(|schema| structural_errors(schema, "").is_empty())
+        };
+        let now = asked == Asked::Now;
+        let preserves = spec["preserveUnknownFields"] == json!(true);
+        Demands {
+            schema: now && all(&|schema| schema.is_some()),
+            structure: !preserves || (now && all(&structural)),
+        }
+    }
 }
 
 fn invalid(field: &str, value: &Value, detail: &str) -> FieldError {
@@ -148,7 +184,7 @@ fn go_versions(versions: &[Value]) -> String {
     format!("[{}]", shown.collect::<Vec<_>>().join(","))
 }
 
-fn schemas(spec: &Value, errors: &mut Vec<FieldError>) {
+fn schemas(spec: &Value, demands: Demands, errors: &mut Vec<FieldError>) {
     let versions = list(spec);
     // A schema that all versions have is upstream's `spec.validation`.
     let has = |version: &Value| version.pointer("/schema/openAPIV3Schema").is_some();
@@ -170,11 +206,12 @@ fn schemas(spec: &Value, errors: &mut Vec<FieldError>) {
                     let read = Schema::custom(&name, Some(schema));
                     errors.extend(read.iter().flat_map(|schema| rule_errors(schema, &path)));
                 }
-                errors.extend(shape);
+                errors.extend(shape.into_iter().filter(|_| demands.structure));
             }
-            None => {
+            None if demands.schema => {
                 errors.push(FieldError::required(&path));
             }
+            None => {}
         }
     }
 }

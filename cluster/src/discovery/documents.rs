@@ -8,7 +8,7 @@ use sha2::{Digest, Sha256};
 
 use crate::{
     crd::version_order,
-    facts::{self, Resource, api_version},
+    facts::{self, Release, Resource, api_version, older},
     world::World,
 };
 
@@ -20,9 +20,28 @@ struct Group<'a> {
 
 /// Built-in groups without core, then the groups of custom types by name.
 fn groups(world: &World) -> Vec<Group<'_>> {
-    let mut all: Vec<Group<'_>> =
-        facts::groups().iter().filter(|group| !group.name.is_empty()).map(built_in).collect();
+    let mut all = built_in_groups(world.release);
     all.extend(custom_groups(world));
+    all
+}
+
+/// Built-in groups without core; the old versions that this release serves come behind the current ones, and the group
+/// that has no others stands where it stood, behind the first (`apiVersionPriorities` of kube-aggregator).
+fn built_in_groups(release: Release) -> Vec<Group<'static>> {
+    let named = facts::groups().iter().filter(|group| !group.name.is_empty());
+    let mut all: Vec<Group<'static>> = named.map(built_in).collect();
+    for older in older::served(release) {
+        let row = &older.row;
+        let at = all.iter().position(|group| group.name == row.group).unwrap_or_else(|| {
+            all.insert(1, Group { name: &row.group, versions: Vec::new() });
+            1
+        });
+        let versions = &mut all[at].versions;
+        match versions.iter_mut().find(|(version, _)| *version == row.version) {
+            Some((_, rows)) => rows.push(row),
+            None => versions.push((row.version.as_str(), vec![row])),
+        }
+    }
     all
 }
 
@@ -52,14 +71,17 @@ fn custom_groups(world: &World) -> Vec<Group<'_>> {
 
 /// `APIGroupDiscoveryList` of all groups but core.
 pub(super) fn aggregated(world: &World) -> String {
-    static BUILT_IN: OnceLock<Vec<String>> = OnceLock::new();
-    let built_in = BUILT_IN.get_or_init(|| {
-        let groups = facts::groups().iter().filter(|group| !group.name.is_empty());
-        groups.map(|group| aggregated_group(&built_in(group)).to_string()).collect()
-    });
-    let custom = custom_groups(world);
-    let custom = custom.iter().map(|group| aggregated_group(group).to_string());
-    list_of(built_in.iter().cloned().chain(custom))
+    static CURRENT: OnceLock<Vec<String>> = OnceLock::new();
+    let print = |groups: Vec<Group<'_>>| -> Vec<String> {
+        groups.iter().map(|group| aggregated_group(group).to_string()).collect()
+    };
+    let current = || print(built_in_groups(Release::CURRENT));
+    let built_in = match world.release == Release::CURRENT {
+        true => CURRENT.get_or_init(current),
+        // Clients that old read no aggregated documents: few ask.
+        false => &print(built_in_groups(world.release)),
+    };
+    list_of(built_in.iter().cloned().chain(print(custom_groups(world))))
 }
 
 /// `APIGroupDiscoveryList` of the core group.

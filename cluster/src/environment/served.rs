@@ -8,14 +8,16 @@ use trace::GroupResource;
 
 use crate::{
     crd::CustomType,
-    facts::{self, api_version},
+    facts::{self, Release, api_version},
     world::{World, kinds::Kind},
 };
 
 /// All served types whose objects are kept, by version and kind.
-pub(crate) fn kinds(customs: &RedBlackTreeMapSync<GroupResource, Arc<CustomType>>) -> Kinds {
-    let built_in = facts::groups().iter().flat_map(|group| &group.versions);
-    let built_in = built_in.flat_map(|version| &version.resources).filter(|row| row.is_stored());
+pub(crate) fn kinds(
+    customs: &RedBlackTreeMapSync<GroupResource, Arc<CustomType>>,
+    release: Release,
+) -> Kinds {
+    let built_in = facts::resources(release).filter(|row| row.is_stored());
     let built_in = built_in.map(|row| (row, facts::storage(&row.group, &row.resource)));
     let custom = customs.values().flat_map(|custom| {
         custom.versions.iter().map(|served| (&served.row, custom.resource.clone()))

@@ -7,7 +7,6 @@ use trace::{Actor, Verb};
 
 use super::GROUP;
 use crate::{
-    discovery::GIT_VERSION,
     route::Route,
     server::{Live, Server, request::Request},
     verbs,
@@ -40,7 +39,7 @@ fn create_one(live: &mut Live, resource: &str, object: &Value) {
         namespace: meta(object, "namespace").to_owned(),
         ..Route::default()
     };
-    let agent = format!("kube-apiserver/{GIT_VERSION}");
+    let agent = format!("kube-apiserver/{}", live.world.release.git_version());
     let request = Request::own(Actor::Trommel, &agent, Bytes::from(object.to_string()));
     let kind = live.world.kind(GROUP, "v1", resource).expect("a built-in type");
     let calls = &mut Calls::exempt(live.world.now);

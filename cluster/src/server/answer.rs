@@ -90,9 +90,9 @@ fn attempt(
     calls.begin(live.world.now);
     let Some(kind) = live.world.kind(&target.group, &target.version, &target.resource) else {
         // Groups that are built in have a router of their own, which answers with a Status.
-        return match facts::group(&target.group) {
-            Some(_) => refuse(request, &Refusal::no_such_path()),
-            None => not_found(),
+        return match facts::has_group(&target.group, live.world.release) {
+            true => refuse(request, &Refusal::no_such_path()),
+            false => not_found(),
         };
     };
     let Some(verb) = route::verb(&request.method, target, request.flag("watch")) else {
@@ -256,9 +256,12 @@ impl View {
 
     /// Rows for kubectl. `of` gives the table its revision.
     fn table(&self, objects: &[Value], of: &Value, now: Time, with_columns: bool) -> Value {
+        // Old versions are printed by what they became.
+        let successor = self.kind.successor();
+        let row = successor.as_ref().unwrap_or(&self.kind).row();
         let columns = match self.kind.custom() {
             Some(custom) => table::custom(&custom.columns),
-            None => table::builtin(&self.kind.row().group, &self.kind.row().resource),
+            None => table::builtin(&row.group, &row.resource),
         };
         let mut metadata = json!({});
         for field in ["resourceVersion", "continue", "remainingItemCount"] {
@@ -266,7 +269,18 @@ impl View {
                 metadata[field] = value.clone();
             }
         }
-        table::table(&columns, objects, metadata, self.include, now, with_columns)
+        let Some(successor) = &successor else {
+            return table::table(&columns, objects, metadata, self.include, now, with_columns);
+        };
+        let shown = |object: &Value| successor.present(&Arc::new(object.clone())).ok();
+        let printed: Vec<Arc<Value>> = objects.iter().filter_map(shown).collect();
+        let printed = printed.iter().map(|object| &**object);
+        let mut table = table::table(&columns, printed, metadata, self.include, now, with_columns);
+        if self.include == IncludeObject::Object {
+            let rows = table["rows"].as_array_mut().into_iter().flatten();
+            rows.zip(objects).for_each(|(row, object)| row["object"] = object.clone());
+        }
+        table
     }
 
     /// The bytes of one watch event.

@@ -20,6 +20,7 @@ mod environment;
 mod full;
 mod golden;
 mod lists;
+mod older;
 mod staged;
 mod subresources;
 mod watches;

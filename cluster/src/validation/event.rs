@@ -2,7 +2,10 @@
 
 use serde_json::{Value, json};
 
-use super::check::{Check, text};
+use super::{
+    Asked,
+    check::{Check, text},
+};
 use crate::{
     facts::{self, Resource},
     verbs::qualified_name_problems,
@@ -29,14 +32,20 @@ const FIXED: [&str; 14] = [
     "reportingInstance",
 ];
 
-/// Errors are told of the fields of core `v1`.
-pub(super) fn event(check: &mut Check<'_>, row: &Resource, old: Option<&Value>, new: &Value) {
+/// Errors are told of the fields of core `v1`. More is asked of `events.k8s.io/v1` only (`legacyValidateEvent`).
+pub(super) fn event(
+    check: &mut Check<'_>,
+    row: &Resource,
+    old: Option<&Value>,
+    new: &Value,
+    asked: Asked,
+) {
     let as_core = |event: &Value| {
         let mut event = event.clone();
         facts::convert(&mut event, "v1").ok().map(|()| event)
     };
     let Some(new) = as_core(new) else { return };
-    let strict = row.group == "events.k8s.io";
+    let strict = row.group == "events.k8s.io" && asked == Asked::Now;
     let reporter = if strict { "reportingController" } else { "reportingComponent" };
     match new["eventTime"].is_null() {
         true => old_style(check, &new),

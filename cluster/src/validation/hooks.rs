@@ -1,31 +1,47 @@
 //! Configurations of webhooks (`pkg/apis/admissionregistration/validation`, `apiserver/pkg/util/webhook`).
 //!
-//! Upstream looks less closely at an update of what was stored by an older server; ours doesn't.
+//! What old versions allowed (any side effects, a name twice) stays allowed where it was stored, as upstream has it.
 
 use std::collections::BTreeSet;
 
 use serde_json::{Value, json};
 
-use super::check::{Check, list, text};
+use super::{
+    Asked,
+    check::{Check, list, text},
+};
 use crate::{cel::Question, verbs::subdomain_problem};
 
 const OPERATIONS: [&str; 5] = ["*", "CONNECT", "CREATE", "DELETE", "UPDATE"];
 const URL_FORM: &str = "; desired format: https://host[/path]";
 
-pub(super) fn configuration(check: &mut Check<'_>, new: &Value) {
+/// `Some` and `Unknown` are left from v1beta1.
+const SIDE_EFFECTS: [&str; 4] = ["None", "NoneOnDryRun", "Some", "Unknown"];
+const NO_SIDE_EFFECTS: [&str; 2] = ["None", "NoneOnDryRun"];
+
+pub(super) fn configuration(check: &mut Check<'_>, old: Option<&Value>, new: &Value, asked: Asked) {
+    let before = || old.map_or(&[][..], |old| list(old, "webhooks"));
+    let harmless =
+        |hook: &Value| NO_SIDE_EFFECTS.iter().any(|known| hook["sideEffects"] == **known);
+    let effects: &[&str] = match asked == Asked::Now && before().iter().all(harmless) {
+        true => &NO_SIDE_EFFECTS,
+        false => &SIDE_EFFECTS,
+    };
+    let known: BTreeSet<&str> = before().iter().map(|hook| text(hook, "name")).collect();
+    let unique = asked == Asked::Now && known.len() == before().len();
     let mut names = BTreeSet::new();
     for (index, hook) in list(new, "webhooks").iter().enumerate() {
         let at = format!("webhooks[{index}]");
-        webhook(check, hook, &at);
+        webhook(check, hook, &at, effects);
         review_versions(check, hook, &format!("{at}.admissionReviewVersions"));
         let name = text(hook, "name");
-        if !name.is_empty() && !names.insert(name) {
+        if !name.is_empty() && !names.insert(name) && unique {
             check.duplicate_key(&at, "name", &json!(name));
         }
     }
 }
 
-fn webhook(check: &mut Check<'_>, hook: &Value, at: &str) {
+fn webhook(check: &mut Check<'_>, hook: &Value, at: &str, effects: &[&str]) {
     qualified(check, text(hook, "name"), &format!("{at}.name"));
     for (index, one) in list(hook, "rules").iter().enumerate() {
         rule(check, one, &format!("{at}.rules[{index}]"));
@@ -33,7 +49,7 @@ fn webhook(check: &mut Check<'_>, hook: &Value, at: &str) {
     let choices: [(&str, &[&str]); 4] = [
         ("failurePolicy", &["Fail", "Ignore"]),
         ("matchPolicy", &["Equivalent", "Exact"]),
-        ("sideEffects", &["None", "NoneOnDryRun"]),
+        ("sideEffects", effects),
         ("reinvocationPolicy", &["IfNeeded", "Never"]),
     ];
     let (before, after) = choices.split_at(3);
@@ -41,7 +57,7 @@ fn webhook(check: &mut Check<'_>, hook: &Value, at: &str) {
         let at = format!("{at}.{field}");
         match hook.get(field).filter(|value| !value.is_null()) {
             None if *field == "sideEffects" => {
-                check.required(&at, "must specify one of None, NoneOnDryRun");
+                check.required(&at, &format!("must specify one of {}", effects.join(", ")));
             }
             given => choice(check, given, &at, known),
         }

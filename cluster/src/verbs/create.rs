@@ -51,7 +51,7 @@ impl Work<'_> {
             name = self.generate_name(&generate, dry_run);
             new["metadata"]["name"] = json!(name);
         }
-        self.begin_life(&mut new, dry_run);
+        self.begin_life(&mut new, dry_run)?;
         self.track(None, &mut new)?;
         let change = Change { old: None, dry_run, sent: sent.as_ref() };
         self.admit_all(change, &mut new)?;
@@ -104,8 +104,8 @@ impl Work<'_> {
         })
     }
 
-    /// System fields of a new object (`rest.BeforeCreate`, `PrepareForCreate`).
-    fn begin_life(&mut self, new: &mut Value, dry_run: bool) {
+    /// System fields of a new object (`rest.BeforeCreate`, `PrepareForCreate`). Errors: of a definition.
+    fn begin_life(&mut self, new: &mut Value, dry_run: bool) -> Result<(), Refusal> {
         for field in ["deletionTimestamp", "deletionGracePeriodSeconds", "selfLink"] {
             object::remove_meta(new, field);
         }
@@ -128,19 +128,29 @@ impl Work<'_> {
         }
         if self.kind.storage == world::crds() {
             new.as_object_mut().map(|fields| fields.remove("status"));
-            crd::default_spec(new);
-            let beside = self.types_beside(new);
-            crd::establish(new, &beside, &now);
+            self.establish(new)?;
             if dry_run {
                 // Nobody accepts the names of what is not there.
                 new["status"]["acceptedNames"] = json!({"plural": "", "kind": ""});
                 new["status"]["conditions"] = Value::Null;
             }
         }
+        Ok(())
+    }
+
+    /// What upstream's naming and establishing controllers make of a definition, whatever version it was written in.
+    /// Errors: it can't be converted.
+    pub(super) fn establish(&self, new: &mut Value) -> Result<(), Refusal> {
+        let mut definition = self.kind.to_storage(new.take())?;
+        crd::default_spec(&mut definition);
+        let beside = self.types_beside(&definition);
+        crd::establish(&mut definition, &beside, &self.now_text());
+        *new = Arc::unwrap_or_clone(self.kind.present(&Arc::new(definition))?);
+        Ok(())
     }
 
     /// Custom types of the same group as a CRD, without its own.
-    pub(super) fn types_beside(&self, definition: &Value) -> Vec<Arc<crd::CustomType>> {
+    fn types_beside(&self, definition: &Value) -> Vec<Arc<crd::CustomType>> {
         let group = definition.pointer("/spec/group").and_then(Value::as_str).unwrap_or("");
         let plural = definition.pointer("/spec/names/plural").and_then(Value::as_str).unwrap_or("");
         let customs = self.live.world.customs.iter();

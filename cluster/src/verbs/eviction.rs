@@ -11,8 +11,7 @@ use super::{
     subresources::success,
 };
 use crate::{
-    discovery::GIT_VERSION, route::Route, server::request::Request, status::Refusal,
-    webhooks::Calls, world::meta,
+    route::Route, server::request::Request, status::Refusal, webhooks::Calls, world::meta,
 };
 
 impl Work<'_> {
@@ -135,7 +134,7 @@ impl Work<'_> {
             subresource: "status".to_owned(),
             ..Route::default()
         };
-        let agent = format!("kube-apiserver/{GIT_VERSION}");
+        let agent = format!("kube-apiserver/{}", self.live.world.release.git_version());
         let actor = Actor::Environment("eviction".into());
         let request = Request::own(actor, &agent, Bytes::from(new.to_string()));
         let Some(kind) = self.live.world.kind("policy", "v1", "poddisruptionbudgets") else {

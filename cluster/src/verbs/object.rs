@@ -1,6 +1,8 @@
 //! What every write does to an object before it is stored: pruning, defaulting, validation
 //! (`k8s.io/apiserver/pkg/registry/rest`).
 
+use std::sync::Arc;
+
 use serde_json::{Map, Value};
 use trace::ObjectKey;
 
@@ -14,6 +16,7 @@ use crate::{
     schema::{FieldError, FieldErrorKind, unknown_field_message},
     server::request::FieldValidation,
     status::Refusal,
+    validation::Asked,
     world::{crds, meta, namespaces},
 };
 
@@ -62,7 +65,27 @@ impl Work<'_> {
     }
 
     /// Checks an object that is about to be stored. Errors: 422.
+    ///
+    /// One of an old version is judged as what it is stored as, as upstream judges its internal types; some rules are
+    /// not asked of old versions.
     pub(super) fn validate(&mut self, object: &Value, old: Option<&Value>) -> Result<(), Refusal> {
+        let Some(successor) = self.kind.successor() else {
+            return self.validate_by(object, old, Asked::Now);
+        };
+        let current = |object: &Value| successor.present(&Arc::new(object.clone()));
+        let (object, old) = (current(object)?, old.map(current).transpose()?);
+        let own = std::mem::replace(&mut self.kind, successor);
+        let verdict = self.validate_by(&object, old.as_deref(), Asked::Then);
+        self.kind = own;
+        verdict
+    }
+
+    fn validate_by(
+        &mut self,
+        object: &Value,
+        old: Option<&Value>,
+        asked: Asked,
+    ) -> Result<(), Refusal> {
         let mut errors = metadata_errors(object, !self.kind.is_custom());
         if let Some(old) = old {
             errors.extend(immutable_errors(object, old));
@@ -89,6 +112,9 @@ impl Work<'_> {
         if let Some(schema) = self.kind.schema() {
             errors.extend(schema.validate(object, old));
         }
+        if let Some(schema) = self.kind.custom().and_then(|own| own.judged_by.as_ref()) {
+            errors.extend(schema.validate(object, old));
+        }
         if let Some(scale) = self.kind.custom().and_then(|own| own.scale.as_ref()) {
             let status = self.route.subresource == "status";
             errors.extend(crd::scale::errors(scale, object, status));
@@ -106,10 +132,10 @@ impl Work<'_> {
             }
         }
         if !self.kind.is_custom() {
-            crate::validation::object(self.kind.row(), old, object, &mut errors);
+            crate::validation::object(self.kind.row(), old, object, asked, &mut errors);
         }
         if self.kind.storage == crds() {
-            errors.extend(crd::validate::errors(object));
+            errors.extend(crd::validate::errors(object, old, asked));
         }
         match &errors[..] {
             [] => Ok(()),

@@ -6,7 +6,6 @@ use serde_json::{Value, json};
 
 use super::{Outcome, Work, object, options, strategy};
 use crate::{
-    crd,
     schema::{FieldError, FieldErrorKind},
     status::Refusal,
     webhooks::Change,
@@ -73,9 +72,7 @@ impl Work<'_> {
         self.prepare(Some(&shown), &mut new, dry_run)?;
         self.bump_generation(&shown, &mut new);
         if self.kind.storage == world::crds() && self.route.subresource.is_empty() {
-            crd::default_spec(&mut new);
-            let beside = self.types_beside(&new);
-            crd::establish(&mut new, &beside, &self.now_text());
+            self.establish(&mut new)?;
         }
         self.validate(&new, Some(&shown))?;
         self.warn(Some(&shown), &new);

@@ -72,8 +72,7 @@ fn equivalents(world: &World, kind: &Kind) -> Vec<Resource> {
         let rows = custom.versions.iter().map(|version| &version.row);
         return rows.map(|row| form(&row.group, &row.version, &row.resource)).collect();
     }
-    let versions = facts::groups().iter().flat_map(|group| &group.versions);
-    let rows = versions.flat_map(|version| &version.resources);
+    let rows = facts::resources(world.release);
     rows.filter(|row| facts::storage(&row.group, &row.resource) == kind.storage)
         .map(|row| form(&row.group, &row.version, &row.resource))
         .collect()

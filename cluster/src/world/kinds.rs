@@ -7,7 +7,8 @@ use trace::GroupResource;
 
 use crate::{
     crd::{CustomType, CustomVersion},
-    facts::{self, Resource},
+    encoding,
+    facts::{self, Release, Resource, older},
     schema::Schema,
     status::Refusal,
     world::World,
@@ -36,6 +37,10 @@ impl World {
         if let Some(row) = facts::resource(group, version, resource) {
             return Some(Kind::built_in(row));
         }
+        let older = older::find(group, version, resource);
+        if let Some(older) = older.filter(|older| older.is_served(self.release)) {
+            return Some(Kind::built_in(&older.row));
+        }
         let custom = self.customs.get(&GroupResource::new(group, resource))?;
         let index = custom.versions.iter().position(|served| served.row.version == version)?;
         Some(Kind {
@@ -62,6 +67,20 @@ impl Kind {
             Source::BuiltIn(row) => row,
             Source::Custom(custom, index) => &custom.versions[*index].row,
         }
+    }
+
+    /// The version that replaced it, if it is an old one ([`older`]).
+    pub(crate) fn successor(&self) -> Option<Kind> {
+        let row = self.row();
+        let older = older::find(&row.group, &row.version, &row.resource)?;
+        let (group, version) = older.current;
+        facts::resource(group, version, &row.resource).map(Kind::built_in)
+    }
+
+    /// What is warned of when it is used in a world of this release.
+    pub(crate) fn warning(&self, release: Release) -> Option<String> {
+        let row = self.row();
+        older::find(&row.group, &row.version, &row.resource)?.warning(release)
     }
 
     /// Its custom version, if it is custom.
@@ -105,13 +124,12 @@ impl Kind {
         if self.is_custom() {
             return "unstructured.Unstructured".to_owned();
         }
-        let row = self.row();
-        let package = match row.group.split('.').next().unwrap_or("") {
-            "" | "events" => "core",
+        let package = match self.storage.group.split('.').next().unwrap_or("") {
+            "" => "core",
             "internal" => "apiserverinternal",
             name => name,
         };
-        format!("{package}.{}", row.kind)
+        format!("{package}.{}", self.row().kind)
     }
 
     /// `FooList`.
@@ -166,7 +184,14 @@ impl Kind {
             object["apiVersion"] = Value::from(api_version);
             return Ok(object);
         }
+        let kind = &self.row().kind;
+        let from = object["apiVersion"].as_str().unwrap_or("");
+        let old = [from, api_version].iter().any(|it| older::by_kind(it, kind).is_some());
         facts::convert(&mut object, api_version).map_err(Refusal::internal)?;
+        if old {
+            // What is always shown in one version may be left out in the other.
+            encoding::canonical(&mut object).map_err(Refusal::internal)?;
+        }
         Ok(object)
     }
 
