@@ -13,7 +13,7 @@ use std::{
     time::Duration,
 };
 
-use cluster::{Server, SuffixOrder, Upstream, World, WorldOptions};
+use cluster::{Release, Server, SuffixOrder, Upstream, World, WorldOptions};
 use proxy::tls::Authority;
 use stages::Stages;
 use tokio::{
@@ -42,6 +42,9 @@ pub struct Options {
     /// Port on 127.0.0.1; default: any that is free.
     #[arg(long, default_value_t = 0, env = "TROMMEL_SERVE_PORT")]
     port: u16,
+    /// The release of Kubernetes that it says it is, from 1.16 to 1.37, whose beta versions it serves.
+    #[arg(long, default_value_t, value_name = "RELEASE")]
+    kubernetes: Release,
     /// Which built-in controllers run.
     #[arg(long, value_enum, default_value_t = Environment::Full)]
     environment: Environment,
@@ -63,7 +66,7 @@ pub struct Options {
     stages: Vec<PathBuf>,
     /// No API server: nodes and their pods, by Stage files, of the cluster to which --kubeconfig leads.
     #[arg(long, requires = "kubeconfig")]
-    #[arg(conflicts_with_all = ["port", "environment", "authorization", "client_ca_file"])]
+    #[arg(conflicts_with_all = ["port", "kubernetes", "environment", "authorization", "client_ca_file"])]
     #[arg(conflicts_with = "mount_service_accounts")]
     kubelet_only: bool,
     /// Where to write the kubeconfig (default: trommel.kubeconfig), which is removed at the end; with --kubelet-only,
@@ -84,6 +87,7 @@ pub fn run(options: &Options) -> anyhow::Result<Exit> {
     }
     let stages = read_stages(&options.stages)?.map(Arc::new);
     let embedded = EmbeddedSpec {
+        kubernetes: options.kubernetes,
         environment: options.environment,
         nodes: options.nodes,
         authorization: Located::new(options.authorization),
@@ -158,8 +162,9 @@ async fn serve(
     let listener = tokio::net::TcpListener::from_std(listener)?;
     let mut answering =
         tokio::spawn(listener::serve(listener, live(server), Some(tls), Actor::User));
+    let release = server.world().release().git_version();
     eprintln!(
-        "trommel: Kubernetes v1.36.3 API on https://127.0.0.1:{port} until SIGINT or SIGTERM; nothing is kept"
+        "trommel: Kubernetes {release} API on https://127.0.0.1:{port} until SIGINT or SIGTERM; nothing is kept"
     );
     stdout::write(&format!("export KUBECONFIG={}\n", written.path.display()));
     tokio::select! {

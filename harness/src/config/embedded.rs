@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use cluster::{Controller, EnvironmentOptions, World};
+use cluster::{Controller, EnvironmentOptions, Release, World};
 use serde::{Deserialize, Serialize};
 use stages::Stages;
 
@@ -19,6 +19,9 @@ const BESIDE_KCM: [Controller; 3] =
 #[derive(Debug, Clone, Default, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct EmbeddedSpec {
+    /// The release of Kubernetes that it says it is, whose beta versions it serves.
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub kubernetes: Release,
     /// Which built-in controllers run.
     #[serde(default, skip_serializing_if = "is_default")]
     pub environment: Environment,
@@ -87,9 +90,10 @@ impl EmbeddedSpec {
         (self.environment == Environment::Kcm).then_some(named)
     }
 
-    /// Sets a new world up, whose API server is known by this certificate in PEM: the policy, and what runs. The stages
-    /// are what its files say.
+    /// Sets a new world up, whose API server is known by this certificate in PEM: the release, the policy, and what
+    /// runs. The stages are what its files say.
     pub fn set_up(&self, world: &mut World, root_ca: &str, stages: Option<Arc<Stages>>) {
+        world.serve_as(self.kubernetes);
         if self.authorization.value == AuthorizationSpec::Rbac {
             world.enforce_rbac();
         }
