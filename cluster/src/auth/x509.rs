@@ -21,7 +21,7 @@ use sha2::{Digest, Sha256};
 use trace::ClientCertificates;
 use webpki::{ALL_VERIFICATION_ALGS, EndEntityCert, Error, KeyUsage, anchor_from_trusted_cert};
 
-use super::{AUTHENTICATED, CREDENTIAL, UNAUTHENTICATED, User};
+use super::{ANONYMOUS, AUTHENTICATED, CREDENTIAL, UNAUTHENTICATED, User};
 use crate::{environment::client_authority, world::World};
 
 /// Object identifiers in DER without head: commonName (2.5.4.3), organizationName (2.5.4.10).
@@ -120,7 +120,10 @@ fn named(subject: &[u8], der: &[u8]) -> Result<Option<User>, Unknown> {
         _ => return Err(Unknown::Subject),
     };
     let mut groups = values(ORGANIZATION);
-    if !groups.iter().any(|group| [AUTHENTICATED, UNAUTHENTICATED].contains(&group.as_str())) {
+    // `AuthenticatedGroupAdder`: who says that it is nobody is in no group of those who are somebody.
+    let told =
+        groups.iter().any(|group| [AUTHENTICATED, UNAUTHENTICATED].contains(&group.as_str()));
+    if !told && name != ANONYMOUS {
         groups.push(AUTHENTICATED.to_owned());
     }
     let print: String = Sha256::digest(der).iter().map(|byte| format!("{byte:02x}")).collect();

@@ -66,7 +66,6 @@ const CREATED_BY_UPDATE: &[(&str, &str)] = &[
     ("", "limitranges"),
     ("", "services"),
     ("coordination.k8s.io", "leases"),
-    ("events.k8s.io", "events"),
     ("node.k8s.io", "runtimeclasses"),
     ("rbac.authorization.k8s.io", "clusterrolebindings"),
     ("rbac.authorization.k8s.io", "clusterroles"),
@@ -99,8 +98,9 @@ const DELETE_RETURNS_OBJECT: &[(&str, &str)] = &[
 /// (`DefaultGarbageCollectionPolicy` is OrphanDependents, for old clients' sake).
 const ORPHANS_BY_DEFAULT: &[(&str, &str)] = &[("", "replicationcontrollers"), ("batch", "jobs")];
 
+/// Whether a table has the type, by where it is stored: old versions may be of another group.
 fn listed(table: &[(&str, &str)], kind: &Kind) -> bool {
-    table.contains(&(&kind.row().group, &kind.row().resource))
+    table.contains(&(&kind.storage.group, &kind.storage.resource))
 }
 
 /// The warning that each use of an old type gets (`APILifecycleDeprecated`).

@@ -87,14 +87,14 @@ fn whoami(api: &Api, shown: &[Vec<u8>], token: Option<&str>) -> (u16, Value) {
 fn a_certificate_says_who_somebody_is() {
     let authority = Authority::new("clients", None);
     let api = trusting(&authority);
-    let own = authority.sign(named("jo", &["dev", "ops"]));
+    let own = authority.sign(named("jo", &["ops"]));
     let print: String = ring::digest::digest(&ring::digest::SHA256, &own)
         .as_ref()
         .iter()
         .map(|b| format!("{b:02x}"))
         .collect();
     let expect = json!({
-        "username": "jo", "groups": ["dev", "ops", "system:authenticated"],
+        "username": "jo", "groups": ["ops", "system:authenticated"],
         "extra": {"authentication.kubernetes.io/credential-id": [format!("X509SHA256={print}")]},
     });
     assert_eq!(whoami(&api, std::slice::from_ref(&own), None), (201, expect.clone()));
