@@ -7,7 +7,8 @@
 //! **Order.** One reconcile at a time, to its end; then the key that has been waiting longest, whichever
 //! controller's it is; or where that controller has more urgent ones, the most urgent of them. Same world, same
 //! schedule, same bytes. Real controllers run side by side, each with several workers; the schedules that this leaves
-//! out can be asked for, by holding a controller, or turn by turn ([`crate::Server::take_turn`]).
+//! out can be asked for: some controllers held or slow, and another order ([`crate::Pace`]), or turn by turn
+//! ([`crate::Server::take_turn`]).
 //!
 //! **When.** Never by itself: whoever owns the server lets it act ([`crate::Server::step_environment`]), a
 //! request at a time, or to its fixpoint. Time does not pass while it acts.
@@ -23,11 +24,13 @@ use trace::{Change as Changed, ObjectKey, Revision, Time};
 use stages::{Action, Stages};
 
 use crate::{server::Live, store::Logged, webhooks::Calls, world::World};
+use pace::{Pace, Paces};
 use scripted::{Scripted, Turn};
 
 mod bodies;
 mod certificates;
 mod nodes;
+pub(crate) mod pace;
 pub(crate) mod schedule;
 mod scripted;
 mod served;
@@ -55,6 +58,10 @@ pub struct EnvironmentOptions {
     pub root_ca: String,
     /// By which pods and nodes live, each type that has any; the others as the kubelet does by itself.
     pub stages: Option<Arc<Stages>>,
+    /// Those that don't act at once.
+    pub paces: Vec<(Controller, Pace)>,
+    /// In which order they take turns; empty for the order in which their keys come.
+    pub order: Vec<Controller>,
 }
 
 impl EnvironmentOptions {
@@ -84,6 +91,7 @@ type Place = (u64, Option<i64>);
 #[derive(Debug, Clone)]
 pub(crate) struct Environment {
     running: Arc<[Controller]>,
+    paces: Paces,
     /// Those that don't act for now.
     held: Vec<Controller>,
     view: View,
@@ -139,7 +147,8 @@ impl Environment {
             return None;
         }
         let mut environment = Environment {
-            running: options.controllers.clone().into(),
+            running: options.acting(),
+            paces: Paces::new(options),
             held: vec![],
             view: View::default(),
             queue: RedBlackTreeMapSync::new_sync(),
@@ -188,12 +197,13 @@ impl Environment {
             if after.is_none() {
                 scripted.schedule.forget(key);
             } else if scripted.is_node(key) && self.running.contains(&Controller::Kubelet) {
-                self.add((Controller::Kubelet, key.clone()));
+                self.add_after((Controller::Kubelet, key.clone()), now, Duration::ZERO);
             }
         }
     }
 
     fn add_after(&mut self, item: Item, now: Time, after: Duration) {
+        let after = after + self.paces.delay(item.0);
         if after.is_zero() {
             return self.add(item);
         }
@@ -272,7 +282,11 @@ impl Environment {
             self.working = Some(self.aside.remove(at));
             return self.working.clone();
         }
-        let next = self.queue.iter().find(|(_, item)| !self.is_held(item.0));
+        let mut waiting = self.queue.iter().filter(|(_, item)| !self.is_held(item.0));
+        let next = match self.paces.has_order() {
+            true => waiting.min_by_key(|(_, item)| self.paces.rank(item.0)),
+            false => waiting.next(),
+        };
         let (mut place, mut item) = next.map(|(place, item)| (*place, item.clone()))?;
         let first = (item.0, Reverse(i64::MAX), 0);
         if let Some(most) = self.urgent.range((Bound::Included(first), Bound::Unbounded)).next()
@@ -361,6 +375,7 @@ impl Environment {
         let idle = idle && self.queue.is_empty() && self.timers.is_empty();
         let idle = idle && self.view.all_recent().next().is_none();
         let idle = idle && self.view.all_going().next().is_none();
+        let idle = idle && self.view.all_silent().next().is_none();
         let idle = idle && self.view.still_deleting().next().is_none() && self.view.order == 0;
         if idle && self.failures.is_empty() && self.held.is_empty() {
             return Value::Null;
@@ -400,6 +415,12 @@ impl Environment {
         let going: Vec<Value> = going.collect();
         if !going.is_empty() {
             pending["going"] = going.into();
+        }
+        let silent = self.view.all_silent();
+        let silent = silent.map(|(key, at)| json!([rank(key), milliseconds(world.now.since(*at))]));
+        let silent: Vec<Value> = silent.collect();
+        if !silent.is_empty() {
+            pending["silent"] = silent.into();
         }
         if self.view.order != 0 {
             pending["order"] = json!(self.view.order);

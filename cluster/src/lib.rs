@@ -36,7 +36,8 @@ pub mod world;
 pub use auth::{ADMIN_TOKEN, Authorization, x509::AuthorityError};
 pub use controllers::Controller;
 pub use environment::{
-    EnvironmentOptions, REQUESTS_WITHOUT_REST, Restless, client_authority, schedule::Turn,
+    EnvironmentOptions, REQUESTS_WITHOUT_REST, Restless, client_authority, pace::Pace,
+    schedule::Turn,
 };
 pub use facts::Release;
 pub use names::SuffixOrder;

@@ -46,6 +46,7 @@ pub(crate) fn object(
     errors: &mut Vec<FieldError>,
 ) {
     let check = &mut Check::new(errors);
+    pod::deletion_cost(check, row, old, new);
     match (row.group.as_str(), row.resource.as_str()) {
         ("", "configmaps") => core::config_map(check, new),
         ("", "secrets") => core::secret(check, new),

@@ -13,6 +13,7 @@ use trace::{GroupResource, ObjectKey};
 use crate::{
     calls::{Calls, Reconciled},
     controller::{Affected, Change},
+    data::{Keys, secrets},
     object::{Body, Object, Text},
     read,
     request::Request,
@@ -35,6 +36,8 @@ pub struct TokenSecret {
     pub has_namespace: bool,
     /// `ca.crt`, in base64.
     pub authority: Text,
+    /// Its keys.
+    pub keys: Keys,
 }
 
 /// A ServiceAccount.
@@ -52,6 +55,7 @@ impl TokenSecret {
             has_token: !read::text(data, "token").is_empty(),
             has_namespace: !read::text(data, "namespace").is_empty(),
             authority: read::text(data, "ca.crt"),
+            keys: Keys::read(object),
         })
     }
 }
@@ -66,12 +70,8 @@ fn accounts() -> GroupResource {
     GroupResource::new("", "serviceaccounts")
 }
 
-fn secrets() -> GroupResource {
-    GroupResource::new("", "secrets")
-}
-
 /// The account that a Secret is for, if it is there.
-fn account_of<'v>(
+pub(crate) fn account_of<'v>(
     view: &'v View,
     key: &ObjectKey,
     secret: &Object,

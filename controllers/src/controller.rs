@@ -11,7 +11,7 @@ use crate::{
     namespace, node_lease, node_lifecycle,
     object::{Body, Object},
     pod_gc, quota, replica_set, root_ca, scheduler, service_account, services, signing_request,
-    stateful_set, taint_eviction,
+    stateful_set, taint_eviction, token_cleaner,
     view::View,
     volumes,
 };
@@ -51,6 +51,8 @@ pub enum Controller {
     ServiceAccount,
     /// Fills Secrets with tokens of ServiceAccounts.
     AccountToken,
+    /// Deletes tokens of ServiceAccounts that nobody uses.
+    TokenCleaner,
     /// Gives every namespace the API server's certificate.
     RootCa,
     /// Puts ClusterRoles together from others.
@@ -73,6 +75,8 @@ pub enum Controller {
     Provisioner,
     /// Says which driver is to let a claim grow.
     Expand,
+    /// Makes the claims of pods' own volumes.
+    EphemeralVolume,
     /// Keeps claims that are in use.
     ClaimProtection,
     /// Keeps volumes that are bound.
@@ -139,6 +143,7 @@ impl Controller {
         Controller::Disruption,
         Controller::ServiceAccount,
         Controller::AccountToken,
+        Controller::TokenCleaner,
         Controller::RootCa,
         Controller::ClusterRoleAggregation,
         Controller::RequestApprover,
@@ -150,6 +155,7 @@ impl Controller {
         Controller::VolumeBinder,
         Controller::Provisioner,
         Controller::Expand,
+        Controller::EphemeralVolume,
         Controller::ClaimProtection,
         Controller::VolumeProtection,
         Controller::Autoscaler,
@@ -177,6 +183,7 @@ impl Controller {
             Controller::Disruption => "disruption-controller",
             Controller::ServiceAccount => "serviceaccount-controller",
             Controller::AccountToken => "serviceaccount-token-controller",
+            Controller::TokenCleaner => "legacy-serviceaccount-token-cleaner-controller",
             Controller::RootCa => "root-ca-certificate-publisher-controller",
             Controller::ClusterRoleAggregation => "clusterrole-aggregation-controller",
             Controller::RequestApprover => "certificatesigningrequest-approving-controller",
@@ -188,6 +195,7 @@ impl Controller {
             Controller::VolumeBinder => "persistentvolume-binder-controller",
             Controller::Provisioner => "external-provisioner",
             Controller::Expand => "persistentvolume-expander-controller",
+            Controller::EphemeralVolume => "ephemeral-volume-controller",
             Controller::ClaimProtection => "persistentvolumeclaim-protection-controller",
             Controller::VolumeProtection => "persistentvolume-protection-controller",
             Controller::Autoscaler => "horizontal-pod-autoscaler-controller",
@@ -198,10 +206,16 @@ impl Controller {
         }
     }
 
-    /// The controller of this name.
+    /// The controller of this name, which may leave out that it is a controller.
     pub fn named(name: &str) -> Option<Controller> {
         let all = Controller::FULL.iter().copied().chain([Controller::NodeLease]);
-        all.into_iter().find(|controller| controller.name() == name)
+        let is = |of: &Controller| of.name() == name || of.short_name() == name;
+        all.into_iter().find(is)
+    }
+
+    /// Its name without the word `controller`, as people write it.
+    pub fn short_name(self) -> &'static str {
+        self.name().strip_suffix("-controller").unwrap_or(self.name())
     }
 
     /// The program that it is part of: the first part of its user agent, and so the name under which the
@@ -255,6 +269,7 @@ impl Controller {
             Controller::Disruption => disruption::reconcile(view, key, now, calls),
             Controller::ServiceAccount => service_account::reconcile(view, key, calls),
             Controller::AccountToken => account_token::reconcile(view, key, calls),
+            Controller::TokenCleaner => token_cleaner::reconcile(view, key, now, calls),
             Controller::RootCa => root_ca::reconcile(view, key, calls),
             Controller::ClusterRoleAggregation => cluster_role::reconcile(view, key, calls),
             Controller::RequestApprover => signing_request::approve(view, key, calls),
@@ -266,6 +281,7 @@ impl Controller {
             Controller::VolumeBinder => volumes::binder::reconcile(view, key, calls),
             Controller::Provisioner => volumes::provisioner::reconcile(view, key, calls),
             Controller::Expand => volumes::expand::reconcile(view, key, calls),
+            Controller::EphemeralVolume => volumes::ephemeral::reconcile(view, key, calls),
             Controller::ClaimProtection | Controller::VolumeProtection => {
                 volumes::protection::reconcile(view, key, calls)
             }
@@ -300,6 +316,7 @@ impl Controller {
             Controller::Disruption => disruption::keys_affected(view, change),
             Controller::ServiceAccount => service_account::keys_affected(change),
             Controller::AccountToken => account_token::keys_affected(change),
+            Controller::TokenCleaner => token_cleaner::keys_affected(view, change),
             Controller::RootCa => root_ca::keys_affected(change),
             Controller::ClusterRoleAggregation => cluster_role::keys_affected(view, change),
             Controller::RequestApprover
@@ -311,6 +328,7 @@ impl Controller {
             Controller::VolumeBinder => volumes::binder::keys_affected(view, change),
             Controller::Provisioner => volumes::provisioner::keys_affected(view, change),
             Controller::Expand => volumes::expand::keys_affected(change),
+            Controller::EphemeralVolume => volumes::ephemeral::keys_affected(view, change),
             Controller::ClaimProtection => volumes::protection::keys_affected_claims(view, change),
             Controller::VolumeProtection => volumes::protection::keys_affected_volumes(change),
             Controller::Autoscaler => autoscaler::keys_affected(change),

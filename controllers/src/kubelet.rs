@@ -3,7 +3,9 @@
 //! A pod that is bound, and whose claims are, runs and is ready at once; one that a Job controls then ends well; one
 //! that is being deleted is gone at once, without using up its grace period (kwok's default stages, `pod-fast`).
 //! Annotations of the pod say otherwise (see [`script`]). A container that ends is started again as the pod's
-//! `restartPolicy` says, after 10 s, 20 s and so on, up to 5 min.
+//! `restartPolicy` says (see [`restart`]). Nothing is started before the pod has its volumes, nor a container before it
+//! can have what its environment names ([`crate::data`]); what is missing is noticed at once when it comes, by a real
+//! kubelet up to two minutes later. Containers wait for each other: upstream starts those that lack nothing.
 //!
 //! All containers of a pod do the same; what their probes see of it is told by [`life`]. Images that can't be pulled are
 //! not there yet. Where the user gives kwok `Stage` files for pods, this kubelet leaves pods to them (the crate
@@ -11,7 +13,7 @@
 
 use std::time::Duration;
 
-use trace::{GroupResource, ObjectKey, Time};
+use trace::{ObjectKey, Time};
 
 use crate::{
     calls::{Calls, Reconciled, Stop},
@@ -21,19 +23,21 @@ use crate::{
     request::{PodState, Request},
     scheduler::nodes,
     view::View,
-    volumes,
 };
 
 mod life;
+mod node;
+mod restart;
 mod script;
+mod waiting;
 
 use life::Life;
+pub(crate) use node::is_stopped;
+pub use node::{KUBELET, STOPPED, WELL};
 use script::Script;
+pub use waiting::CONFIG_ERROR;
+use waiting::{containers_lack, is_told, lacks};
 
-/// Before a container is started for the second time; each further time doubles it.
-const FIRST_RESTART: Duration = Duration::from_secs(10);
-/// `MaxContainerBackOff`.
-const LONGEST_RESTART: Duration = Duration::from_secs(300);
 /// What a container that was asked to end exits with: 128 and SIGTERM.
 pub const TERMINATED: i64 = 143;
 
@@ -44,10 +48,14 @@ pub(crate) fn reconcile(
     calls: &mut Calls<'_>,
 ) -> Reconciled {
     let Some(object) = view.get(key) else { return Ok(None) };
-    let Body::Pod(pod) = &object.body else { return Ok(None) };
+    let pod = match &object.body {
+        Body::Pod(pod) => pod,
+        Body::Node(node) => return node::speak(key, object, node, now, calls),
+        _ => return Ok(None),
+    };
     // A node that nobody has made has no kubelet.
     let node = ObjectKey::new(nodes(), "", &pod.node);
-    if pod.node.is_empty() || view.get(&node).is_none() {
+    if pod.node.is_empty() || view.get(&node).is_none_or(|node| is_stopped(&node.meta)) {
         return Ok(None);
     }
     let script = Script::read(&object.meta);
@@ -56,9 +64,13 @@ pub(crate) fn reconcile(
     }
     let mut turn = |state| send(key, &object.meta, state, now, calls);
     match &*pod.phase {
-        "Pending" if !has_volumes(view, key, pod) => Ok(None),
-        "Pending" => turn(running(&life(&script, pod), Duration::ZERO, 0)),
-        "Running" => match (next(view, object, pod, &script, now), left(pod, now)) {
+        "Pending" => match (lacks(view, key, object, pod), left(pod, now)) {
+            (_, Some(Duration::ZERO)) => turn(PodState::TooLong { restarts: pod.restarts }),
+            (Some(lacks), left) if is_told(pod, &lacks) => Ok(left),
+            (Some(lacks), _) => turn(PodState::Waits { lacks, restarts: 0 }),
+            (None, _) => turn(running(&life(&script, pod), Duration::ZERO, 0)),
+        },
+        "Running" => match (next(view, key, object, pod, &script, now), left(pod, now)) {
             (_, Some(Duration::ZERO)) => turn(PodState::TooLong { restarts: pod.restarts }),
             (Some(Ok(state)), _) => turn(state),
             (Some(Err(after)), left) => Ok(Some(left.map_or(after, |left| left.min(after)))),
@@ -66,12 +78,6 @@ pub(crate) fn reconcile(
         },
         _ => Ok(None),
     }
-}
-
-/// How long containers wait that have ended after so many restarts.
-pub fn restarts_after(restarts: i64) -> Duration {
-    let doublings = u32::try_from(restarts).unwrap_or(0).min(5);
-    (FIRST_RESTART * 2u32.pow(doublings)).min(LONGEST_RESTART)
 }
 
 /// How long it may still run; none if for ever (`activeDeadlineHandler`).
@@ -92,20 +98,10 @@ fn send(
     Ok(None)
 }
 
-/// Whether all its claims are bound.
-fn has_volumes(view: &View, key: &ObjectKey, pod: &Pod) -> bool {
-    pod.claims.iter().all(|(_, name)| {
-        let claim = ObjectKey::new(volumes::claims(), &key.namespace, name);
-        matches!(
-            view.get(&claim).map(|claim| &claim.body),
-            Some(Body::Claim(claim)) if *claim.phase == *"Bound"
-        )
-    })
-}
-
 /// What a running pod becomes next. Error: not before that time has passed.
 fn next(
     view: &View,
+    key: &ObjectKey,
     object: &Object,
     pod: &Pod,
     script: &Script,
@@ -114,10 +110,18 @@ fn next(
     let first = pod.containers.first();
     let restarts = first.map_or(0, |container| container.restarts);
     // It waits to be started again.
-    if let Some((_, ended)) = first.and_then(|container| container.ended.as_ref()) {
-        let left = restarts_after(restarts).saturating_sub(now.since(ended.unwrap_or(now)));
-        let again = running(&life(script, pod), Duration::ZERO, restarts + 1);
-        return Some(if left.is_zero() { Ok(again) } else { Err(left) });
+    if let Some(first) = first
+        && let Some((_, ended)) = first.ended
+    {
+        let left = restart::told(first).saturating_sub(now.since(ended.unwrap_or(now)));
+        if !left.is_zero() {
+            return Some(Err(left));
+        }
+        return match containers_lack(view, key, pod) {
+            Some(lacks) if is_told(pod, &lacks) => None,
+            Some(lacks) => Some(Ok(PodState::Waits { lacks, restarts })),
+            None => Some(Ok(running(&life(script, pod), Duration::ZERO, restarts + 1))),
+        };
     }
     let started = first.and_then(|container| container.started).unwrap_or(object.meta.created);
     let (age, life) = (now.since(started), life(script, pod));
@@ -127,7 +131,7 @@ fn next(
     let ends = ends.into_iter().chain(life.killed().map(|at| (at, TERMINATED)));
     let ends = ends.min_by_key(|(at, _)| *at);
     if let Some((_, code)) = ends.filter(|(at, _)| *at <= age) {
-        return Some(Ok(ended(pod, code, restarts)));
+        return Some(Ok(ended(pod, code, restarts, now)));
     }
     // Somebody else may have said that it is ready before its time; only a probe or a gate says the contrary.
     let ready = life.is_ready(age) && pod.gates_hold();
@@ -158,13 +162,14 @@ fn running(life: &Life, age: Duration, restarts: i64) -> PodState {
 }
 
 /// How its containers end: for good, or until they are started again.
-fn ended(pod: &Pod, code: i64, restarts: i64) -> PodState {
+fn ended(pod: &Pod, code: i64, restarts: i64, now: Time) -> PodState {
     let again = match &*pod.restart_policy {
         "Never" => false,
         "OnFailure" => code != 0,
         _ => true,
     };
-    PodState::Ended { code, restarts, again }
+    let wait = || pod.containers.first().map_or(Duration::ZERO, |one| restart::wait(one, now));
+    PodState::Ended { code, restarts, again: again.then(wait) }
 }
 
 /// How often its containers, or earlier pods in its place, have ended before.
@@ -199,7 +204,7 @@ fn end(
     }
     // With finalizers it stays: then this says that nothing of it runs any more.
     if !meta.finalizers.is_empty() && !pod.has_ended() && *pod.phase != *"Pending" {
-        let state = PodState::Ended { code: TERMINATED, restarts: pod.restarts, again: false };
+        let state = PodState::Ended { code: TERMINATED, restarts: pod.restarts, again: None };
         send(key, meta, state, now, calls)?;
     }
     if grace != 0 {
@@ -224,22 +229,13 @@ pub(crate) fn keys_affected(view: &View, change: &Change<'_>) -> Vec<Affected> {
     if change.after.is_some_and(bound) {
         return vec![Affected::now(change.key)];
     }
-    if change.key.resource == volumes::claims() {
-        let pods = view.list(&GroupResource::new("", "pods"), &change.key.namespace);
-        let waits = pods.filter(|(_, object)| match &object.body {
-            Body::Pod(pod) if *pod.phase == *"Pending" && !pod.node.is_empty() => {
-                pod.claims.iter().any(|(_, claim)| *claim == change.key.name)
-            }
-            _ => false,
-        });
-        return waits.map(|(key, _)| Affected::now(&key)).collect();
+    if let Some(waiting) = waiting::keys_affected(view, change) {
+        return waiting;
     }
-    // A node that joins: what was bound to it before.
-    match (change.before, change.after) {
-        (None, Some(_)) if change.key.resource == nodes() => {
-            view.on_node(&change.key.name).map(|(key, _)| Affected::now(key)).collect()
-        }
-        _ => vec![],
+    let runs = |node: Option<&Object>| node.is_some_and(|node| !is_stopped(&node.meta));
+    match change.key.resource == nodes() && runs(change.after) && !runs(change.before) {
+        true => node::keys_affected(view, change),
+        false => vec![],
     }
 }
 

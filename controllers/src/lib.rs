@@ -19,6 +19,7 @@
 pub mod branches;
 pub mod calls;
 pub mod controller;
+pub mod data;
 pub mod history;
 pub mod kinds;
 pub mod node_affinity;
@@ -56,6 +57,7 @@ pub mod services;
 pub mod signing_request;
 pub mod stateful_set;
 mod taint_eviction;
+pub mod token_cleaner;
 pub mod volumes;
 
 #[cfg(test)]

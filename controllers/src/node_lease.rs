@@ -13,6 +13,8 @@ use trace::{GroupResource, ObjectKey, Time};
 use crate::{
     calls::{Calls, Reconciled},
     controller::{Affected, Change},
+    kubelet::is_stopped,
+    object::Object,
     request::Request,
     scheduler::nodes,
     view::View,
@@ -31,6 +33,9 @@ pub(crate) fn reconcile(
     calls: &mut Calls<'_>,
 ) -> Reconciled {
     let Some(node) = view.get(key) else { return Ok(None) };
+    if is_stopped(&node.meta) {
+        return Ok(None);
+    }
     let resource = GroupResource::new("coordination.k8s.io", "leases");
     let lease = ObjectKey::new(resource, NAMESPACE, &key.name);
     let renewed = now.rfc3339_micro();
@@ -63,8 +68,8 @@ pub(crate) fn reconcile(
 }
 
 pub(crate) fn keys_affected(change: &Change<'_>) -> Vec<Affected> {
-    let joins = change.before.is_none() && change.after.is_some();
-    match joins && change.key.resource == nodes() {
+    let runs = |node: Option<&Object>| node.is_some_and(|node| !is_stopped(&node.meta));
+    match change.key.resource == nodes() && runs(change.after) && !runs(change.before) {
         true => vec![Affected::now(change.key)],
         false => vec![],
     }

@@ -1,9 +1,9 @@
 //! Taints from what a node says of itself (`pkg/controller/nodelifecycle`, Kubernetes 1.36): not ready, unreachable,
 //! short of something, cordoned; and pods of a node that is not ready are not ready.
 //!
-//! Nodes have no heartbeat here: one is dead when its condition `Ready` is set to Unknown, by a plan or a user. Where no
-//! node at all is ready nothing is evicted (upstream's master disruption mode). Not there: slower eviction where many
-//! nodes of a zone are gone.
+//! A node that is not heard of becomes unknown ([`silence`]). The taints that evict pods come one after the other, and
+//! more slowly where many nodes of a zone are not ready ([`limit`]); where no node at all is ready nothing is evicted
+//! (upstream's master disruption mode).
 
 use serde_json::{Value, json};
 use trace::{ObjectKey, Time};
@@ -11,11 +11,18 @@ use trace::{ObjectKey, Time};
 use crate::{
     calls::{Calls, Reconciled},
     controller::{Affected, Change},
+    kubelet::is_stopped,
     object::{Body, Object},
     request::Request,
     scheduler::{Node, Taint, nodes},
     view::View,
 };
+
+mod limit;
+mod silence;
+
+use limit::Turn;
+use silence::Look;
 
 const NOT_READY: &str = "node.kubernetes.io/not-ready";
 const UNREACHABLE: &str = "node.kubernetes.io/unreachable";
@@ -81,9 +88,26 @@ pub(crate) fn reconcile(
 ) -> Reconciled {
     let Some(object) = view.get(key) else { return Ok(None) };
     let Body::Node(node) = &object.body else { return Ok(None) };
+    let mut again = match silence::look(view, key, (object, node), now, calls)? {
+        // It comes back, as all that changes does.
+        Look::Told => return Ok(None),
+        Look::Heard(again) => again,
+    };
     let is_ready = |node: &Object| matches!(&node.body, Body::Node(node) if node.ready);
     let all_down = !view.list(&nodes(), "").any(|(_, node)| is_ready(node));
-    let wanted = wanted(node, all_down);
+    let mut wanted = wanted(node, all_down);
+    if !node.taints.iter().any(limit::evicts)
+        && let Some(at) = wanted.iter().position(|(_, effect)| *effect == "NoExecute")
+    {
+        let turn = limit::turn(view, object, now);
+        if turn != Turn::Now {
+            branch!(NodeTaintWaits);
+            wanted.remove(at);
+        }
+        if let Turn::In(left) = turn {
+            again = Some(again.map_or(left, |again| again.min(left)));
+        }
+    }
     let is_wanted = |taint: &Taint| wanted.contains(&(&*taint.key, &*taint.effect));
     let kept: Vec<&Taint> =
         node.taints.iter().filter(|taint| !is_ours(taint) || is_wanted(taint)).collect();
@@ -128,7 +152,7 @@ pub(crate) fn reconcile(
             }
         }
     }
-    Ok(None)
+    Ok(again)
 }
 
 fn write(taint: &Taint) -> Value {
@@ -143,7 +167,8 @@ fn write(taint: &Taint) -> Value {
 pub(crate) fn keys_affected(view: &View, change: &Change<'_>) -> Vec<Affected> {
     let seen = |object: &Object| match &object.body {
         Body::Node(node) => {
-            Some((node.unschedulable, node.taints.clone(), node.conditions.clone()))
+            let seen = (node.unschedulable, node.taints.clone(), node.conditions.clone());
+            Some((seen, is_stopped(&object.meta)))
         }
         _ => None,
     };

@@ -13,6 +13,7 @@ use crate::{
     cluster_role::ClusterRole,
     cron_job::CronJob,
     daemon_set::DaemonSet,
+    data::Keys,
     deployment::Deployment,
     disruption::Budget,
     history::Revision as PastTemplate,
@@ -22,11 +23,13 @@ use crate::{
     quota::Quota,
     read,
     replica_set::ReplicaSet,
+    root_ca::RootCa,
     scheduler::Node,
     selector::Selector,
     services::{Service, Slice, endpoints::Endpoints},
     signing_request::SigningRequest,
     stateful_set::StatefulSet,
+    token_cleaner::Tracking,
     volumes::{Claim, Class, Volume},
 };
 
@@ -122,8 +125,12 @@ pub enum Body {
     Slice(Arc<Slice>),
     /// Endpoints.
     Endpoints(Arc<Endpoints>),
-    /// The ConfigMap `kube-root-ca.crt`: its certificate, if it has nothing else.
-    RootCa(Text),
+    /// A ConfigMap or Secret of which nobody reads more than which keys it has.
+    Data(Arc<Keys>),
+    /// The ConfigMap `kube-root-ca.crt`.
+    RootCa(Arc<RootCa>),
+    /// The ConfigMap that says since when it is known which tokens are used.
+    Tracking(Arc<Tracking>),
     /// A ControllerRevision.
     Revision(Arc<PastTemplate>),
     /// A PersistentVolumeClaim.

@@ -7,12 +7,14 @@ use trace::Time;
 
 use crate::{
     autoscaler::Asks,
+    data::{self, Needs},
     node_affinity::NodeAffinity,
     object::{Labels, Text},
     quota::Counted,
     read,
     resources::Requests,
     scheduler::Placing,
+    volumes::ephemeral::Ephemeral,
 };
 
 /// A Pod.
@@ -64,8 +66,14 @@ pub struct Pod {
     pub containers: Vec<Container>,
     /// `status.initContainerStatuses`.
     pub init_containers: Vec<Container>,
-    /// Of `spec.volumes`, names and the claims that they use.
+    /// Of `spec.volumes`, names and the claims that they use, those of its own among them.
     pub claims: Vec<(Text, Text)>,
+    /// Of `spec.volumes`, those whose claims are made for it.
+    pub ephemeral: Vec<Ephemeral>,
+    /// The ConfigMaps and Secrets that it can't start without, if there are any.
+    pub needs: Option<Box<Needs>>,
+    /// The names of all Secrets that it uses.
+    pub secrets: Vec<Text>,
     /// What quotas count.
     pub counted: Counted,
     /// What its containers ask for, each.
@@ -117,6 +125,10 @@ pub struct Container {
     pub is_started: bool,
     /// Exit code and time, once it has ended.
     pub ended: Option<(i64, Option<Time>)>,
+    /// When it ended before it was started again, where it runs.
+    pub ended_before: Option<Time>,
+    /// Why it waits: reason and message.
+    pub waits: Option<(Text, Text)>,
 }
 
 /// A toleration.
@@ -148,6 +160,11 @@ impl Pod {
         matches!(&*self.phase, "Succeeded" | "Failed")
     }
 
+    /// Whether this claim is made for it.
+    pub fn is_ephemeral(&self, claim: &str) -> bool {
+        self.ephemeral.iter().any(|own| *own.claim == *claim)
+    }
+
     pub(crate) fn read(object: &Value) -> Pod {
         let (spec, status) = (&object["spec"], &object["status"]);
         let condition = |name: &str, value: &str| {
@@ -158,6 +175,7 @@ impl Pod {
         let ready = condition("Ready", "True");
         let ready = ready.map(|found| read::time(found, "lastTransitionTime").unwrap_or_default());
         let restarts = read::list(status, "containerStatuses");
+        let name = read::text(&object["metadata"], "name");
         Pod {
             node: read::text(spec, "nodeName"),
             scheduler: read::text(spec, "schedulerName"),
@@ -187,7 +205,12 @@ impl Pod {
                 .collect(),
             containers: read::list(status, "containerStatuses").map(container).collect(),
             init_containers: read::list(status, "initContainerStatuses").map(container).collect(),
-            claims: read::list(spec, "volumes").filter_map(claim).collect(),
+            claims: read::list(spec, "volumes").filter_map(|one| claim(&name, one)).collect(),
+            ephemeral: read::list(spec, "volumes")
+                .filter_map(|volume| Ephemeral::read(&name, volume))
+                .collect(),
+            needs: Needs::read(spec),
+            secrets: data::secret_names(spec),
             counted: Counted::pod(object),
             asks: Asks::read(object),
             started: read::time(status, "startTime"),
@@ -242,20 +265,28 @@ fn ports(container: &Value) -> impl Iterator<Item = (Text, Text, i64)> {
 
 fn container(status: &Value) -> Container {
     // What waits to be started again has ended last.
-    let waits = status["state"].get("waiting").is_some();
-    let ended = status[if waits { "lastState" } else { "state" }].get("terminated");
+    let waits = status["state"].get("waiting");
+    let running = status["state"].get("running");
+    let last = status["lastState"].get("terminated");
+    let ended = if waits.is_some() { last } else { status["state"].get("terminated") };
     Container {
         name: read::text(status, "name"),
         restarts: read::number(status, "restartCount"),
-        started: status["state"].get("running").and_then(|run| read::time(run, "startedAt")),
+        started: running.and_then(|run| read::time(run, "startedAt")),
         is_started: status["started"] == true,
         ended: ended.map(|end| (read::number(end, "exitCode"), read::time(end, "finishedAt"))),
+        ended_before: running.and(last).and_then(|end| read::time(end, "finishedAt")),
+        waits: waits.map(|wait| (read::text(wait, "reason"), read::text(wait, "message"))),
     }
 }
 
-fn claim(volume: &Value) -> Option<(Text, Text)> {
-    let claim = volume.get("persistentVolumeClaim")?;
-    Some((read::text(volume, "name"), read::text(claim, "claimName")))
+fn claim(pod: &str, volume: &Value) -> Option<(Text, Text)> {
+    let own = || Ephemeral::read(pod, volume).map(|own| own.claim);
+    let claim = match volume.get("persistentVolumeClaim") {
+        Some(claim) => read::text(claim, "claimName"),
+        None => own()?,
+    };
+    Some((read::text(volume, "name"), claim))
 }
 
 fn toleration(value: &Value) -> Toleration {

@@ -11,6 +11,7 @@ use crate::{
     cluster_role::ClusterRole,
     cron_job::CronJob,
     daemon_set::DaemonSet,
+    data::Keys,
     deployment::Deployment,
     disruption::Budget,
     history::Revision as PastTemplate,
@@ -20,10 +21,12 @@ use crate::{
     pod::Pod,
     quota::Quota,
     replica_set::ReplicaSet,
+    root_ca::RootCa,
     scheduler::Node,
     services::{Service, Slice, endpoints::Endpoints},
     signing_request::SigningRequest,
     stateful_set::StatefulSet,
+    token_cleaner::Tracking,
     volumes::{Claim, Class, Volume},
 };
 
@@ -101,10 +104,12 @@ pub(crate) fn body(key: &ObjectKey, object: &Value) -> Body {
         ("", "endpoints") => Body::Endpoints(Arc::new(Endpoints::read(object))),
         ("discovery.k8s.io", "endpointslices") => Body::Slice(Arc::new(Slice::read(object))),
         ("", "configmaps") if *key.name == *crate::root_ca::NAME => {
-            let data = &object["data"];
-            let only = data.as_object().is_some_and(|data| data.len() == 1);
-            Body::RootCa(if only { text(data, "ca.crt") } else { "".into() })
+            Body::RootCa(Arc::new(RootCa::read(object)))
         }
+        ("", "configmaps") if *key.name == *crate::token_cleaner::TRACKING => {
+            Body::Tracking(Arc::new(Tracking::read(object)))
+        }
+        ("", "configmaps") => Body::Data(Arc::new(Keys::read(object))),
         ("apps", "controllerrevisions") => Body::Revision(Arc::new(PastTemplate::read(object))),
         ("", "persistentvolumeclaims") => Body::Claim(Arc::new(Claim::read(object))),
         ("", "persistentvolumes") => Body::Volume(Arc::new(Volume::read(object))),
@@ -115,7 +120,7 @@ pub(crate) fn body(key: &ObjectKey, object: &Value) -> Body {
         ("", "serviceaccounts") => Body::Account(Arc::new(Account::read(object))),
         ("", "secrets") => match TokenSecret::read(object) {
             Some(secret) => Body::TokenSecret(Arc::new(secret)),
-            None => Body::Opaque,
+            None => Body::Data(Arc::new(Keys::read(object))),
         },
         ("certificates.k8s.io", "certificatesigningrequests") => {
             Body::SigningRequest(Arc::new(SigningRequest::read(object)))

@@ -2,6 +2,8 @@
 //!
 //! Whoever runs a controller turns these into calls; what a request does not name stays as it is stored.
 
+use std::time::Duration;
+
 use serde_json::Value;
 use trace::{GroupResource, ObjectKey, Revision, Time};
 
@@ -49,8 +51,15 @@ pub enum Propagation {
 }
 
 /// What the containers of a pod do.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub enum PodState {
+    /// They wait to be started.
+    Waits {
+        /// Containers that lack something of their environment, and what; empty where volumes are missing.
+        lacks: Vec<(Text, Text)>,
+        /// How often they were started again.
+        restarts: i64,
+    },
     /// They run.
     Running {
         /// Whether their startup probes have succeeded.
@@ -66,8 +75,8 @@ pub enum PodState {
         code: i64,
         /// How often they were started again.
         restarts: i64,
-        /// Whether they will be started again.
-        again: bool,
+        /// After how long they are started again; none if never.
+        again: Option<Duration>,
     },
     /// They were ended, because the pod had run for longer than it may (`spec.activeDeadlineSeconds`).
     TooLong {
@@ -83,6 +92,8 @@ pub enum Memory {
     Scaled(Box<Recent>),
     /// Of a pod that tolerates a taint for a while: when it has to go; none if it may stay now.
     GoesAt(Option<Time>),
+    /// Of a node: since when nobody has heard of it; none if somebody does, or all know.
+    SilentSince(Option<Time>),
 }
 
 /// One request.
@@ -255,9 +266,9 @@ pub enum Request {
         /// To which node.
         node: Text,
     },
-    /// PATCH of a pod's status.
+    /// PATCH of a pod's or node's status.
     PatchStatus {
-        /// Which pod.
+        /// Which.
         key: ObjectKey,
         /// Precondition: its uid.
         uid: Text,

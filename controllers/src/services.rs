@@ -36,6 +36,8 @@ pub struct Service {
     pub ports: Vec<ServicePort>,
     /// `spec.publishNotReadyAddresses`.
     pub publishes_all: bool,
+    /// `spec.trafficDistribution`.
+    pub traffic: Text,
     /// What quotas count.
     pub uses: Amounts,
 }
@@ -93,6 +95,7 @@ impl Service {
                 .collect(),
             ports: read::list(spec, "ports").map(port).collect(),
             publishes_all: read::flag(spec, "publishNotReadyAddresses"),
+            traffic: read::text(spec, "trafficDistribution"),
             uses: Counted::service(object),
         }
     }

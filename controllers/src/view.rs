@@ -66,6 +66,8 @@ pub struct View {
     recent: Map<ObjectKey, Recent>,
     /// When pods have to go that tolerate their node's taints for a while; gone with them.
     going: Map<ObjectKey, Time>,
+    /// Since when nodes are not heard of; gone with them.
+    silent: Map<ObjectKey, Time>,
     /// The uids of objects that the garbage collector has seen deleting their dependents.
     deleting: RedBlackTreeSetSync<Text>,
 }
@@ -91,6 +93,7 @@ impl Default for View {
             loads: Map::new_sync(),
             recent: Map::new_sync(),
             going: Map::new_sync(),
+            silent: Map::new_sync(),
             deleting: RedBlackTreeSetSync::new_sync(),
         }
     }
@@ -244,6 +247,16 @@ impl View {
         self.going.iter()
     }
 
+    /// Since when a node is not heard of, if it is not.
+    pub(crate) fn silent_since(&self, key: &ObjectKey) -> Option<Time> {
+        self.silent.get(key).copied()
+    }
+
+    /// Since when all such nodes are not.
+    pub fn all_silent(&self) -> impl Iterator<Item = (&ObjectKey, &Time)> {
+        self.silent.iter()
+    }
+
     /// Keeps what a controller is to know at its next turn.
     pub fn remember(&mut self, key: &ObjectKey, memory: Memory) {
         match memory {
@@ -251,6 +264,10 @@ impl View {
             Memory::GoesAt(Some(at)) => self.going.insert_mut(key.clone(), at),
             Memory::GoesAt(None) => {
                 self.going.remove_mut(key);
+            }
+            Memory::SilentSince(Some(at)) => self.silent.insert_mut(key.clone(), at),
+            Memory::SilentSince(None) => {
+                self.silent.remove_mut(key);
             }
         }
     }
@@ -293,6 +310,7 @@ impl View {
                 table.remove_mut(&slot);
                 self.recent.remove_mut(key);
                 self.going.remove_mut(key);
+                self.silent.remove_mut(key);
             }
         }
         self.tables.insert_mut(key.resource.clone(), table);

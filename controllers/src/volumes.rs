@@ -13,6 +13,7 @@ use crate::{
 };
 
 pub(crate) mod binder;
+pub mod ephemeral;
 pub(crate) mod expand;
 pub(crate) mod protection;
 pub(crate) mod provisioner;

@@ -13,10 +13,12 @@ use crate::exit::{Exit, Expected};
 
 mod access;
 mod embedded;
+mod paces;
 mod stage_files;
 
 pub use access::{AccountName, AuthorizationSpec, Located};
 pub use embedded::{EmbeddedSpec, Environment};
+pub use paces::PaceSpec;
 pub use stage_files::{StageFile, read_stages};
 
 /// A campaign file (`apiVersion: trommel.dev/v1alpha1`, `kind: Campaign`).

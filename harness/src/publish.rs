@@ -13,7 +13,7 @@ use trace::Event;
 
 use crate::{
     cli::RunArgs,
-    config::{ClusterSpec, Environment},
+    config::{ClusterSpec, Environment, PaceSpec},
     confirm::{self, Findings},
     exit::Exit,
     explore::{self, Explored},
@@ -219,6 +219,9 @@ fn not_explored(lab: &Lab, references: &References, explored: &Explored) -> Vec<
             }
         };
         sentences.push(format!("what needs {missing}"));
+        for (name, _) in embedded.controllers.iter().filter(|(_, pace)| **pace == PaceSpec::Held) {
+            sentences.push(format!("what {name} does: the campaign holds it"));
+        }
     }
     sentences
 }

@@ -24,7 +24,7 @@ use tower::ServiceExt;
 use trace::{Actor, Revision, Time};
 
 use crate::{
-    config::{AuthorizationSpec, EmbeddedSpec, Environment, Located, read_stages},
+    config::{AuthorizationSpec, EmbeddedSpec, Environment, Located, PaceSpec, read_stages},
     exit::{Exit, Expected},
     kubeconfig::{self, real_now},
     kubelet_only, listener, stdout, webhooks,
@@ -64,10 +64,18 @@ pub struct Options {
     /// kwok Stage files by which pods and nodes live.
     #[arg(long, num_args = 1..)]
     stages: Vec<PathBuf>,
+    /// Built-in controllers that never act, or late: NAME=held, NAME=30s.
+    #[arg(long, num_args = 1.., value_name = "NAME=PACE", value_parser = PaceSpec::parse)]
+    controllers: Vec<(String, PaceSpec)>,
+    /// Built-in controllers that take turns in this order, before all others.
+    #[arg(long, num_args = 1.., value_name = "NAME")]
+    order: Vec<String>,
     /// No API server: nodes and their pods, by Stage files, of the cluster to which --kubeconfig leads.
     #[arg(long, requires = "kubeconfig")]
-    #[arg(conflicts_with_all = ["port", "kubernetes", "environment", "authorization", "client_ca_file"])]
-    #[arg(conflicts_with = "mount_service_accounts")]
+    #[arg(conflicts_with_all = [
+        "port", "kubernetes", "environment", "authorization", "client_ca_file", "mount_service_accounts", "controllers",
+        "order",
+    ])]
     kubelet_only: bool,
     /// Where to write the kubeconfig (default: trommel.kubeconfig), which is removed at the end; with --kubelet-only,
     /// the one to use.
@@ -95,8 +103,10 @@ pub fn run(options: &Options) -> anyhow::Result<Exit> {
         controller_manager: vec![],
         stages: vec![],
         heartbeats: false,
+        controllers: options.controllers.iter().cloned().collect(),
+        order: options.order.clone(),
     };
-    let wrong = |(_, what)| Expected::error(Exit::Usage, format!("--nodes: {what}"));
+    let wrong = |(key, what)| Expected::error(Exit::Usage, format!("--{key}: {what}"));
     embedded.check().map_err(wrong)?;
     if stages.is_some() && !embedded.has_kubelets() {
         let message =

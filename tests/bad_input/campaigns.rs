@@ -87,6 +87,27 @@ pub const CASES: &[Case] = &[
         says: &["spec.cluster.embedded.nodes", "environment: full"],
     },
     Case {
+        name: "held-by-another-name",
+        from: "  workload:",
+        to: "  cluster: {embedded: {environment: minimal, controllers: {deploy: held}}}\n  workload:",
+        exit: 64,
+        says: &["spec.cluster.embedded.controllers", "\"deploy\"", "garbage-collector, namespace"],
+    },
+    Case {
+        name: "unknown-pace",
+        from: "  workload:",
+        to: "  cluster: {embedded: {environment: full, controllers: {deployment: {slow: 3}}}}\n  workload:",
+        exit: 64,
+        says: &["unknown-pace.yaml", "is not a duration"],
+    },
+    Case {
+        name: "order-of-nobody",
+        from: "  workload:",
+        to: "  cluster: {embedded: {order: [namespace]}}\n  workload:",
+        exit: 64,
+        says: &["spec.cluster.embedded.order", "none runs in this environment"],
+    },
+    Case {
         name: "unknown-key",
         from: "    transport: http",
         to: "    transprot: http",

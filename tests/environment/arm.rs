@@ -59,7 +59,7 @@ pub trait Arm {
 pub struct Embedded(pub Server);
 
 /// All that kube-controller-manager has here.
-const CONTROLLERS: [Controller; 30] = [
+const CONTROLLERS: [Controller; 32] = [
     Controller::GarbageCollector,
     Controller::Namespace,
     Controller::Deployment,
@@ -90,6 +90,8 @@ const CONTROLLERS: [Controller; 30] = [
     Controller::RequestSigner,
     Controller::RequestCleaner,
     Controller::Expand,
+    Controller::EphemeralVolume,
+    Controller::TokenCleaner,
 ];
 
 fn options(controllers: Vec<Controller>) -> EnvironmentOptions {

@@ -141,7 +141,7 @@ fn asked_for(mut scenarios: Vec<Scenario>) -> Vec<Scenario> {
 }
 
 /// Branches that no scenario can come to on both sides, and what comes to them instead.
-const ELSEWHERE: [(Branch, &str); 5] = [
+const ELSEWHERE: [(Branch, &str); 8] = [
     // The pod collector takes such a pod away after 40 s here, within a minute upstream: the arms are never as slow as
     // each other.
     (Branch::SliceNoNode, "controllers: a_pod_waits_for_its_node"),
@@ -152,6 +152,10 @@ const ELSEWHERE: [(Branch, &str); 5] = [
     // Nothing refuses a scale that an autoscaler may ask for, but a conflict, which upstream meets by trying again.
     (Branch::AutoscalerRefused, "controllers: a_scale_that_is_refused"),
     (Branch::HistoryCollision, "nothing: as with the ReplicaSets of a Deployment"),
+    // Nobody runs the real nodes: all of them are silent, and all scenarios' nodes are of one zone there.
+    (Branch::NodeSilent, "controllers: a_node_whose_kubelet_is_stopped_becomes_unknown"),
+    (Branch::NodeTaintWaits, "controllers: a_taint_that_waits_is_not_written"),
+    (Branch::NodesMostlyDown, "controllers: taints_that_evict_come_one_after_the_other"),
 ];
 
 /// A branch that no scenario comes to is one that nobody has compared.

@@ -161,6 +161,33 @@ pub fn all() -> Vec<Scenario> {
             then(two_pods(), vec![shop(json!({})), Step::Delete(SHOP, None)]),
         ),
         scenario(
+            "service-hints",
+            vec![
+                Step::Create(
+                    "/api/v1/nodes",
+                    json!({"metadata": {
+                        "name": "$NS-a", "labels": {"topology.kubernetes.io/zone": "z"},
+                    }}),
+                ),
+                pod("one"),
+                pod("two"),
+                state(ONE_STATUS, "10.1.0.1", true),
+                state(TWO_STATUS, "10.1.0.2", false),
+                shop(json!({"trafficDistribution": "PreferClose"})),
+                state(TWO_STATUS, "10.1.0.2", true),
+                Step::Patch(SHOP, json!({"spec": {"trafficDistribution": "PreferSameNode"}})),
+                state(ONE_STATUS, "10.1.0.1", false),
+                Step::Patch(SHOP, json!({"spec": {"trafficDistribution": "PreferSameZone"}})),
+                // The older annotation comes first.
+                Step::Patch(
+                    SHOP,
+                    json!({"metadata": {"annotations": {
+                        "service.kubernetes.io/topology-mode": "Auto",
+                    }}}),
+                ),
+            ],
+        ),
+        scenario(
             "budget-least",
             vec![
                 budget(json!({"minAvailable": 1})),

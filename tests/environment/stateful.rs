@@ -79,6 +79,20 @@ pub fn claim(name: &str, more: Value) -> Step {
     Step::Create(CLAIMS, json!({"metadata": {"name": name}, "spec": spec}))
 }
 
+/// A pod with a volume of its own, on a node that nobody runs.
+fn own_volume(name: &str) -> Step {
+    let template = json!({"metadata": {"labels": {"of": "pod"}}, "spec": claim_spec()});
+    Step::Create(
+        PODS,
+        json!({"metadata": {"name": name}, "spec": {
+            "nodeName": "$NS-a",
+            "containers": [{"name": "c", "image": "v1"}],
+            "volumes": [{"name": "v", "ephemeral": {"volumeClaimTemplate": template}}],
+            "terminationGracePeriodSeconds": 0,
+        }}),
+    )
+}
+
 fn ready(times: usize) -> Vec<Step> {
     vec![Step::Ready; times]
 }
@@ -280,6 +294,23 @@ pub fn all() -> Vec<Scenario> {
                 volume("block", "1Gi", json!({"volumeMode": "Block"})),
                 volume("class", "1Gi", json!({"storageClassName": "other-$NS"})),
                 claim("c", json!({})),
+            ],
+        ),
+        scenario(
+            "volume-ephemeral",
+            vec![
+                Step::Create("/api/v1/nodes", json!({"metadata": {"name": "$NS-a"}})),
+                volume("one", "1Gi", json!({})),
+                own_volume("p"),
+                Step::Expect("/api/v1/namespaces/NS/persistentvolumeclaims/p-v"),
+                // In use, as any other.
+                Step::Delete("/api/v1/namespaces/NS/persistentvolumeclaims/p-v", None),
+                Step::Delete("/api/v1/namespaces/NS/pods/p", None),
+                // Somebody else's, which the pod does not use; then it gets its own.
+                claim("q-v", json!({})),
+                own_volume("q"),
+                Step::Delete("/api/v1/namespaces/NS/persistentvolumeclaims/q-v", None),
+                Step::Expect("/api/v1/namespaces/NS/persistentvolumeclaims/q-v"),
             ],
         ),
         scenario(

@@ -1,5 +1,6 @@
 //! What is there from the beginning: nodes, registered, ready, roomy; and a StorageClass for claims that name none.
 
+use controllers::kubelet;
 use serde_json::json;
 use trace::{GroupResource, ObjectKey};
 
@@ -16,7 +17,7 @@ pub(crate) fn join(world: &mut World, count: u32, ready: bool) {
         let name = format!("node-{number}");
         let uid = world.names.uid();
         let now = world.now.rfc3339();
-        let condition = |kind: &str, status: &str, reason: &str, message: &str| {
+        let condition = |(kind, status, reason, message): &(&str, &str, &str, &str)| {
             json!({
                 "type": kind, "status": status, "reason": reason, "message": message,
                 "lastHeartbeatTime": now, "lastTransitionTime": now,
@@ -48,12 +49,7 @@ pub(crate) fn join(world: &mut World, count: u32, ready: bool) {
                     {"type": "InternalIP", "address": address(number)},
                     {"type": "Hostname", "address": name},
                 ],
-                "conditions": [
-                    condition("Ready", "True", "KubeletReady", "kubelet is posting ready status"),
-                    condition("MemoryPressure", "False", "KubeletHasSufficientMemory", "kubelet has sufficient memory available"),
-                    condition("DiskPressure", "False", "KubeletHasNoDiskPressure", "kubelet has no disk pressure"),
-                    condition("PIDPressure", "False", "KubeletHasSufficientPID", "kubelet has sufficient PID available"),
-                ],
+                "conditions": kubelet::WELL.iter().map(condition).collect::<Vec<_>>(),
             },
         });
         if !ready && let Some(status) = node["status"].as_object_mut() {

@@ -7,7 +7,10 @@
 
 use std::{sync::Arc, time::Duration};
 
-use controllers::{Controller, Response};
+use controllers::{
+    Controller, Response,
+    kubelet::{KUBELET, STOPPED},
+};
 use serde_json::{Value, json};
 use stages::{Action, Look, Schedule, Stages, Surroundings, stages::nodes, stages::pods};
 use trace::{GroupResource, ObjectKey, Time, Verb};
@@ -106,7 +109,11 @@ fn problem(live: &mut Live, key: &ObjectKey, problem: &str) {
 /// What there is to do for an object.
 fn begin(live: &mut Live, key: &ObjectKey) -> Turn {
     let Some(object) = live.world.store.get(key).cloned() else { return Turn::Done(None) };
-    if key.resource == pods() && !has_kubelet(&live.world, &object) {
+    let dead = match key.resource == pods() {
+        true => !has_kubelet(&live.world, &object),
+        false => is_stopped(&object),
+    };
+    if dead {
         return Turn::Done(None);
     }
     let now = live.world.now;
@@ -131,7 +138,13 @@ fn begin(live: &mut Live, key: &ObjectKey) -> Turn {
 /// A pod that is bound to a node that nobody has made has no kubelet.
 fn has_kubelet(world: &World, pod: &Value) -> bool {
     let node = pod["spec"]["nodeName"].as_str().unwrap_or("");
-    !node.is_empty() && world.object(&ObjectKey::new(nodes(), "", node)).is_some()
+    let node = world.object(&ObjectKey::new(nodes(), "", node)).filter(|_| !node.is_empty());
+    node.is_some_and(|node| !is_stopped(node))
+}
+
+/// Whether a node's kubelet is stopped.
+fn is_stopped(node: &Value) -> bool {
+    node["metadata"]["annotations"][KUBELET] == STOPPED
 }
 
 /// A name that another run gives it too.

@@ -7,6 +7,7 @@ use base64::{Engine, engine::general_purpose::STANDARD};
 use bytes::Bytes;
 use controllers::{
     Controller, Propagation, Request, Response, autoscaler::Scale, namespace::Condition,
+    request::PodState,
 };
 use serde_json::{Value, json};
 use trace::{Actor, GroupResource, ObjectKey, Revision, Verb};
@@ -304,10 +305,14 @@ fn call<'a>(
             let host = host_address(live, &pod);
             let address = match pod.pointer("/status/podIP").and_then(Value::as_str) {
                 Some(known) => known.to_owned(),
+                // Without its volumes it has no network yet.
+                None if matches!(state, PodState::Waits { lacks, .. } if lacks.is_empty()) => {
+                    String::new()
+                }
                 None if pod["spec"]["hostNetwork"] == true => host.clone(),
                 None => calls.draw(|| live.world.names.pod_ip().to_string()),
             };
-            let patch = bodies::pod_state(&pod, uid, *state, (&host, &address), *since);
+            let patch = bodies::pod_state(&pod, uid, state, (&host, &address), *since);
             verb(Verb::Patch, "status", STRATEGIC_PATCH, patch)
         }
         Request::CreateReplicaSet(new) => verb(Verb::Create, "", JSON, bodies::replica_set(new)),

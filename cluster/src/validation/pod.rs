@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use serde_json::{Value, json};
 
 use super::check::{Check, list, text};
-use crate::encoding::quantity_nanos;
+use crate::{encoding::quantity_nanos, facts::Resource};
 
 pub(super) fn spec(check: &mut Check<'_>, spec: &Value, at: &str) {
     let volumes: BTreeSet<&str> = list(spec, "volumes").iter().map(|v| text(v, "name")).collect();
@@ -45,6 +45,42 @@ pub(super) fn spec(check: &mut Check<'_>, spec: &Value, at: &str) {
     }
     let field = format!("{at}.terminationGracePeriodSeconds");
     check.not_negative(&field, &spec["terminationGracePeriodSeconds"]);
+}
+
+/// Which pods go first, of pods and of all that makes them: a number, unless it was none before
+/// (`ValidatePodSpecificAnnotations`).
+pub(super) fn deletion_cost(
+    check: &mut Check<'_>,
+    row: &Resource,
+    old: Option<&Value>,
+    new: &Value,
+) {
+    const COST: &str = "controller.kubernetes.io/pod-deletion-cost";
+    let (pointer, at) = match (row.group.as_str(), row.resource.as_str()) {
+        ("", "pods") => ("", "metadata"),
+        ("", "podtemplates") => ("/template", "template"),
+        ("batch", "cronjobs") => {
+            ("/spec/jobTemplate/spec/template", "spec.jobTemplate.spec.template")
+        }
+        ("", "replicationcontrollers") | ("apps" | "batch", _) => {
+            ("/spec/template", "spec.template")
+        }
+        _ => return,
+    };
+    let cost = |object: &Value| {
+        let annotations = object.pointer(&format!("{pointer}/metadata/annotations"))?;
+        annotations.get(COST).cloned()
+    };
+    let is_number = |cost: &Value| {
+        let text = cost.as_str().unwrap_or("");
+        let begins =
+            text == "0" || text.starts_with(|c: char| c == '-' || ('1'..='9').contains(&c));
+        begins && text.parse::<i32>().is_ok()
+    };
+    let was_wrong = old.and_then(cost).is_some_and(|cost| !is_number(&cost));
+    if let Some(cost) = cost(new).filter(|cost| !was_wrong && !is_number(cost)) {
+        check.invalid(&format!("{at}.annotations[{COST}]"), &cost, "must be a 32bit integer");
+    }
 }
 
 fn container(check: &mut Check<'_>, one: &Value, at: &str, volumes: &BTreeSet<&str>) {

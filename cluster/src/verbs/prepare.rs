@@ -41,7 +41,10 @@ impl Work<'_> {
                 new["status"]["lastPhaseTransitionTime"] = json!(self.now_text());
             }
             ("apps", "daemonsets") => count_templates(old, new),
-            ("apps", "statefulsets") => name_claims(new),
+            ("apps", "statefulsets") => {
+                name_claims(new);
+                drop_max_unavailable(old, new);
+            }
             ("batch", "jobs") if old.is_none() => job::generate_selector(new),
             _ => {}
         }
@@ -82,6 +85,18 @@ fn name_claims(set: &mut Value) {
     for template in templates.into_iter().flatten() {
         template["apiVersion"] = json!("v1");
         template["kind"] = json!("PersistentVolumeClaim");
+    }
+}
+
+/// What 1.36 does not offer by default (`MaxUnavailableStatefulSet`) is dropped, unless it is there already.
+fn drop_max_unavailable(old: Option<&Value>, new: &mut Value) {
+    const ROLLING: &str = "/spec/updateStrategy/rollingUpdate";
+    let of = |set: &Value| set.pointer(ROLLING).is_some_and(|how| !how["maxUnavailable"].is_null());
+    if old.is_some_and(of) {
+        return;
+    }
+    if let Some(rolling) = new.pointer_mut(ROLLING).and_then(Value::as_object_mut) {
+        rolling.remove("maxUnavailable");
     }
 }
 

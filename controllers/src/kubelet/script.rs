@@ -59,7 +59,7 @@ impl Script {
 }
 
 /// Whole numbers of hours, minutes, seconds and milliseconds, as `1m30s`.
-fn duration(text: &str) -> Option<Duration> {
+pub(super) fn duration(text: &str) -> Option<Duration> {
     let (mut total, mut rest) = (Duration::ZERO, text);
     if text.is_empty() {
         return None;

@@ -1,10 +1,15 @@
 //! Which taints a node gets and loses, a line each.
 
-use serde_json::{Value, json};
+use std::time::Duration;
 
+use serde_json::{Value, json};
+use trace::{ObjectKey, Time};
+
+use super::limit::{Turn, turn};
 use crate::{
-    Controller, Request,
-    fixture::{object, run, view},
+    Controller, Next, Request, View,
+    fixture::{NOW, affected, object, run, view},
+    request::Memory,
 };
 
 fn says(status: &str) -> Value {
@@ -65,4 +70,130 @@ fn pods_of_a_node_that_is_down_are_not_ready() {
         panic!("{sent:?}")
     };
     assert_eq!(&*key.name, "p");
+}
+
+const NODE: &str = "nodes/a";
+
+fn stopped(status: Value) -> (ObjectKey, Value) {
+    let annotations = json!({"trommel.dev/kubelet": "stopped"});
+    object(NODE, json!({"metadata": {"annotations": annotations}, "status": status}))
+}
+
+fn seconds_ago(seconds: i64) -> Time {
+    Time(NOW.0 - seconds * 1_000_000_000)
+}
+
+/// What is done about a node that is known to be silent since so many seconds; "-" for nothing.
+fn silent(node: (ObjectKey, Value), since: Option<i64>, expect: &str) {
+    let key = node.0.clone();
+    let mut world: View = view(&[node, object("nodes/b", json!({"status": says("True")}))]);
+    if let Some(seconds) = since {
+        world.remember(&key, Memory::SilentSince(Some(seconds_ago(seconds))));
+    }
+    let (sent, end) = run(Controller::NodeLifecycle, &world, NODE, &[]);
+    let told = sent.iter().map(|request| match request {
+        Request::Remember { memory: Memory::SilentSince(Some(_)), .. } => "notes".to_owned(),
+        Request::Remember { memory: Memory::SilentSince(None), .. } => "forgets".to_owned(),
+        Request::PatchStatus { status, .. } => {
+            let conditions = status["conditions"].as_array().into_iter().flatten();
+            let text = |value: &Value| value.as_str().unwrap_or("same").to_owned();
+            let told = conditions.map(|c| format!("{}={}", text(&c["type"]), text(&c["reason"])));
+            told.collect::<Vec<String>>().join(" ")
+        }
+        Request::Update { .. } => "taints".to_owned(),
+        other => format!("{other:?}"),
+    });
+    let mut told: Vec<String> = told.collect();
+    if let Next::Done { requeue_after: Some(after) } = end {
+        told.push(format!("again in {} s", after.as_secs()));
+    }
+    assert_eq!(if told.is_empty() { "-".to_owned() } else { told.join(", ") }, expect);
+}
+
+#[test]
+fn a_node_whose_kubelet_is_stopped_becomes_unknown() {
+    let runs = || object(NODE, json!({"status": says("True")}));
+    let unknown = "Ready=NodeStatusUnknown MemoryPressure=NodeStatusNeverUpdated \
+                   DiskPressure=NodeStatusNeverUpdated PIDPressure=NodeStatusNeverUpdated";
+    silent(runs(), None, "-");
+    silent(stopped(says("True")), None, "notes, again in 50 s");
+    silent(stopped(says("True")), Some(20), "again in 30 s");
+    silent(stopped(says("True")), Some(50), unknown);
+    silent(runs(), Some(20), "forgets");
+    silent(stopped(says("Unknown")), Some(50), "forgets, taints");
+    let never = "Ready=NodeStatusNeverUpdated MemoryPressure=NodeStatusNeverUpdated \
+                 DiskPressure=NodeStatusNeverUpdated PIDPressure=NodeStatusNeverUpdated";
+    silent(stopped(json!({})), Some(59), "again in 1 s");
+    silent(stopped(json!({})), Some(60), never);
+}
+
+#[test]
+fn a_kubelet_that_stops_is_looked_at() {
+    let world = view(&[stopped(says("True"))]);
+    let (before, after) =
+        (object(NODE, json!({"status": says("True")})).1, stopped(says("True")).1);
+    let keys = |before: &Value, after: &Value| {
+        let change = (Some(before.clone()), Some(after.clone()));
+        affected(Controller::NodeLifecycle, &world, NODE, change.0, change.1).len()
+    };
+    assert_eq!(keys(&before, &after), 1);
+    assert_eq!(keys(&after, &before), 1);
+    assert_eq!(keys(&after, &after), 0);
+}
+
+/// A zone of so many nodes, of which these are ready, and one was tainted so many seconds ago.
+fn zone(nodes: usize, ready: usize, tainted: Option<i64>, expect: Turn) {
+    let labels = json!({"topology.kubernetes.io/zone": "z"});
+    let node = |number: usize, taints: Value| {
+        let status = says(if number < nodes - ready { "Unknown" } else { "True" });
+        let spec = json!({"taints": taints});
+        let fields = json!({"metadata": {"labels": labels}, "spec": spec, "status": status});
+        object(&format!("nodes/n{number:03}"), fields)
+    };
+    let taint = tainted.map(|seconds| {
+        let key = "node.kubernetes.io/unreachable";
+        json!([{"key": key, "effect": "NoExecute", "timeAdded": seconds_ago(seconds).rfc3339()}])
+    });
+    let mut all: Vec<_> = (1..nodes).map(|number| node(number, json!([]))).collect();
+    all.push(node(0, taint.unwrap_or_else(|| json!([]))));
+    // Another zone, where all is well.
+    all.push(object("nodes/far", json!({"status": says("True")})));
+    let world = view(&all);
+    let (key, _) = &all[0];
+    let found = turn(&world, world.get(key).expect("it is there"), NOW);
+    assert_eq!(found, expect, "{nodes} nodes, {ready} ready, {tainted:?}");
+}
+
+#[test]
+fn taints_that_evict_come_one_after_the_other() {
+    let later = |seconds: u64| Turn::In(Duration::from_secs(seconds));
+    zone(4, 3, None, Turn::Now);
+    zone(4, 2, Some(4), later(6));
+    zone(4, 2, Some(10), Turn::Now);
+    // Two are not many, and half is not most.
+    zone(3, 1, None, Turn::Now);
+    zone(6, 3, None, Turn::Now);
+    zone(5, 2, None, Turn::Never);
+    zone(51, 10, Some(10), later(90));
+    zone(50, 10, Some(10), Turn::Never);
+    // All of a zone: its network is gone, others go on.
+    zone(5, 0, Some(10), Turn::Now);
+}
+
+#[test]
+fn a_taint_that_waits_is_not_written() {
+    let at = seconds_ago(3).rfc3339();
+    let taint =
+        json!({"key": "node.kubernetes.io/unreachable", "effect": "NoExecute", "timeAdded": at});
+    let objects = [
+        object(NODE, json!({"status": says("Unknown")})),
+        object("nodes/b", json!({"status": says("True")})),
+        object("nodes/c", json!({"spec": {"taints": [taint]}, "status": says("Unknown")})),
+    ];
+    let (sent, end) = run(Controller::NodeLifecycle, &view(&objects), NODE, &[]);
+    let [Request::Update { fields, .. }] = &sent[..] else { panic!("{sent:?}") };
+    let effects: Vec<&Value> =
+        fields[0].1.as_array().into_iter().flatten().map(|taint| &taint["effect"]).collect();
+    assert_eq!(effects, ["NoSchedule"]);
+    assert_eq!(end, Next::Done { requeue_after: Some(Duration::from_secs(7)) });
 }

@@ -1,7 +1,7 @@
 //! VolumeRestrictions, VolumeBinding and VolumeZone: from where a pod's volumes can be reached.
 //!
-//! Not there: limits of volumes a node (CSINode), capacities that drivers tell of (CSIStorageCapacity), in-tree volumes
-//! that stand for a driver's, and ephemeral claims, which no controller here makes.
+//! Not there: limits of volumes a node (CSINode), capacities that drivers tell of (CSIStorageCapacity), and in-tree
+//! volumes that stand for a driver's.
 
 use std::collections::BTreeSet;
 
@@ -14,7 +14,9 @@ use super::{
 use crate::{
     object::{Body, Meta, Text},
     view::View,
-    volumes::{self, BIND_COMPLETED, Claim, Class, NO_PROVISIONER, SELECTED_NODE, Volume, bytes},
+    volumes::{
+        self, BIND_COMPLETED, Claim, Class, NO_PROVISIONER, SELECTED_NODE, Volume, bytes, ephemeral,
+    },
 };
 
 const BIND: &str = "node(s) didn't find available persistent volumes to bind";
@@ -64,19 +66,25 @@ impl<'v> Disks<'v> {
     pub(super) fn read(view: &'v View, of: &Placed<'v>) -> Result<Disks<'v>, String> {
         let mut disks = Disks::default();
         let mut claims = Vec::new();
+        let mut missing = None;
         for (_, name) in &of.pod.claims {
             let key = ObjectKey::new(volumes::claims(), &of.key.namespace, name);
+            let own = of.pod.is_ephemeral(name);
             match view.get(&key).map(|object| (&*object.meta, &object.body)) {
                 Some((meta, Body::Claim(claim))) => claims.push((key, meta, &**claim)),
+                // VolumeRestrictions, which comes first, does not look at them.
+                _ if own => missing = missing.or(Some((claims.len(), name))),
                 _ => return Err(format!("persistentvolumeclaim {name:?} not found")),
             }
         }
         for (key, _, claim) in &claims {
-            if claim.modes.iter().any(|mode| **mode == *"ReadWriteOncePod") {
+            let own = of.pod.is_ephemeral(&key.name);
+            if !own && claim.modes.iter().any(|mode| **mode == *"ReadWriteOncePod") {
                 disks.exclusive.insert(key.name.clone());
             }
         }
-        for (key, meta, claim) in &claims {
+        let before = missing.map_or(claims.len(), |(before, _)| before);
+        for (key, meta, claim) in &claims[..before] {
             let (name, volume) = (&key.name, &claim.volume);
             if *claim.phase == *"Lost" {
                 branch!(SchedulerClaimLost);
@@ -87,6 +95,14 @@ impl<'v> Disks<'v> {
             if meta.is_deleted() {
                 return Err(format!("persistentvolumeclaim {name:?} is being deleted"));
             }
+            if of.pod.is_ephemeral(name) && !ephemeral::is_for(meta, of.meta) {
+                return Err(ephemeral::not_its_own(key, &of.key.name));
+            }
+        }
+        if let Some((_, name)) = missing {
+            return Err(format!(
+                "waiting for ephemeral volume controller to create the persistentvolumeclaim {name:?}"
+            ));
         }
         let mut immediate = false;
         for (key, meta, claim) in claims {

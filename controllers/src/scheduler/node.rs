@@ -17,6 +17,8 @@ pub struct Node {
     pub ready: bool,
     /// `status.conditions`: types and statuses.
     pub conditions: Vec<(Text, Text)>,
+    /// Whether it is told to be unknown because nobody has heard of it.
+    pub unheard: bool,
     /// `spec.unschedulable`.
     pub unschedulable: bool,
     /// `spec.taints`.
@@ -63,6 +65,12 @@ impl Node {
             conditions: read::list(status, "conditions")
                 .map(|found| (read::text(found, "type"), read::text(found, "status")))
                 .collect(),
+            unheard: read::list(status, "conditions").any(|found| {
+                let reason = found["reason"].as_str().unwrap_or("");
+                found["type"] == "Ready"
+                    && found["status"] == "Unknown"
+                    && matches!(reason, "NodeStatusUnknown" | "NodeStatusNeverUpdated")
+            }),
             unschedulable: read::flag(spec, "unschedulable"),
             taints: read::list(spec, "taints").map(taint).collect(),
             allocatable: Resources::read(allocatable),

@@ -180,6 +180,7 @@ fn endpoint(address: &Value, ready: bool) -> Option<(&'static str, Endpoint, Val
         node: text("nodeName"),
         zone: None,
         hostname: text("hostname").filter(|name| !name.is_empty()),
+        hints: None,
     };
     let mut written = json!({"addresses": endpoint.addresses, "conditions": {"ready": ready}});
     if target.is_object() {

@@ -1,8 +1,7 @@
 //! The EndpointSlice controller (`pkg/controller/endpointslice`, `k8s.io/endpointslice`, Kubernetes 1.36).
 //!
-//! Not there: topology hints and traffic distribution, and the annotation of the time of the last change, which
-//! serves to measure delays. A pod on a node that does not exist is left out until the node is there; upstream tries
-//! again a few times.
+//! Not there: the annotation of the time of the last change, which serves to measure delays. A pod on a node that does
+//! not exist is left out until the node is there; upstream tries again a few times.
 
 use std::collections::BTreeMap;
 
@@ -22,6 +21,11 @@ use crate::{
     view::View,
     write,
 };
+
+mod hints;
+
+use hints::Distribution;
+pub use hints::Hints;
 
 pub(super) const SERVICE_NAME: &str = "kubernetes.io/service-name";
 pub(super) const MANAGED_BY: &str = "endpointslice.kubernetes.io/managed-by";
@@ -56,6 +60,8 @@ pub struct Endpoint {
     pub zone: Option<Text>,
     /// `hostname`.
     pub hostname: Option<Text>,
+    /// `hints`.
+    pub hints: Option<Hints>,
 }
 
 pub(super) fn slices() -> GroupResource {
@@ -81,6 +87,7 @@ impl Slice {
                 node: text(endpoint, "nodeName"),
                 zone: text(endpoint, "zone"),
                 hostname: text(endpoint, "hostname"),
+                hints: Hints::read(endpoint),
             }
         };
         Slice {
@@ -106,6 +113,11 @@ impl Endpoint {
         (self.addresses.clone(), self.hostname.clone(), self.target.0.clone())
     }
 
+    /// Whether it says the same, whatever its hints (`EndpointsEqualBeyondHash`).
+    fn says(&self, other: &Endpoint) -> bool {
+        *self == Endpoint { hints: self.hints.clone(), ..other.clone() }
+    }
+
     fn write(&self, namespace: &str) -> Value {
         let [ready, serving, terminating] = self.conditions;
         let mut value = json!({
@@ -121,6 +133,9 @@ impl Endpoint {
                 value[field] = json!(text);
             }
         }
+        if let Some(hints) = &self.hints {
+            value["hints"] = hints.write();
+        }
         value
     }
 }
@@ -133,6 +148,7 @@ struct Work<'v, 'c, 'r> {
     key: &'v ObjectKey,
     meta: &'v Meta,
     labels: Labels,
+    distribution: Distribution,
     calls: &'c mut Calls<'r>,
 }
 
@@ -150,7 +166,8 @@ pub(crate) fn reconcile(view: &View, key: &ObjectKey, calls: &mut Calls<'_>) -> 
         return Ok(None);
     }
     let labels = labels_of(key, &object.meta, service);
-    let mut work = Work { key, meta: &object.meta, labels, calls };
+    let distribution = Distribution::of(&service.traffic, &object.meta.annotations);
+    let mut work = Work { key, meta: &object.meta, labels, distribution, calls };
     let families: Vec<Text> = service.families.clone();
     let mut existing: Vec<Item<'_>> = Vec::new();
     for (slice, found) in view.list(&slices(), &key.namespace) {
@@ -224,6 +241,7 @@ fn endpoint(
         node: Some(pod.node.clone()).filter(|node| !node.is_empty()),
         zone: zone.cloned(),
         hostname: Service::hostname(name, pod),
+        hints: None,
     })
 }
 
@@ -240,7 +258,7 @@ impl<'v> Work<'v, '_, '_> {
         let owned = |item: &Item<'_>| item.1.meta.owners.iter().any(|owner| owner.uid == *uid);
         let (existing, strangers): (Vec<_>, Vec<_>) = existing.into_iter().partition(owned);
         let mut by_ports: BTreeMap<Vec<EndpointPort>, Vec<Item<'v>>> = BTreeMap::new();
-        for item in existing {
+        for item in existing.clone() {
             let mut ports = item.2.ports.clone();
             ports.sort();
             by_ports.entry(ports).or_default().push(item);
@@ -271,7 +289,32 @@ impl<'v> Work<'v, '_, '_> {
                 }
             }
         }
+        self.give_hints(&existing, &mut changes, &deleted);
         self.write(family, changes, deleted)
+    }
+
+    /// Sets the hints of what is written, and writes also what has wrong ones (`ReconcileHints`, `RemoveHintsFromSlices`).
+    fn give_hints(
+        &self,
+        existing: &[Item<'v>],
+        changes: &mut Vec<Written<'v>>,
+        deleted: &[Item<'v>],
+    ) {
+        let is_there = |item: &Item<'v>| {
+            let changed = changes.iter().filter_map(|change| change.over.as_ref());
+            !changed.chain(deleted).any(|(key, ..)| *key == item.0)
+        };
+        let unchanged: Vec<&Item<'v>> = existing.iter().filter(|item| is_there(item)).collect();
+        for item in unchanged {
+            if self.distribution.are_wrong(&item.2.endpoints) {
+                branch!(SliceHints);
+                let (ports, endpoints) = (item.2.ports.clone(), item.2.endpoints.clone());
+                changes.push(Written { over: Some(item.clone()), ports, endpoints });
+            }
+        }
+        for change in changes {
+            self.distribution.set(&mut change.endpoints);
+        }
     }
 
     /// Slices of one set of ports (`reconcileByPortMapping`).
@@ -291,7 +334,7 @@ impl<'v> Work<'v, '_, '_> {
                 let same = |other: &Endpoint| other.identity() == endpoint.identity();
                 if let Some(at) = wanted.iter().position(same) {
                     let found = wanted.remove(at);
-                    changed |= found != *endpoint;
+                    changed |= !found.says(endpoint);
                     left.push(found);
                 }
             }
@@ -303,7 +346,8 @@ impl<'v> Work<'v, '_, '_> {
                 branch!(SliceUpdated);
                 updated.push((item, left));
             } else {
-                unchanged.push((item, left));
+                let endpoints = item.2.endpoints.clone();
+                unchanged.push((item, endpoints));
             }
         }
         updated.sort_by_key(|(_, endpoints)| std::cmp::Reverse(endpoints.len()));

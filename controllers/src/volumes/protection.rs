@@ -4,7 +4,7 @@
 use serde_json::json;
 use trace::ObjectKey;
 
-use super::{claims, volumes};
+use super::{claims, ephemeral, volumes};
 use crate::{
     calls::{Calls, Reconciled},
     controller::{Affected, Change},
@@ -19,7 +19,7 @@ const VOLUME: &str = "kubernetes.io/pv-protection";
 pub(crate) fn reconcile(view: &View, key: &ObjectKey, calls: &mut Calls<'_>) -> Reconciled {
     let Some(object) = view.get(key) else { return Ok(None) };
     let (name, used) = match &object.body {
-        Body::Claim(_) => (CLAIM, is_used(view, key)),
+        Body::Claim(_) => (CLAIM, is_used(view, key, &object.meta)),
         Body::Volume(volume) => (VOLUME, *volume.phase == *"Bound"),
         _ => return Ok(None),
     };
@@ -50,10 +50,14 @@ fn set(
     Ok(())
 }
 
-/// Whether a pod on a node uses the claim; one that has ended still does.
-fn is_used(view: &View, key: &ObjectKey) -> bool {
+/// Whether a pod on a node uses the claim; one that has ended still does, but not where the claim was made for it and
+/// its kubelet is done with it: it may be waiting for the claim to go.
+fn is_used(view: &View, key: &ObjectKey, meta: &Meta) -> bool {
     let pods = trace::GroupResource::new("", "pods");
     view.list(&pods, &key.namespace).any(|(_, object)| match &object.body {
+        Body::Pod(pod) if !pod.node.is_empty() && pod.is_ephemeral(&key.name) => {
+            !is_shut_down(&object.meta) && ephemeral::is_for(meta, &object.meta)
+        }
         Body::Pod(pod) if !pod.node.is_empty() => {
             pod.claims.iter().any(|(_, claim)| *claim == key.name)
         }
@@ -61,13 +65,24 @@ fn is_used(view: &View, key: &ObjectKey) -> bool {
     })
 }
 
+/// `podIsShutDown`
+fn is_shut_down(pod: &Meta) -> bool {
+    pod.is_deleted() && pod.grace_seconds == Some(0)
+}
+
 pub(crate) fn keys_affected_claims(view: &View, change: &Change<'_>) -> Vec<Affected> {
     if change.key.resource == claims() {
         return vec![Affected::now(change.key)];
     }
-    // Only a pod that is gone can let go of a claim.
-    let (Some(Object { body: Body::Pod(pod), .. }), None) = (change.before, change.after) else {
-        return vec![];
+    // Only a pod that is gone can let go of a claim, or one that is done with what was made for it.
+    let pod = match (change.before, change.after) {
+        (Some(Object { body: Body::Pod(pod), .. }), None) => pod,
+        (_, Some(Object { body: Body::Pod(pod), meta }))
+            if !pod.ephemeral.is_empty() && is_shut_down(meta) =>
+        {
+            pod
+        }
+        _ => return vec![],
     };
     let key = |claim: &Text| ObjectKey::new(claims(), &change.key.namespace, claim);
     let used = pod.claims.iter().map(|(_, claim)| key(claim));

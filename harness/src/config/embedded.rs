@@ -1,12 +1,15 @@
 //! The embedded cluster, as a campaign asks for it: `spec.cluster.embedded`.
 
-use std::sync::Arc;
+use std::{collections::BTreeMap, sync::Arc};
 
 use cluster::{Controller, EnvironmentOptions, Release, World};
 use serde::{Deserialize, Serialize};
 use stages::Stages;
 
-use super::{AuthorizationSpec, Located, StageFile};
+use super::{
+    AuthorizationSpec, Located, StageFile,
+    paces::{self, PaceSpec},
+};
 
 /// What upstream supports in one cluster (kubernetes.io/docs/setup/best-practices/cluster-large).
 const NODES_AT_MOST: u32 = 5000;
@@ -34,6 +37,12 @@ pub struct EmbeddedSpec {
     /// Whether the nodes' leases are renewed; with `environment: full` and `kcm` only.
     #[serde(default, skip_serializing_if = "is_default")]
     pub heartbeats: bool,
+    /// Built-in controllers that don't act at once, by name.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub controllers: BTreeMap<String, PaceSpec>,
+    /// The built-in controllers that take turns in this order, before all others.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub order: Vec<String>,
     /// Program and further flags of the kube-controller-manager of `environment: kcm`; the program as in
     /// `subject.command`, default `kube-controller-manager` in PATH.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
@@ -65,6 +74,9 @@ impl EmbeddedSpec {
             let why = "there are nodes with environment: full or kcm only";
             return Err(("heartbeats", why.to_owned()));
         }
+        let running = self.running();
+        paces::paces(&self.controllers, &running).map_err(|why| ("controllers", why))?;
+        paces::order(&self.order, &running).map_err(|why| ("order", why))?;
         let Some(nodes) = self.nodes else { return Ok(()) };
         if !self.has_kubelets() {
             let why = "there are nodes with environment: full or kcm only";
@@ -103,16 +115,29 @@ impl EmbeddedSpec {
         world.start_environment(&EnvironmentOptions { stages, ..self.options(root_ca) });
     }
 
-    fn options(&self, root_ca: &str) -> EnvironmentOptions {
-        let nodes = self.nodes.unwrap_or(1);
-        let (mut controllers, nodes) = match self.environment {
-            Environment::None => (vec![], 0),
-            Environment::Minimal => (Controller::MINIMAL.to_vec(), 0),
-            Environment::Full => (Controller::FULL.to_vec(), nodes),
-            Environment::Kcm => (BESIDE_KCM.to_vec(), nodes),
+    /// The built-in controllers that there are, those among them that are held.
+    fn running(&self) -> Vec<Controller> {
+        let mut controllers = match self.environment {
+            Environment::None => vec![],
+            Environment::Minimal => Controller::MINIMAL.to_vec(),
+            Environment::Full => Controller::FULL.to_vec(),
+            Environment::Kcm => BESIDE_KCM.to_vec(),
         };
         controllers.extend(self.heartbeats.then_some(Controller::NodeLease));
-        EnvironmentOptions { controllers, nodes, root_ca: root_ca.to_owned(), stages: None }
+        controllers
+    }
+
+    /// Names are right: [`EmbeddedSpec::check`] has looked.
+    fn options(&self, root_ca: &str) -> EnvironmentOptions {
+        let controllers = self.running();
+        EnvironmentOptions {
+            paces: paces::paces(&self.controllers, &controllers).unwrap_or_default(),
+            order: paces::order(&self.order, &controllers).unwrap_or_default(),
+            nodes: if self.has_kubelets() { self.nodes.unwrap_or(1) } else { 0 },
+            controllers,
+            root_ca: root_ca.to_owned(),
+            stages: None,
+        }
     }
 }
 

@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 use trace::{Actor, Commit, Event, GroupResource, ObjectKey, Recorder, Revision, Time};
 
 use super::{Api, START};
-use crate::{EnvironmentOptions, Server, SuffixOrder, World, WorldOptions};
+use crate::{EnvironmentOptions, Pace, Server, SuffixOrder, World, WorldOptions};
 
 const MAPS: &str = "/api/v1/namespaces/default/configmaps";
 
@@ -253,6 +253,84 @@ fn a_controller_that_is_held_does_nothing_until_let_go() {
     api.rest();
     assert_eq!(api.maps(), [] as [&str; 0]);
     assert_eq!(api.server.world().pending(), Value::Null);
+}
+
+/// A server with garbage collector and namespace controller that act like this, and ConfigMaps of an owner that is gone.
+fn paced(paces: &[(Controller, Pace)], order: &[Controller]) -> (Api, Recorder) {
+    let mut world =
+        World::new(WorldOptions { start: START, seed: 1, suffixes: SuffixOrder::Ascending });
+    world.start_environment(&EnvironmentOptions {
+        controllers: Controller::MINIMAL.to_vec(),
+        paces: paces.to_vec(),
+        order: order.to_vec(),
+        ..EnvironmentOptions::default()
+    });
+    let recorder = Recorder::new(Arc::new(|| (START, 0)), None);
+    let api = Api { server: Server::new(world, Some(recorder.clone())) };
+    api.rest();
+    api.server.live_until(START.plus(Duration::from_secs(60))).unwrap();
+    family(&api);
+    api.server.live_until(START.plus(Duration::from_secs(120))).unwrap();
+    api.delete(&format!("{MAPS}/owner"), "Background");
+    api.rest();
+    (api, recorder)
+}
+
+#[test]
+fn one_that_is_held_from_the_beginning_costs_a_world_nothing() {
+    let (api, _) = paced(&[(Controller::GarbageCollector, Pace::Held)], &[]);
+    assert_eq!(api.maps(), ["a", "b", "c"]);
+    assert!(api.server.is_environment_quiet());
+    assert_eq!(api.server.next_timer(), None::<Time>);
+    assert_eq!(api.server.world().pending(), Value::Null);
+}
+
+#[test]
+fn one_that_is_slow_begins_later_in_every_fork() {
+    let late = Duration::from_secs(30);
+    let (api, _) = paced(&[(Controller::GarbageCollector, Pace::Slow(late))], &[]);
+    assert_eq!(api.maps(), ["a", "b", "c"]);
+    let (now, due) = (api.server.now(), api.server.now().plus(late));
+    assert_eq!(api.server.next_timer(), Some(due));
+    assert_ne!(api.server.world().pending(), Value::Null, "another world than one without");
+    let fork = Api { server: Server::new(api.server.world(), None) };
+    for one in [&api, &fork] {
+        one.server.live_until(now.plus(late - Duration::from_millis(1))).unwrap();
+        assert_eq!(one.maps(), ["a", "b", "c"]);
+        // What hangs on others goes after them, each time that much later.
+        one.server.live_until(due).unwrap();
+        assert_eq!(one.maps(), ["b"], "what lost its last owner by then");
+        one.server.live_until(due.plus(late)).unwrap();
+        assert_eq!(one.maps(), [] as [&str; 0]);
+    }
+    let all = |server: &Server| -> Vec<String> {
+        let world = server.world();
+        world.objects().map(|(key, object)| format!("{key} {object}")).collect()
+    };
+    assert_eq!(all(&api.server), all(&fork.server));
+}
+
+#[test]
+fn turns_are_taken_in_the_order_that_is_asked_for() {
+    let first = |order: &[Controller]| {
+        let (api, recorder) = paced(&[], order);
+        let before = commits(&recorder).len();
+        // A namespace is terminating before a ConfigMap loses its owner: its keys come first.
+        api.create("/api/v1/namespaces", json!({"metadata": {"name": "n"}}));
+        api.rest();
+        family(&api);
+        api.delete("/api/v1/namespaces/n", "Background");
+        api.delete(&format!("{MAPS}/owner"), "Background");
+        api.rest();
+        let all = commits(&recorder);
+        let by_controllers = all[before..].iter().find(|one| one.starts_with("environment/"));
+        by_controllers.and_then(|one| one.split(' ').next()).map(str::to_owned)
+    };
+    let (collector, namespace) = (Controller::GarbageCollector, Controller::Namespace);
+    let by = |of: Controller| Some(format!("environment/{}", of.name()));
+    assert_eq!(first(&[]), by(namespace));
+    assert_eq!(first(&[collector]), by(collector));
+    assert_eq!(first(&[namespace, collector]), by(namespace));
 }
 
 #[test]

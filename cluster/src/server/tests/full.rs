@@ -295,3 +295,209 @@ fn claims_wait_for_a_consumer_where_their_class_says_so() {
     let volumes = api.phases("/api/v1/persistentvolumes");
     assert!(volumes[0].ends_with(" Released"), "{volumes:?}");
 }
+
+/// What `kubectl get pods` shows of one: status, restarts.
+fn shown(api: &Api, name: &str) -> String {
+    let status = api.get(&format!("{PODS}/{name}")).body["status"].clone();
+    let container = &status["containerStatuses"][0];
+    let text = |value: &Value| value.as_str().unwrap_or("").to_owned();
+    let waits = text(&container["state"]["waiting"]["reason"]);
+    let what = if waits.is_empty() { text(&status["phase"]) } else { waits };
+    format!("{what} {}", container["restartCount"])
+}
+
+fn condition(api: &Api, path: &str, kind: &str) -> (String, Value) {
+    let status = api.get(path).body["status"].clone();
+    let mut conditions = status["conditions"].as_array().expect("conditions").iter();
+    let found = conditions.find(|one| one["type"] == kind).expect("the condition").clone();
+    (found["status"].as_str().unwrap_or("").to_owned(), found["reason"].clone())
+}
+
+#[test]
+fn a_container_is_started_again_at_once_then_later_and_later() {
+    let api = full(1);
+    let script = json!({"trommel.dev/exit-codes": "1", "trommel.dev/runs-for": "5s"});
+    let mut pod =
+        json!({"metadata": {"name": "p"}, "spec": {"containers": [{"name": "c", "image": "i"}]}});
+    pod["metadata"]["annotations"] = script;
+    api.create(PODS, pod);
+    api.calm();
+    assert_eq!(shown(&api, "p"), "Running 0");
+    api.later(5);
+    assert_eq!(shown(&api, "p"), "Running 1", "the first time at once");
+    let last = api.get(&format!("{PODS}/p")).body["status"]["containerStatuses"][0].clone();
+    assert_eq!(last["lastState"]["terminated"]["exitCode"], 1);
+    for (restarts, wait) in [(1, 10), (2, 20), (3, 40), (4, 80), (5, 160), (6, 300), (7, 300)] {
+        api.later(5);
+        assert_eq!(shown(&api, "p"), format!("CrashLoopBackOff {restarts}"));
+        assert_eq!(condition(&api, &format!("{PODS}/p"), "Ready").0, "False");
+        api.later(wait - 1);
+        assert_eq!(shown(&api, "p"), format!("CrashLoopBackOff {restarts}"));
+        api.later(1);
+        assert_eq!(shown(&api, "p"), format!("Running {}", restarts + 1));
+    }
+    assert_eq!(condition(&api, &format!("{PODS}/p"), "Ready"), ("True".to_owned(), Value::Null));
+}
+
+#[test]
+fn a_long_run_makes_up_for_the_ends_before() {
+    let api = full(1);
+    let mut pod =
+        json!({"metadata": {"name": "p"}, "spec": {"containers": [{"name": "c", "image": "i"}]}});
+    pod["metadata"]["annotations"] =
+        json!({"trommel.dev/exit-codes": "1", "trommel.dev/runs-for": "11m"});
+    api.create(PODS, pod);
+    api.calm();
+    for restarts in 1..4 {
+        api.later(660);
+        assert_eq!(shown(&api, "p"), format!("Running {restarts}"));
+    }
+}
+
+#[test]
+fn pods_wait_for_the_config_maps_and_secrets_that_they_name() {
+    let api = full(1);
+    let pod = |name: &str, container: Value| {
+        let mut container = container;
+        (container["name"], container["image"]) = (json!("c"), json!("i"));
+        json!({"metadata": {"name": name}, "spec": {
+            "containers": [container],
+            "volumes": [{"name": "v", "configMap": {"name": "late"}}],
+        }})
+    };
+    let mounted = json!({"volumeMounts": [{"name": "v", "mountPath": "/v"}]});
+    api.create(PODS, pod("volume", mounted));
+    api.create(PODS, pod("env", json!({"envFrom": [{"secretRef": {"name": "late"}}]})));
+    api.create(PODS, pod("none", json!({})));
+    api.calm();
+    let all = || ["volume", "env", "none"].map(|name| shown(&api, name));
+    assert_eq!(all(), ["ContainerCreating 0", "CreateContainerConfigError 0", "Running 0"]);
+    let sandbox =
+        |name: &str| condition(&api, &format!("{PODS}/{name}"), "PodReadyToStartContainers").0;
+    assert_eq!(["volume", "env"].map(sandbox), ["False", "True"]);
+    let env = api.get(&format!("{PODS}/env")).body["status"].clone();
+    assert_eq!(env["phase"], "Pending");
+    let waiting = &env["containerStatuses"][0]["state"]["waiting"];
+    assert_eq!(waiting["message"], "secret \"late\" not found");
+    assert_eq!(api.server.next_timer(), None, "nobody looks again for nothing");
+    api.create("/api/v1/namespaces/default/configmaps", json!({"metadata": {"name": "late"}}));
+    api.calm();
+    assert_eq!(all(), ["Running 0", "CreateContainerConfigError 0", "Running 0"]);
+    api.create("/api/v1/namespaces/default/secrets", json!({"metadata": {"name": "late"}}));
+    api.calm();
+    assert_eq!(all(), ["Running 0", "Running 0", "Running 0"]);
+    for name in ["volume", "env"] {
+        let ready = condition(&api, &format!("{PODS}/{name}"), "Ready");
+        assert_eq!(ready, ("True".to_owned(), Value::Null), "{name}");
+    }
+}
+
+#[test]
+fn a_pod_gets_the_claims_of_its_own_and_takes_them_along() {
+    let api = full(1);
+    let pod = |name: &str| {
+        let claim = json!({"spec": {
+            "accessModes": ["ReadWriteOnce"], "resources": {"requests": {"storage": "1Gi"}},
+        }});
+        json!({"metadata": {"name": name}, "spec": {
+            "containers": [{
+                "name": "c", "image": "i", "volumeMounts": [{"name": "v", "mountPath": "/v"}],
+            }],
+            "volumes": [{"name": "v", "ephemeral": {"volumeClaimTemplate": claim}}],
+        }})
+    };
+    api.create(PODS, pod("p"));
+    api.calm();
+    assert_eq!(
+        (shown(&api, "p"), api.phases(CLAIMS)),
+        ("Running 0".to_owned(), vec!["p-v Bound".to_owned()])
+    );
+    // One of that name that is somebody else's.
+    api.create(
+        CLAIMS,
+        json!({"metadata": {"name": "q-v"}, "spec": {
+            "accessModes": ["ReadWriteOnce"], "resources": {"requests": {"storage": "1Gi"}},
+        }}),
+    );
+    api.create(PODS, pod("q"));
+    api.calm();
+    let (status, _) = condition(&api, &format!("{PODS}/q"), "PodScheduled");
+    assert_eq!(status, "False");
+    let q = api.get(&format!("{PODS}/q")).body["status"]["conditions"][0]["message"].clone();
+    let why = "PVC default/q-v was not created for pod default/q (pod is not owner)";
+    assert!(q.as_str().is_some_and(|message| message.contains(why)), "{q}");
+    // Once it is gone the pod gets its own.
+    assert_eq!(api.call("DELETE", &format!("{CLAIMS}/q-v"), None).code, 200);
+    api.calm();
+    api.later(60);
+    assert_eq!(shown(&api, "q"), "Running 0");
+    for name in ["p", "q"] {
+        let options = json!({"propagationPolicy": "Foreground"});
+        assert_eq!(api.call("DELETE", &format!("{PODS}/{name}"), Some(options)).code, 200);
+        api.later(60);
+    }
+    assert_eq!(api.phases(PODS), [] as [&str; 0]);
+    assert_eq!(api.phases(CLAIMS), [] as [&str; 0]);
+}
+
+/// A Deployment on two nodes, of which one falls silent.
+#[test]
+fn a_node_whose_kubelet_stops_is_noticed_and_left() {
+    let api = full(2);
+    let mut spec = json!({
+        "replicas": 2, "selector": {"matchLabels": {"app": "a"}},
+        "template": template("v1", json!({})),
+    });
+    spec["template"]["spec"]["tolerations"] = json!([{
+        "key": "node.kubernetes.io/unreachable", "operator": "Exists", "effect": "NoExecute",
+        "tolerationSeconds": 30,
+    }]);
+    api.create(
+        "/apis/apps/v1/namespaces/default/deployments",
+        json!({"metadata": {"name": "web"}, "spec": spec}),
+    );
+    api.calm();
+    let on = |node: &str| {
+        let pods = api.items(PODS);
+        let there = pods.iter().filter(|pod| pod["spec"]["nodeName"] == node);
+        let told = there.map(|pod| {
+            let gone = !pod["metadata"]["deletionTimestamp"].is_null();
+            let mut conditions = pod["status"]["conditions"].as_array().expect("conditions").iter();
+            let ready = conditions.any(|one| one["type"] == "Ready" && one["status"] == "True");
+            if gone {
+                "going"
+            } else if ready {
+                "ready"
+            } else {
+                "not ready"
+            }
+        });
+        let mut told: Vec<&str> = told.collect();
+        told.sort_unstable();
+        told.join(", ")
+    };
+    assert_eq!([on("node-0"), on("node-1")], ["ready", "ready"]);
+    let says = |annotation: Value| {
+        api.patch(
+            "/api/v1/nodes/node-0",
+            json!({"metadata": {"annotations": {"trommel.dev/kubelet": annotation}}}),
+        );
+        api.calm();
+    };
+    let node = || condition(&api, "/api/v1/nodes/node-0", "Ready");
+    says(json!("stopped"));
+    assert_ne!(api.server.world().pending(), Value::Null, "somebody waits for a word of it");
+    api.later(49);
+    assert_eq!((node().0, on("node-0")), ("True".to_owned(), "ready".to_owned()));
+    api.later(1);
+    assert_eq!(node(), ("Unknown".to_owned(), json!("NodeStatusUnknown")));
+    assert_eq!([on("node-0"), on("node-1")], ["not ready", "ready"]);
+    api.later(30);
+    assert_eq!([on("node-0"), on("node-1")], ["going", "ready, ready"]);
+    // It comes back, and does what is to be done.
+    says(Value::Null);
+    assert_eq!(node(), ("True".to_owned(), json!("KubeletReady")));
+    assert_eq!([on("node-0"), on("node-1")], ["", "ready, ready"]);
+    let taints = api.get("/api/v1/nodes/node-0").body["spec"]["taints"].clone();
+    assert_eq!(taints, Value::Null);
+}

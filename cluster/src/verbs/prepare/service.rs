@@ -212,6 +212,11 @@ fn address(service: &mut Value, taken: &Taken, names: &mut Names, errors: &mut V
         "" => listed.to_owned(),
         given => given.to_owned(),
     };
+    let wrong = families(service, given == "None");
+    if !wrong.is_empty() {
+        errors.extend(wrong);
+        return;
+    }
     let address = match given.as_str() {
         "" => {
             let mut address = names.cluster_ip().to_string();
@@ -230,19 +235,52 @@ fn address(service: &mut Value, taken: &Taken, names: &mut Names, errors: &mut V
         }
         _ => given,
     };
-    let selects = service.pointer("/spec/selector").is_some_and(|selector| !selector.is_null());
-    let both = address == "None" && !selects;
     let spec = &mut service["spec"];
     if spec.get("clusterIPs").is_none() {
         spec["clusterIPs"] = json!([address]);
     }
     spec["clusterIP"] = json!(address);
-    if spec.get("ipFamilyPolicy").is_none() {
-        spec["ipFamilyPolicy"] = json!(if both { "RequireDualStack" } else { "SingleStack" });
+}
+
+/// Sets which families of addresses a Service has, in a cluster of one family (`initIPFamilyFields`). Errors: what it asks
+/// for and such a cluster has not.
+fn families(service: &mut Value, headless: bool) -> Vec<FieldError> {
+    const SINGLE: &str = "SingleStack";
+    let selects = service.pointer("/spec/selector").and_then(Value::as_object);
+    let anywhere = headless && selects.is_none_or(serde_json::Map::is_empty);
+    let spec = &mut service["spec"];
+    if spec.get("ipFamilyPolicy").is_none_or(Value::is_null) {
+        spec["ipFamilyPolicy"] = json!(if anywhere { "RequireDualStack" } else { SINGLE });
     }
-    if spec.get("ipFamilies").is_none() {
-        spec["ipFamilies"] = if both { json!(["IPv4", "IPv6"]) } else { json!(["IPv4"]) };
+    let policy = spec["ipFamilyPolicy"].clone();
+    let given = spec.get("ipFamilies").and_then(Value::as_array).cloned().unwrap_or_default();
+    let invalid = |field: &str, value: &Value, detail: &str| {
+        FieldError::with_value(field, FieldErrorKind::Invalid, value, detail)
+    };
+    if policy == SINGLE && given.len() == 2 {
+        let detail = "must be 'RequireDualStack' or 'PreferDualStack' when multiple IP families are specified";
+        return vec![invalid("spec.ipFamilyPolicy", &policy, detail)];
     }
+    let mut families = if given.is_empty() { vec![json!("IPv4")] } else { given.clone() };
+    let mut errors = Vec::new();
+    if anywhere {
+        if families.len() < 2 && policy != SINGLE {
+            let other = if families[0] == "IPv4" { "IPv6" } else { "IPv4" };
+            families.push(json!(other));
+        }
+    } else {
+        if policy == "RequireDualStack" {
+            let detail = "this cluster is not configured for dual-stack services";
+            errors.push(invalid("spec.ipFamilyPolicy", &policy, detail));
+        }
+        let unknown = given.iter().enumerate().filter(|(_, family)| **family != "IPv4");
+        errors.extend(unknown.map(|(index, family)| {
+            let field = format!("spec.ipFamilies[{index}]");
+            invalid(&field, family, "not configured on this cluster")
+        }));
+    }
+    spec["ipFamilies"] = families.into();
+    errors
 }
 
 fn node_ports(service: &mut Value, taken: &Taken, names: &mut Names, errors: &mut Vec<FieldError>) {
