@@ -6,11 +6,9 @@ import (
 	"time"
 
 	"k8s.io/apimachinery/pkg/api/meta"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/watch"
-	"k8s.io/client-go/kubernetes/scheme"
 	"k8s.io/client-go/rest"
 )
 
@@ -97,12 +95,17 @@ func (k kind) looksRight(read runtime.Object) error {
 }
 
 func (k kind) watch() (watch.Interface, error) {
-	options := &metav1.ListOptions{Watch: true, FieldSelector: "metadata.name=" + k.object.GetName()}
-	return k.at(k.client.Get()).VersionedParams(options, scheme.ParameterCodec).Watch()
+	// By hand: no codec of parameters knows the types of both clients.
+	selector := "metadata.name=" + k.object.GetName()
+	return k.at(k.client.Get()).Param("watch", "true").Param("fieldSelector", selector).Watch()
 }
 
 func (k kind) sees(seen watch.Interface, expected watch.EventType) error {
 	event, open := <-seen.ResultChan()
+	// A definition changes once more before it is gone: its objects go first.
+	for open && expected == watch.Deleted && event.Type == watch.Modified {
+		event, open = <-seen.ResultChan()
+	}
 	if !open || event.Type != expected {
 		return fmt.Errorf("watch: %v where %s was expected", event, expected)
 	}

@@ -255,30 +255,28 @@ fn a_controller_that_is_held_does_nothing_until_let_go() {
     assert_eq!(api.server.world().pending(), Value::Null);
 }
 
-/// A server with garbage collector and namespace controller that act like this, and ConfigMaps of an owner that is gone.
-fn paced(paces: &[(Controller, Pace)], order: &[Controller]) -> (Api, Recorder) {
+/// A server whose garbage collector acts like this, and ConfigMaps of an owner that is gone.
+fn paced(pace: Pace) -> Api {
     let mut world =
         World::new(WorldOptions { start: START, seed: 1, suffixes: SuffixOrder::Ascending });
     world.start_environment(&EnvironmentOptions {
         controllers: Controller::MINIMAL.to_vec(),
-        paces: paces.to_vec(),
-        order: order.to_vec(),
+        paces: vec![(Controller::GarbageCollector, pace)],
         ..EnvironmentOptions::default()
     });
-    let recorder = Recorder::new(Arc::new(|| (START, 0)), None);
-    let api = Api { server: Server::new(world, Some(recorder.clone())) };
+    let api = Api { server: Server::new(world, None) };
     api.rest();
     api.server.live_until(START.plus(Duration::from_secs(60))).unwrap();
     family(&api);
     api.server.live_until(START.plus(Duration::from_secs(120))).unwrap();
     api.delete(&format!("{MAPS}/owner"), "Background");
     api.rest();
-    (api, recorder)
+    api
 }
 
 #[test]
 fn one_that_is_held_from_the_beginning_costs_a_world_nothing() {
-    let (api, _) = paced(&[(Controller::GarbageCollector, Pace::Held)], &[]);
+    let api = paced(Pace::Held);
     assert_eq!(api.maps(), ["a", "b", "c"]);
     assert!(api.server.is_environment_quiet());
     assert_eq!(api.server.next_timer(), None::<Time>);
@@ -288,19 +286,23 @@ fn one_that_is_held_from_the_beginning_costs_a_world_nothing() {
 #[test]
 fn one_that_is_slow_begins_later_in_every_fork() {
     let late = Duration::from_secs(30);
-    let (api, _) = paced(&[(Controller::GarbageCollector, Pace::Slow(late))], &[]);
+    let api = paced(Pace::Slow(late));
     assert_eq!(api.maps(), ["a", "b", "c"]);
     let (now, due) = (api.server.now(), api.server.now().plus(late));
     assert_eq!(api.server.next_timer(), Some(due));
     assert_ne!(api.server.world().pending(), Value::Null, "another world than one without");
     let fork = Api { server: Server::new(api.server.world(), None) };
     for one in [&api, &fork] {
-        one.server.live_until(now.plus(late - Duration::from_millis(1))).unwrap();
+        let later = |time: Time| {
+            one.server.live_until(time).unwrap();
+            one.rest();
+        };
+        later(now.plus(late - Duration::from_millis(1)));
         assert_eq!(one.maps(), ["a", "b", "c"]);
         // What hangs on others goes after them, each time that much later.
-        one.server.live_until(due).unwrap();
+        later(due);
         assert_eq!(one.maps(), ["b"], "what lost its last owner by then");
-        one.server.live_until(due.plus(late)).unwrap();
+        later(due.plus(late));
         assert_eq!(one.maps(), [] as [&str; 0]);
     }
     let all = |server: &Server| -> Vec<String> {
@@ -312,25 +314,32 @@ fn one_that_is_slow_begins_later_in_every_fork() {
 
 #[test]
 fn turns_are_taken_in_the_order_that_is_asked_for() {
+    let (account, root_ca) = (Controller::ServiceAccount, Controller::RootCa);
     let first = |order: &[Controller]| {
-        let (api, recorder) = paced(&[], order);
-        let before = commits(&recorder).len();
-        // A namespace is terminating before a ConfigMap loses its owner: its keys come first.
-        api.create("/api/v1/namespaces", json!({"metadata": {"name": "n"}}));
+        let mut world =
+            World::new(WorldOptions { start: START, seed: 1, suffixes: SuffixOrder::Ascending });
+        world.start_environment(&EnvironmentOptions {
+            controllers: vec![account, root_ca],
+            root_ca: "a certificate".to_owned(),
+            order: order.to_vec(),
+            ..EnvironmentOptions::default()
+        });
+        let recorder = Recorder::new(Arc::new(|| (START, 0)), None);
+        let api = Api { server: Server::new(world, Some(recorder.clone())) };
+        // Both have a key in each of the four namespaces.
         api.rest();
-        family(&api);
-        api.delete("/api/v1/namespaces/n", "Background");
-        api.delete(&format!("{MAPS}/owner"), "Background");
-        api.rest();
-        let all = commits(&recorder);
-        let by_controllers = all[before..].iter().find(|one| one.starts_with("environment/"));
-        by_controllers.and_then(|one| one.split(' ').next()).map(str::to_owned)
+        let by = commits(&recorder)
+            .into_iter()
+            .filter_map(|one| Some(one.split(' ').next()?.to_owned()));
+        by.collect::<Vec<String>>()
     };
-    let (collector, namespace) = (Controller::GarbageCollector, Controller::Namespace);
-    let by = |of: Controller| Some(format!("environment/{}", of.name()));
-    assert_eq!(first(&[]), by(namespace));
-    assert_eq!(first(&[collector]), by(collector));
-    assert_eq!(first(&[namespace, collector]), by(namespace));
+    let by = |of: Controller| format!("environment/{}", of.name());
+    let (account, root_ca) = (by(account), by(root_ca));
+    let in_turn: Vec<&String> = [&account, &root_ca].into_iter().cycle().take(8).collect();
+    assert_eq!(first(&[]).iter().collect::<Vec<&String>>(), in_turn, "as their keys came");
+    let by_order: Vec<&String> = [[&root_ca; 4], [&account; 4]].concat();
+    let order = [Controller::RootCa];
+    assert_eq!(first(&order).iter().collect::<Vec<&String>>(), by_order, "those it names first");
 }
 
 #[test]
