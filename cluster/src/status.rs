@@ -179,7 +179,13 @@ impl Refusal {
     /// 422 of an object, by group and kind.
     pub fn invalid(group: &str, kind: &str, name: &str, errors: &[FieldError]) -> Refusal {
         let dot = if group.is_empty() { "" } else { "." };
-        let lines: Vec<String> = errors.iter().map(FieldError::to_string).collect();
+        let mut lines: Vec<String> = Vec::new();
+        for line in errors.iter().map(FieldError::to_string) {
+            // The same is said once (`ErrorList.ToAggregate`), though it is a cause as often as it was found.
+            if !lines.contains(&line) {
+                lines.push(line);
+            }
+        }
         let text = match &lines[..] {
             [line] => line.clone(),
             lines => format!("[{}]", lines.join(", ")),
