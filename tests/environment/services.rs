@@ -163,14 +163,14 @@ pub fn all() -> Vec<Scenario> {
         scenario(
             "service-hints",
             vec![
-                Step::Create(
-                    "/api/v1/nodes",
-                    json!({"metadata": {
-                        "name": "$NS-a", "labels": {"topology.kubernetes.io/zone": "z"},
-                    }}),
-                ),
+                node(),
                 pod("one"),
                 pod("two"),
+                // After the pods: the real server would give them the label too.
+                Step::Patch(
+                    "/api/v1/nodes/NS-a",
+                    json!({"metadata": {"labels": {"topology.kubernetes.io/zone": "z"}}}),
+                ),
                 state(ONE_STATUS, "10.1.0.1", true),
                 state(TWO_STATUS, "10.1.0.2", false),
                 shop(json!({"trafficDistribution": "PreferClose"})),
