@@ -31,8 +31,11 @@ pub struct Options {
     copy: bool,
 }
 
+/// What a stand-in does with its arguments.
+type StandIn = fn(&[String]) -> anyhow::Result<Exit>;
+
 /// The programs that are this one under another name.
-const STAND_INS: [(&str, fn(&[String]) -> anyhow::Result<Exit>); 2] =
+const STAND_INS: [(&str, StandIn); 2] =
     [("kube-apiserver", kube_apiserver::run), ("etcd", etcd::run)];
 
 /// What to do if this process was started under the name of another program.

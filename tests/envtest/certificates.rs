@@ -49,8 +49,11 @@ fn clients(authority: &Authority) -> Vec<(&'static str, Option<Pair>)> {
     ]
 }
 
+/// A method, a path, and headers.
+type Question = (&'static str, &'static str, &'static [(&'static str, &'static str)]);
+
 /// What they ask, with what headers.
-const QUESTIONS: [(&str, &str, &[(&str, &str)]); 7] = [
+const QUESTIONS: [Question; 7] = [
     ("POST", "/apis/authentication.k8s.io/v1/selfsubjectreviews", &[]),
     ("GET", "/api/v1/nodes", &[]),
     ("GET", "/api/v1/namespaces/default/configmaps/none", &[]),
