@@ -11,6 +11,10 @@ const PACKAGES: &[(&[&str], &str)] = &[
     (&["python3", "-c", "import venv, ensurepip"], "python3-venv"),
     // Any Go since 1.21 fetches the release that go.mod asks for.
     (&["go", "version"], "golang-go"),
+    (&["java", "-version"], "default-jdk-headless"),
+    (&["mvn", "--version"], "maven"),
+    (&["node", "--version"], "nodejs"),
+    (&["musl-gcc", "--version"], "musl-tools"),
 ];
 
 /// Installs what is missing. What can't be installed shows up again as a failed or skipped test.

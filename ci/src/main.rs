@@ -67,7 +67,7 @@ enum Stage {
         /// Threads that spin meanwhile.
         #[arg(long, default_value_t = 1)]
         load: usize,
-        /// Test programs of the package `trommel-tests`.
+        /// Test programs, by name.
         #[arg(default_values = repeat::TESTS)]
         tests: Vec<String>,
     },

@@ -8,8 +8,8 @@ use std::{
 
 use crate::run::{CountedAs, Runner};
 
-/// Those that run controllers in virtual time and compare histories.
-pub const TESTS: &[&str] = &["time", "forks", "replay"];
+/// Those that run controllers in virtual time and compare histories, and those of the processes below that.
+pub const TESTS: &[&str] = &["time", "forks", "replay", "machine"];
 
 /// Runs each test program so often, with so many threads spinning all along, and prints a line a round.
 pub fn rounds(runner: &mut Runner, tests: &[impl AsRef<str>], times: u32, load: usize) {

@@ -11,6 +11,7 @@ mod limits;
 mod pods;
 mod quota;
 mod storage;
+mod topology;
 
 use serde_json::{Value, json};
 
@@ -52,8 +53,14 @@ impl Work<'_> {
         new: &mut Value,
         dry_run: bool,
     ) -> Result<(), Refusal> {
-        if self.kind.is_custom() || !self.route.subresource.is_empty() {
-            return Ok(());
+        match self.route.subresource.as_str() {
+            _ if self.kind.is_custom() => return Ok(()),
+            "" => {}
+            "binding" => {
+                topology::label_binding(self, new);
+                return Ok(());
+            }
+            _ => return Ok(()),
         }
         let row = self.kind.row();
         match (row.group.as_str(), row.resource.as_str(), old) {
@@ -62,6 +69,7 @@ impl Work<'_> {
                 accounts::mount(self, new, dry_run)?;
                 pods::priority(self, new)?;
                 pods::tolerations(new);
+                topology::label_pod(self, new);
                 Ok(())
             }
             ("", "pods", Some(old)) => {

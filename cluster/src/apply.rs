@@ -2,13 +2,11 @@
 //!
 //! The rules of structured-merge-diff, under our own [`Schema`]: an update owns what it changed; an apply
 //! owns what it says, conflicts with others over different values, and removes what its manager no
-//! longer says and nobody else owns. What a write changes is told in the versions in which others wrote ([`changes`]).
-//! What an apply removes is told in its own: a field that another manager set under another name in another version
-//! does not keep it.
+//! longer says and nobody else owns. What somebody wrote in another version of the type is compared in that version
+//! ([`versions`]).
 //!
 //! Not here: upstream's migration of kubectl's last-applied annotation into an apply manager.
 
-mod changes;
 mod compare;
 mod fields;
 mod fields_json;
@@ -18,15 +16,17 @@ mod place;
 mod remove;
 mod set;
 mod typed;
+mod versions;
 
 use serde_json::{Map, Value, json};
 
 use crate::{encoding, schema::Schema};
-use changes::Changes;
 pub use fields::{FieldSet, PathElement};
 use managers::{Identity, Managers};
 use place::Place;
 pub use typed::type_errors;
+use versions::Changes;
+pub use versions::{BuiltIn, Versions};
 
 /// One write, as the field managers see it.
 #[derive(Debug, Clone, Copy)]
@@ -67,6 +67,9 @@ pub enum ApplyError {
     /// The applied configuration says something that it may not: 400 BadRequest.
     #[error("{0}")]
     BadRequest(String),
+    /// The object can't be had in the version in which some manager wrote: 500 without a reason.
+    #[error("{0}")]
+    Unconverted(String),
 }
 
 /// One field that another manager owns with another value.
@@ -94,14 +97,11 @@ fn conflict_message(conflicts: &[Conflict]) -> String {
         let Conflict { manager, path } = only;
         return format!("Apply failed with 1 conflict: conflict with {manager}: {path}");
     }
+    // They come manager by manager.
     let mut lines = Vec::new();
-    let mut names: Vec<&str> = conflicts.iter().map(|conflict| &*conflict.manager).collect();
-    names.sort_unstable();
-    names.dedup();
-    for name in names {
-        lines.push(format!("conflicts with {name}:"));
-        let own = conflicts.iter().filter(|conflict| conflict.manager == name);
-        lines.extend(own.map(|conflict| format!("- {}", conflict.path)));
+    for own in conflicts.chunk_by(|left, right| left.manager == right.manager) {
+        lines.extend(own.first().map(|first| format!("conflicts with {}:", first.manager)));
+        lines.extend(own.iter().map(|conflict| format!("- {}", conflict.path)));
     }
     format!("Apply failed with {} conflicts: {}", conflicts.len(), lines.join("\n"))
 }
@@ -126,14 +126,23 @@ pub fn manager_from_user_agent(user_agent: &str) -> String {
 /// Call it with the object as it will be stored but for `managedFields`: defaulted, canonical, reset
 /// fields put back. What a client wrote into `managedFields` is taken, unless it is empty, unreadable or
 /// a subresource is written; `[{}]` clears all. `live` is `None` for a create. The time of the entry moves
-/// only when fields changed.
-pub fn track(live: Option<&Value>, new: &mut Value, schema: &Schema, write: &Write<'_>) {
+/// only when fields changed. Where the versions of other managers can't be had, nobody manages anything any more
+/// (`UpdateNoErrors`).
+pub fn track(
+    live: Option<&Value>,
+    new: &mut Value,
+    schema: &Schema,
+    write: &Write<'_>,
+    versions: &mut dyn Versions,
+) {
     let Some(mut managers) = managers_for_update(live, new, write) else { return };
     managers::strip(new);
     let base = base(live, schema, new);
     let tracked = live.is_none() || !managers.is_empty();
     if tracked {
-        update(&mut managers, &base, new, schema, write);
+        if update(&mut managers, (&base, new), schema, write, versions).is_err() {
+            return;
+        }
         managers.cap();
     }
     managers.write_into(new);
@@ -173,14 +182,21 @@ fn root(schema: &Schema) -> Place<'_> {
     Some((schema, schema.root()))
 }
 
-/// An update by `write.manager`: it owns what it changed, others lose that.
-fn update(managers: &mut Managers, old: &Value, new: &Value, schema: &Schema, write: &Write<'_>) {
-    let changes = Changes::of(managers, old, new, schema, write);
+/// An update by `write.manager`: it owns what it changed, others lose that. Errors: why that can't be told.
+fn update(
+    managers: &mut Managers,
+    (old, new): (&Value, &Value),
+    schema: &Schema,
+    write: &Write<'_>,
+    versions: &mut dyn Versions,
+) -> Result<(), String> {
+    let changes = Changes::between((old, new), schema, write, managers, versions)?;
     managers.retain_fields(None, |version, fields| changes.at(version).left_of(fields));
     let own = changes.own.changed().difference(&managers::never_managed());
     if !own.is_empty() {
         managers.add(Identity::update(write), own, write);
     }
+    Ok(())
 }
 
 /// Server-side apply. Returns the merged object with its `managedFields`, not yet defaulted; a no-op
@@ -191,6 +207,7 @@ pub fn apply(
     schema: &Schema,
     write: &Write<'_>,
     force: bool,
+    versions: &mut dyn Versions,
 ) -> Result<Value, ApplyError> {
     if config.pointer("/metadata/managedFields").is_some_and(|value| !value.is_null()) {
         return Err(ApplyError::BadRequest("metadata.managedFields must be nil".to_owned()));
@@ -201,11 +218,17 @@ pub fn apply(
         // Objects that nobody tracked belong to a manager of their own from their first apply on.
         let before = Write { manager: "before-first-apply", subresource: "", ..*write };
         let empty = base(None, schema, config);
-        update(&mut managers, &empty, &old, schema, &before);
+        update(&mut managers, (&empty, &old), schema, &before, versions)
+            .map_err(ApplyError::Unconverted)?;
+    }
+    // Upstream looks at what is there through the eyes of all managers first (`reconcileManagedFieldsWithSchemaChanges`).
+    for version in managers.by_version().into_keys().filter(|version| version != write.api_version)
+    {
+        versions.at(&old, &version).map_err(ApplyError::Unconverted)?;
     }
     let before = managers.clone();
     let identity = Identity::apply(write);
-    let last = managers.fields(&identity).cloned();
+    let last = managers.last(&identity);
     let own = set::of(root(schema), config);
     let own = managers::without(own, write.ignores);
     // The name counts while fields are removed: it keeps `metadata` from going with its last label.
@@ -213,11 +236,14 @@ pub fn apply(
 
     let config = without_ignored(config, write.ignores);
     let merged = merge::merge(root(schema), &old, &config);
-    let mut merged = remove::prune(root(schema), merged, &managers, last.as_ref());
+    let merged = (schema, merged);
+    let pruned = remove::prune(merged, &managers, last.as_ref(), write.api_version, versions);
+    let mut merged = pruned.map_err(ApplyError::Unconverted)?;
 
     managers.put(identity.clone(), own.difference(&managers::never_managed()), write);
 
-    let changes = Changes::of(&managers, &old, &merged, schema, write);
+    let changes = Changes::between((&old, &merged), schema, write, &managers, versions);
+    let changes = changes.map_err(ApplyError::Unconverted)?;
     let conflicts = managers.conflicts(&identity, |version| changes.at(version).changed());
     if !force && !conflicts.is_empty() {
         return Err(ApplyError::Conflicts(conflicts));

@@ -21,6 +21,7 @@ use crate::{
 };
 
 mod impersonate;
+pub(crate) mod key;
 pub(crate) mod token;
 pub(crate) mod x509;
 
@@ -69,10 +70,18 @@ impl User {
 
     /// A ServiceAccount as users are named.
     fn account(namespace: &str, name: &str, uid: &str) -> User {
-        let mut groups = account_groups(namespace);
-        groups.push(AUTHENTICATED.to_owned());
+        let mut user = User::named_account(namespace, name);
+        user.uid = uid.to_owned();
+        user.groups.push(AUTHENTICATED.to_owned());
+        user
+    }
+
+    /// A ServiceAccount of which nothing is known but its name: nobody has authenticated it
+    /// (`ServiceAccountInfo.UserInfo`).
+    pub(crate) fn named_account(namespace: &str, name: &str) -> User {
+        let groups = account_groups(namespace);
         let name = format!("system:serviceaccount:{namespace}:{name}");
-        User { name, uid: uid.to_owned(), groups, ..User::default() }
+        User { name, groups, ..User::default() }
     }
 
     /// Whether RBAC does not apply to them.

@@ -5,10 +5,14 @@
 //! check is ours ([`check`]), because a rule that doesn't compile is refused when its CRD is created, and
 //! because optionals need types to be evaluated as upstream does.
 //!
-//! Not here: cost. Upstream refuses a CRD whose rules could cost too much, and stops rules that run too long; ours
-//! accepts and runs them. Who could notice: the author of an unbounded rule, whose CRD a real cluster would refuse.
+//! What a rule could cost is estimated when its CRD is written ([`cost`]). What it does cost is not counted: upstream
+//! stops a rule, or an object's rules, at a limit. Who could notice: the author of a rule that the estimate lets pass
+//! (nothing is estimated of expressions of policies and webhooks) and that runs for a tenth of a second. A call that no
+//! overload fits is told without its name and types, which upstream adds (`check(map, string)`).
 
+mod authorizer;
 mod check;
+mod cost;
 mod macros;
 mod place;
 mod question;
@@ -19,8 +23,11 @@ mod value;
 use kube_cel::cel::{IdedExpr, Value as Cel};
 use serde_json::Value;
 
-pub(crate) use self::question::{Question, Variables};
 use self::types::Ty;
+pub(crate) use self::{
+    authorizer::Asker,
+    question::{Question, Variables},
+};
 use crate::schema::{NodeId, Schema};
 
 /// What `self` is in an expression.
@@ -54,6 +61,28 @@ pub(crate) struct Values {
 impl Subject<'_> {
     /// Compiles an expression. Errors: why cel-go refuses it.
     pub(crate) fn compile(&self, source: &str) -> Result<Expression, String> {
+        self.compile_and_estimate(source, false).map(|(expression, _)| expression)
+    }
+
+    /// Compiles an expression, and says what it costs at most, if that can be told. Errors: why cel-go refuses it.
+    pub(crate) fn estimate(&self, source: &str) -> Result<(Expression, Option<u64>), String> {
+        self.compile_and_estimate(source, true)
+    }
+
+    /// How many values of this sort a request can hold.
+    pub(crate) fn count(&self) -> u64 {
+        self.sizes().count()
+    }
+
+    fn sizes(&self) -> cost::Sizes<'_> {
+        cost::Sizes { schema: self.schema, node: self.node, root: self.root }
+    }
+
+    fn compile_and_estimate(
+        &self,
+        source: &str,
+        estimates: bool,
+    ) -> Result<(Expression, Option<u64>), String> {
         let mut tree = run::parse(source).map_err(|errors| {
             let all = errors.iter().map(|(at, message)| place::describe(source, *at, message));
             all.collect::<Vec<_>>().join("\n")
@@ -62,13 +91,19 @@ impl Subject<'_> {
         let uses_old = places.has(&place::Part::Ident("oldSelf".to_owned()));
         let unknown = |name: &&str| places.has(&place::Part::Call((*name).to_owned()));
         if macros::UNKNOWN.iter().any(unknown) {
-            return Ok(Expression { tree: None, ty: Ty::Dyn, uses_old });
+            return Ok((Expression { tree: None, ty: Ty::Dyn, uses_old }, None));
         }
         let own = types::declared(self.schema, self.node, self.root).unwrap_or(Ty::Dyn);
         let old = if self.optional_old { own.clone().optional() } else { own.clone() };
         let variables = vec![("self".to_owned(), own), ("oldSelf".to_owned(), old)];
-        let ty = check::Checker::new(self.schema, source, variables).run(&mut tree)?;
-        Ok(Expression { tree: Some(tree), ty, uses_old })
+        let parsed = estimates.then(|| {
+            macros::number(&mut tree, &mut 0);
+            tree.clone()
+        });
+        let checker = check::Checker::new(self.schema, source, variables);
+        let (ty, types) = checker.run_all(&mut tree)?;
+        let cost = parsed.and_then(|parsed| cost::estimate(&parsed, &types, self.sizes()));
+        Ok((Expression { tree: Some(tree), ty, uses_old }, cost))
     }
 
     /// Whether rules see values of this node at all.

@@ -8,13 +8,14 @@ use std::sync::{Arc, OnceLock};
 use serde_json::{Map, Value, json};
 use trace::GroupResource;
 
+pub(crate) mod conversion;
 pub(crate) mod definition;
 pub(crate) mod field_path;
 pub(crate) mod rules;
 pub(crate) mod scale;
 pub(crate) mod validate;
 
-use self::rules::Rules;
+use self::{conversion::Converter, rules::Rules};
 use crate::{
     facts::{Resource, Subresource},
     schema::{Gvk, Schema},
@@ -34,10 +35,12 @@ pub(crate) struct CustomType {
     pub(crate) storage_version: String,
     /// Served versions, in upstream's order of priority.
     pub(crate) versions: Vec<CustomVersion>,
+    /// Versions that are declared and not served: objects may be stored in them.
+    unserved: Vec<CustomVersion>,
     /// Its CRD is being deleted: nothing new can be created.
     pub(crate) terminating: bool,
-    /// A webhook converts between its versions.
-    pub(crate) converted_elsewhere: bool,
+    /// The webhook that converts between its versions; without one they differ in nothing but their name.
+    pub(crate) converter: Option<Converter>,
 }
 
 /// One served version of a custom type.
@@ -87,11 +90,13 @@ impl CustomType {
             .iter()
             .find(|version| version["storage"] == json!(true))
             .map(|version| text(version, "name").to_owned())?;
-        let mut versions: Vec<CustomVersion> = declared
-            .iter()
-            .filter(|version| version["served"] == json!(true))
-            .map(|version| CustomVersion::parse(spec, names, version))
-            .collect();
+        let (served, unserved): (Vec<_>, Vec<_>) =
+            declared.iter().partition(|version| version["served"] == json!(true));
+        let parse = |versions: Vec<&Value>| -> Vec<CustomVersion> {
+            let parsed = versions.into_iter();
+            parsed.map(|version| CustomVersion::parse(spec, names, version)).collect()
+        };
+        let mut versions = parse(served);
         versions.sort_by(|a, b| version_order(&a.row.version, &b.row.version));
         Some(CustomType {
             resource: GroupResource::new(group, text(names, "plural")),
@@ -101,14 +106,21 @@ impl CustomType {
             },
             storage_version,
             versions,
+            unserved: parse(unserved),
             terminating: !meta(crd, "deletionTimestamp").is_empty(),
-            converted_elsewhere: spec.pointer("/conversion/strategy") == Some(&json!("Webhook")),
+            converter: Converter::parse(crd),
         })
     }
 
     /// `group/version` in which its objects are stored.
     pub(crate) fn storage_api_version(&self) -> String {
         format!("{}/{}", self.resource.group, self.storage_version)
+    }
+
+    /// One of its versions, served or not, by `group/version`.
+    pub(crate) fn version(&self, api_version: &str) -> Option<&CustomVersion> {
+        let mut all = self.versions.iter().chain(&self.unserved);
+        all.find(|version| version.row.api_version() == api_version)
     }
 }
 

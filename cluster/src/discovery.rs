@@ -22,6 +22,7 @@ use crate::{
 };
 
 mod documents;
+mod openid;
 
 /// The minor release whose `/version` was the first to tell of compatibility (KEP-4330).
 const COMPATIBILITY_SINCE: u8 = 33;
@@ -50,6 +51,11 @@ pub(crate) fn respond(world: &World, request: &Request, path: &str) -> Response<
             openapi::v3(path, world.release, customs(world)).map_or_else(not_found, |document| {
                 document_answer(request, document.body, "application/json")
             })
+        }
+        [".well-known", "openid-configuration"] => openid::configuration(request),
+        ["openid", "v1", "jwks"] => openid::keys(request),
+        [".well-known", "openid-configuration", ..] | ["openid", "v1", "jwks", ..] => {
+            refuse(request, &Refusal::no_such_path())
         }
         [""] => plain(request, &documents::paths(world)),
         _ => not_found(),

@@ -16,19 +16,25 @@
 use std::{cmp::Reverse, ops::Bound, sync::Arc, time::Duration};
 
 use base64::{Engine, engine::general_purpose::STANDARD};
-use controllers::{Change, Controller, Kinds, Next, Object, Request, Response, View};
+use controllers::{
+    Change, Controller, Kinds, Next, Object, Request, Response, View,
+    events::{Answered, told},
+};
 use rpds::{RedBlackTreeMapSync, RedBlackTreeSetSync};
 use serde_json::{Value, json};
 use trace::{Change as Changed, ObjectKey, Revision, Time};
 
 use stages::{Action, Stages};
 
-use crate::{server::Live, store::Logged, webhooks::Calls, world::World};
+use crate::{node::answers::Answers, server::Live, store::Logged, webhooks::Calls, world::World};
+use events::Recorder;
 use pace::{Pace, Paces};
 use scripted::{Scripted, Turn};
+use wire::Sent;
 
 mod bodies;
 mod certificates;
+mod events;
 mod nodes;
 pub(crate) mod pace;
 pub(crate) mod schedule;
@@ -38,6 +44,7 @@ mod wire;
 
 pub use certificates::client_authority;
 pub(crate) use nodes::{add_default_class, join as join_nodes};
+pub(crate) use scripted::is_stopped;
 pub(crate) use served::{kind_of, kinds};
 
 /// First back-off of a key whose reconcile failed; each further failure doubles it
@@ -62,6 +69,10 @@ pub struct EnvironmentOptions {
     pub paces: Vec<(Controller, Pace)>,
     /// In which order they take turns; empty for the order in which their keys come.
     pub order: Vec<Controller>,
+    /// What containers say, and how commands end in them.
+    pub answers: Arc<Answers>,
+    /// Whether controllers tell people what they do, by Events.
+    pub events: bool,
 }
 
 impl EnvironmentOptions {
@@ -109,8 +120,11 @@ pub(crate) struct Environment {
     working: Option<Arc<Working>>,
     /// Where kubelets go by stage files.
     scripted: Option<Scripted>,
+    answers: Arc<Answers>,
     /// Reconciles that have begun and wait for their next turn, in the order in which they began.
     aside: Vec<Arc<Working>>,
+    /// Where Events are wanted.
+    recorder: Option<Recorder>,
 }
 
 /// A reconcile under way.
@@ -160,7 +174,9 @@ impl Environment {
             failures: RedBlackTreeMapSync::new_sync(),
             working: None,
             scripted: options.stages.clone().map(|stages| Scripted::new(stages, world.now)),
+            answers: options.answers.clone(),
             aside: vec![],
+            recorder: options.events.then(Recorder::default),
         };
         environment.view.root_ca = options.root_ca.as_str().into();
         environment.view.root_ca_base64 = STANDARD.encode(&options.root_ca).into();
@@ -169,6 +185,11 @@ impl Environment {
             environment.see(key, Some(Object::read(key, object)), world.now);
         }
         Some(environment)
+    }
+
+    /// What kubelets answer to requests about containers; none where there are no kubelets.
+    pub(crate) fn answers(&self) -> Option<&Arc<Answers>> {
+        self.running.contains(&Controller::Kubelet).then_some(&self.answers)
     }
 
     /// Tells which types are served now.
@@ -187,6 +208,9 @@ impl Environment {
 
     fn see(&mut self, key: &ObjectKey, after: Option<Object>, now: Time) {
         let before = self.view.set(key, after.clone());
+        if let (Some(recorder), Some(gone), None) = (&mut self.recorder, &before, &after) {
+            recorder.forget(&gone.meta.uid);
+        }
         let change = Change { key, before: before.as_ref(), after: after.as_ref() };
         for controller in self.running.clone().iter() {
             for affected in controller.keys_affected(&self.view, &change, now) {
@@ -256,6 +280,7 @@ impl Environment {
         let mut begun = self.working.iter().chain(&self.aside);
         begun.all(|working| self.is_held(working.item.0))
             && self.queue.values().all(|item| self.is_held(item.0))
+            && self.recorder.as_ref().is_none_or(Recorder::is_empty)
     }
 
     /// Keeps a controller from acting, or lets it act again.
@@ -376,6 +401,9 @@ impl Environment {
         let idle = idle && self.view.all_recent().next().is_none();
         let idle = idle && self.view.all_going().next().is_none();
         let idle = idle && self.view.all_silent().next().is_none();
+        let idle = idle && self.view.all_missed().next().is_none();
+        let idle = idle && self.view.all_strays().next().is_none();
+        let idle = idle && self.view.outdated_zones().is_none();
         let idle = idle && self.view.still_deleting().next().is_none() && self.view.order == 0;
         if idle && self.failures.is_empty() && self.held.is_empty() {
             return Value::Null;
@@ -422,6 +450,21 @@ impl Environment {
         if !silent.is_empty() {
             pending["silent"] = silent.into();
         }
+        let missed = self.view.all_missed();
+        let missed = missed.map(|(key, at)| json!([rank(key), milliseconds(at.since(world.now))]));
+        let missed: Vec<Value> = missed.collect();
+        if !missed.is_empty() {
+            pending["missed"] = missed.into();
+        }
+        let strays = self.view.all_strays();
+        let strays: Vec<Value> =
+            strays.map(|(of, slice)| json!([rank(of), slice.map(rank)])).collect();
+        if !strays.is_empty() {
+            pending["strays"] = strays.into();
+        }
+        if let Some(zones) = self.view.outdated_zones() {
+            pending["zones"] = json!(zones);
+        }
         if self.view.order != 0 {
             pending["order"] = json!(self.view.order);
         }
@@ -433,6 +476,9 @@ impl Environment {
 /// webhooks have to be called first, `calls` says which, and the controller has not acted yet.
 pub(crate) fn step(live: &mut Live, calls: &mut Calls) -> Option<Controller> {
     loop {
+        if let Some(controller) = events::step(live, calls) {
+            return Some(controller);
+        }
         let (now, revision) = (live.world.now, live.world.revision());
         let environment = live.world.environment.as_mut().map(Arc::make_mut)?;
         let working = environment.turn(now, revision)?;
@@ -456,18 +502,40 @@ pub(crate) fn step(live: &mut Live, calls: &mut Calls) -> Option<Controller> {
         match working.next() {
             Next::Requests(requests) => environment.sends(requests),
             Next::Request(request) => {
-                drop(working);
                 calls.begin(now);
-                let response = wire::send(live, controller, &request, calls);
-                if calls.is_wanting() {
-                    return Some(controller);
+                let sent = wire::send(live, controller, &request, calls);
+                if !calls.is_wanting() {
+                    answer(live, working, &request, sent);
                 }
-                live.world.environment.as_mut().map(Arc::make_mut)?.answered(response);
                 return Some(controller);
             }
             Next::Done { requeue_after } => environment.done(now, requeue_after),
             Next::Failed(_) => environment.failed(now),
         }
+    }
+}
+
+/// Tells a controller what came of its request, and people what there is to tell.
+fn answer(live: &mut Live, working: Arc<Working>, request: &Request, sent: Sent) {
+    if let Some(environment) = live.world.environment.as_ref()
+        && environment.recorder.is_some()
+    {
+        let (controller, key) = &working.item;
+        let notes = told(&Answered {
+            controller: *controller,
+            key,
+            before: &working.view,
+            after: &environment.view,
+            request,
+            response: &sent.response,
+            written: sent.name(),
+        });
+        events::note(&mut live.world, *controller, &notes);
+    }
+    // Or it would be copied, to be told of the response.
+    drop(working);
+    if let Some(environment) = live.world.environment.as_mut().map(Arc::make_mut) {
+        environment.answered(sent.response);
     }
 }
 

@@ -2,7 +2,7 @@
 //!
 //! A [`World`] is a whole cluster as a value; a [`Server`] puts one to work behind HTTP. Reading order:
 //! [`store`] (objects and revisions), [`names`], [`world`]; `route` (what a path names), `verbs` (what a
-//! request does), `watch` (who is told), `auth` and `rbac` (who may), `webhooks` (whose say a write needs), `server` (lock, bytes); and the pure parts: [`facts`],
+//! request does), `watch` (who is told), `auth` and `rbac` (who may), `webhooks` (whose say a write needs), `node` (logs and exec), `server` (lock, bytes); and the pure parts: [`facts`],
 //! [`schema`], `cel` (rules of custom types), [`patch`], [`openapi`]; and who runs the built-in controllers: [`environment`].
 //!
 //! The server does not know that faults exist, takes time from its world only, and has one writer.
@@ -17,6 +17,7 @@ pub mod encoding;
 pub mod environment;
 pub mod facts;
 pub mod names;
+mod node;
 pub mod openapi;
 pub mod patch;
 mod policies;
@@ -41,6 +42,7 @@ pub use environment::{
 };
 pub use facts::Release;
 pub use names::SuffixOrder;
-pub use server::{Body, BoxError, Server, Step, Upstream};
+pub use node::answers::{Answer, Answers};
+pub use server::{Body, BoxError, Conversation, Server, Step, Upgraded, Upstream};
 pub use webhooks::{Caller, Destination, SharedCaller, WebhookAnswer, WebhookCall};
 pub use world::{World, WorldOptions};

@@ -6,6 +6,7 @@ mod merge;
 mod strategic;
 
 use serde_json::Value;
+pub(crate) use strategic::go_text;
 
 use crate::schema::Schema;
 

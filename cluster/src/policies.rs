@@ -5,8 +5,8 @@
 //! the first in the order of a Go map, ours by name. Who could notice: a client that writes a policy and counts on a
 //! moment without it.
 //!
-//! Not here: MutatingAdmissionPolicies; `authorizer`, whose use is an error as any other; audit annotations, for there
-//! is no audit log; limits of cost; the type check that the kube-controller-manager writes into a policy's status.
+//! Not here: MutatingAdmissionPolicies; audit annotations, for there is no audit log; limits of cost; the type check
+//! that the kube-controller-manager writes into a policy's status.
 
 mod params;
 mod policy;
@@ -17,12 +17,13 @@ use serde_json::{Value, json};
 use crate::{
     status::Refusal,
     verbs::Work,
-    webhooks::{Attributes, Resource, matching},
+    webhooks::{Attributes, Calls, Resource, matching},
     world::{kinds::Kind, meta},
 };
 
 pub(crate) use policy::Policy;
 use policy::{Binding, Denial};
+use verdict::Inputs;
 
 impl Work<'_> {
     /// Asks all policies about a write; `object` is what is about to be stored, none for a delete. Errors: what the
@@ -36,6 +37,9 @@ impl Work<'_> {
         let mut denials = Vec::new();
         for policy in &policies {
             self.judge_by(policy, about, object, &mut denials);
+        }
+        if self.calls.is_wanting() {
+            return Err(Calls::stopped());
         }
         let Some(first) = denials.into_iter().next() else { return Ok(()) };
         let named = match (about.name.as_str(), object) {
@@ -83,7 +87,7 @@ impl Work<'_> {
 
     /// What a policy finds wrong where one binding puts it to work. Errors: how that is misconfigured.
     fn by_binding(
-        &self,
+        &mut self,
         policy: &Policy,
         binding: &Binding,
         kind: Option<&Kind>,
@@ -93,10 +97,12 @@ impl Work<'_> {
         if resources.is_object() && self.constrained(resources, about, object)?.is_none() {
             return Ok(Vec::new());
         }
+        let reference = &binding.spec["paramRef"];
+        let params = self.params(kind, reference, &about.namespace)?;
+        let shown = self
+            .converted(form.clone(), about, object)
+            .map_err(|refusal| format!("failed to convert object version: {}", refusal.message))?;
         let world = &self.live.world;
-        let params = params::of(world, kind, &binding.spec["paramRef"], &about.namespace)?;
-        let shown =
-            self.converted(form.clone(), about, object).map_err(|refusal| refusal.message)?;
         let request =
             about.request(&shown.form, &shown.kind, shown.object.as_ref(), shown.old.as_ref());
         let namespace = match about.resource.is_namespaces() {
@@ -104,11 +110,32 @@ impl Work<'_> {
             false => matching::namespace(world, &about.namespace),
         };
         let namespace = namespace.map_or(Value::Null, shown_namespace);
-        let each = params.iter().map(|param| {
-            let variables = verdict::variables(policy, &request, &namespace, param);
-            verdict::denials(policy, binding, &variables)
-        });
+        let (object, old) = (shown.object.as_ref(), shown.old.as_ref());
+        let inputs = Inputs {
+            request: &request,
+            unconverted: &about.request(&about.resource, &shown.kind, object, old),
+            namespace: &namespace,
+            asker: &self.asker(),
+            resource: &about.asked(),
+        };
+        let each = params.iter().map(|param| verdict::denials(policy, binding, &inputs, param));
         Ok(each.flatten().collect())
+    }
+
+    /// The objects that a binding refers to, in the version that its policy names; one that is null where none are asked
+    /// for. Errors: there are none, though there have to be.
+    fn params(
+        &mut self,
+        kind: Option<&Kind>,
+        reference: &Value,
+        namespace: &str,
+    ) -> Result<Vec<Value>, String> {
+        let Some(kind) = kind.filter(|_| reference.is_object()) else {
+            return Ok(vec![Value::Null]);
+        };
+        let found = params::of(&self.live.world, kind, reference, namespace)?;
+        let shown = self.present_as(kind, &found).map_err(|refusal| refusal.message)?;
+        Ok(shown.into_iter().map(std::sync::Arc::unwrap_or_clone).collect())
     }
 
     /// The form of the type in which constraints ask for a write, if they do. Errors: its namespace is not there.

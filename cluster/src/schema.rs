@@ -17,6 +17,7 @@ mod default;
 mod defaults;
 mod error;
 mod formats;
+mod image;
 mod internal;
 mod prune;
 mod ratchet;
@@ -244,6 +245,11 @@ impl Schema {
     /// null are dropped first); for built-in types those that upstream's Go code sets for common kinds.
     pub fn default(&self, object: &mut Value) {
         default::default(self, object);
+    }
+
+    /// Drops the nulls of a custom resource that may not be null and have no default.
+    pub fn drop_nulls(&self, object: &mut Value) {
+        default::drop_nulls(self, self.root(), object);
     }
 
     /// Folds the fields that built-in types have in their versioned form only into those that are stored

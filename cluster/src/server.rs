@@ -18,10 +18,11 @@ use trace::{Actor, CallId, Commit, Event, ObjectKey, Recorder, Revision, Time};
 
 use crate::{
     environment::{self, REQUESTS_WITHOUT_REST, Restless, schedule::Turn},
+    node::follow::Follows,
     store::Logged,
     watch::Watchers,
     webhooks::{Calls, Made, NobodyListens, SharedCaller, Wanted, post, told},
-    world::World,
+    world::{World, crds},
 };
 
 pub(crate) mod answer;
@@ -36,6 +37,15 @@ pub type Body = UnsyncBoxBody<Bytes, BoxError>;
 /// An in-process HTTP server.
 pub type Upstream =
     tower::util::BoxCloneSyncService<http::Request<Body>, http::Response<Body>, BoxError>;
+
+/// A connection after its upgrade, as whoever owns it hands it over.
+pub type Upgraded = tokio::io::Join<
+    Box<dyn tokio::io::AsyncRead + Send + Unpin>,
+    Box<dyn tokio::io::AsyncWrite + Send + Unpin>,
+>;
+/// An extension of an answer that switches protocols (101): who speaks then. It ends when all is said, or the client
+/// has gone; while it waits for the client's next bytes, it has sent and flushed all that it has to say.
+pub type Conversation = tower::util::BoxCloneSyncService<Upgraded, (), BoxError>;
 
 /// Longest request body in bytes (`MaxRequestBodyBytes`).
 pub const BODY_LIMIT_BYTES: usize = 3 * 1024 * 1024;
@@ -63,6 +73,7 @@ pub(crate) struct Live {
     first: Revision,
     recorder: Option<Recorder>,
     pub(crate) watchers: Watchers,
+    pub(crate) follows: Follows,
     answers: u64,
     /// Of the request that the built-in controllers are sending.
     calls: Calls,
@@ -84,6 +95,7 @@ impl Server {
             worlds: vec![world.clone()],
             recorder,
             watchers: Watchers::default(),
+            follows: Follows::default(),
             answers: 0,
             calls: Calls::default(),
             world,
@@ -316,9 +328,11 @@ impl Server {
         live.first = live.first.max(revision);
     }
 
-    /// Watch events committed (or initial events due) and not yet pulled by their streams.
+    /// Watch events committed (or initial events due) and not yet pulled by their streams, and logs that are over and
+    /// whose streams have not ended.
     pub fn undelivered(&self) -> usize {
-        self.shared.lock().watchers.undelivered()
+        let live = self.shared.lock();
+        live.watchers.undelivered() + live.follows.ending()
     }
 
     async fn respond(&self, request: http::Request<Body>) -> http::Response<Body> {
@@ -370,13 +384,11 @@ impl std::fmt::Debug for Pending {
 impl Pending {
     /// Has nobody called: nobody listens.
     fn refuse(self) {
-        let refused = |wanted: Wanted| {
-            let answer = wanted.call.clone().and_then(|call| -> Result<_, String> {
-                Err(post(&call.url, &call.destination.refused()))
-            });
+        let refused = self.wanted.into_iter().map(|wanted| {
+            let answer = wanted.unanswered();
             (wanted, answer)
-        };
-        let made: Vec<Made> = self.wanted.into_iter().map(refused).collect();
+        });
+        let made: Vec<Made> = refused.collect();
         let mut live = self.shared.lock();
         live.tell(&made, &self.author);
         live.calls.record(made);
@@ -479,9 +491,15 @@ impl Live {
                 object: logged.object.clone(),
                 actor: author.actor.clone(),
                 call: author.call,
+                // Whoever records knows what the campaign calls one.
+                heartbeat: false,
             }));
         }
+        if logged.key.resource == crds() {
+            self.watchers.learn_types(&self.world);
+        }
         self.watchers.committed(logged);
+        self.follows.committed(logged);
     }
 
     /// Records calls of webhooks.

@@ -130,7 +130,7 @@ impl Refusal {
 
     /// 413.
     pub fn too_large(limit_bytes: usize) -> Refusal {
-        let message = format!("Request entity is too large: limit is {limit_bytes}");
+        let message = format!("Request entity too large: limit is {limit_bytes}");
         Refusal::new(413, "RequestEntityTooLarge", message)
     }
 

@@ -6,20 +6,34 @@
 //! against this server notices only on a real one. Which are missing is counted by the differential tests.
 
 mod access;
+mod address;
 mod autoscaler;
 mod batch;
 mod check;
+mod claim;
+mod classes;
 mod core;
+mod cron;
 mod csi;
+mod daemon_set;
 mod event;
 mod hooks;
 mod job;
+mod lease;
 mod limits;
 mod network;
+mod network_policy;
+mod node;
 mod pod;
 mod policies;
+mod probe;
+mod quota;
+mod resources;
+mod runtime_class;
 mod selector;
 mod service;
+mod stateful_set;
+mod tolerations;
 mod volume;
 mod workloads;
 
@@ -50,15 +64,20 @@ pub(crate) fn object(
     match (row.group.as_str(), row.resource.as_str()) {
         ("", "configmaps") => core::config_map(check, new),
         ("", "secrets") => core::secret(check, new),
-        ("", "services") => service::service(check, new),
-        ("", "pods") => pod::spec(check, &new["spec"], "spec"),
-        ("", "podtemplates") => pod::spec(check, &new["template"]["spec"], "template.spec"),
-        ("", "persistentvolumeclaims") => core::claim(check, &new["spec"], "spec"),
+        ("", "services") => service::service(check, old, new),
+        ("", "namespaces") if old.is_none() => core::namespace(check, new),
+        ("", "nodes") => node::node(check, old, new),
+        ("", "pods") => pod::pod(check, new),
+        ("", "podtemplates") => pod::template(check, &new["template"], "template"),
+        ("", "resourcequotas") => quota::quota(check, new),
+        ("", "persistentvolumeclaims") => claim::spec(check, &new["spec"], "spec"),
         (_, "events") => event::event(check, row, old, new, asked),
-        ("", "persistentvolumes") => volume::volume(check, new),
+        ("", "persistentvolumes") => volume::volume(check, old, new),
         ("", "endpoints") => network::endpoints(check, old, new),
         ("discovery.k8s.io", "endpointslices") => network::slice(check, old, new),
         ("", "limitranges") => limits::range(check, new),
+        ("apps", "statefulsets") => stateful_set::stateful_set(check, old, new),
+        ("apps", "controllerrevisions") => workloads::revision(check, old, new),
         ("", "replicationcontrollers") | ("apps", _) => workloads::workload(check, row, new),
         ("batch", _) => batch::batch(check, row, old, new),
         ("policy", "poddisruptionbudgets") => workloads::budget(check, new),
@@ -66,6 +85,7 @@ pub(crate) fn object(
         ("rbac.authorization.k8s.io", _) => access::rbac(check, row, new),
         ("scheduling.k8s.io", "priorityclasses") => access::priority_class(check, new),
         ("networking.k8s.io", "ingresses") => network::ingress(check, new),
+        ("networking.k8s.io", "networkpolicies") => network_policy::policy(check, old, new),
         (
             "admissionregistration.k8s.io",
             "mutatingwebhookconfigurations" | "validatingwebhookconfigurations",
@@ -76,20 +96,23 @@ pub(crate) fn object(
         ("admissionregistration.k8s.io", "validatingadmissionpolicybindings") => {
             policies::binding(check, &new["spec"]);
         }
-        ("storage.k8s.io", "storageclasses") if check::text(new, "provisioner").is_empty() => {
-            check.required("provisioner", "");
-        }
-        ("networking.k8s.io", "ingressclasses")
-            if check::text(&new["spec"], "controller").is_empty() =>
-        {
-            check.required("spec.controller", "");
-        }
+        ("storage.k8s.io", "storageclasses") => classes::storage_class(check, new),
+        ("networking.k8s.io", "ingressclasses") => classes::ingress_class(check, &new["spec"]),
+        ("coordination.k8s.io", "leases") => lease::spec(check, &new["spec"]),
         ("storage.k8s.io", "csidrivers") => csi::driver(check, &new["spec"]),
-        ("node.k8s.io", "runtimeclasses") if check::text(new, "handler").is_empty() => {
-            check.required("handler", "");
-        }
+        ("node.k8s.io", "runtimeclasses") => runtime_class::runtime_class(check, new),
         _ => {}
     }
+}
+
+/// Adds what is wrong with where a webhook is (`clientConfig`), which stands at a path.
+pub(crate) fn client_config(config: &Value, at: &str, errors: &mut Vec<FieldError>) {
+    hooks::client(&mut Check::new(errors), config, at);
+}
+
+/// What the addresses of a Service have against each other, before it gets those that it has not.
+pub(crate) fn service_addresses(old: Option<&Value>, new: &Value) -> Vec<FieldError> {
+    service::address_errors(old, &new["spec"])
 }
 
 /// Adds the errors of a change: what may not change, or not so.
@@ -108,11 +131,15 @@ pub(crate) fn update(
             core::immutable_contents(check, old, new, &["data"]);
         }
         ("", "services", "") => service::update(check, old, new),
-        ("", "nodes", _) => core::node_update(check, old, new),
+        ("", "services", "status") => service::status(check, old, new),
+        ("", "namespaces", "status") => core::namespace_status(check, new),
+        ("", "nodes", _) => node::update(check, old, new),
+        ("", "resourcequotas", "") => quota::update(check, old, new),
         ("", "persistentvolumes", "") => volume::update(check, old, new),
         ("", "pods", "resize") => pod::resize(check, old, new),
         ("", "pods", "") => pod::update(check, &old["spec"], &new["spec"]),
-        ("", "persistentvolumeclaims", "") => core::claim_update(check, old, new),
+        ("", "persistentvolumeclaims", "") => claim::update(check, old, new),
+        ("apps", "statefulsets", "") => stateful_set::update(check, old, new),
         ("apps", _, "") => workloads::update(check, row, old, new),
         ("batch", "jobs", "") => job::update(check, old, new),
         ("batch", "jobs", "status") => job::status_update(check, old, new),
@@ -120,8 +147,7 @@ pub(crate) fn update(
             check.unchanged("addressType", &old["addressType"], &new["addressType"]);
         }
         ("networking.k8s.io", "ingressclasses", _) => {
-            let controller = |class: &Value| class["spec"]["controller"].clone();
-            check.unchanged("spec.controller", &controller(old), &controller(new));
+            classes::ingress_class_update(check, old, new);
         }
         ("node.k8s.io", "runtimeclasses", _) => {
             check.unchanged("handler", &old["handler"], &new["handler"]);
@@ -132,14 +158,7 @@ pub(crate) fn update(
         }
         ("storage.k8s.io", "csidrivers", _) => csi::update(check, &old["spec"], &new["spec"]),
         ("storage.k8s.io", "storageclasses", _) => {
-            for field in ["parameters", "provisioner", "reclaimPolicy", "volumeBindingMode"] {
-                // Without a provisioner it is an empty text.
-                let of = |class: &Value| match field {
-                    "provisioner" => Value::from(check::text(class, field)),
-                    _ => class[field].clone(),
-                };
-                check.unchanged(field, &of(old), &of(new));
-            }
+            classes::storage_class_update(check, old, new);
         }
         _ => {}
     }

@@ -7,7 +7,7 @@ use serde_json::Value;
 use trace::{ObjectKey, Verb};
 
 use crate::{
-    rbac,
+    node, rbac,
     route::Route,
     server::{Live, request::Request},
     status::Refusal,
@@ -18,12 +18,12 @@ use crate::{
 
 mod apply;
 mod body;
+mod containers;
 mod create;
 mod delete;
 mod eviction;
 mod identity;
 mod metadata;
-mod node;
 pub(crate) mod object;
 pub(crate) mod options;
 mod patch;
@@ -36,9 +36,12 @@ mod strategy;
 mod subresources;
 mod token;
 mod update;
+mod versions;
 mod warnings;
 
-pub(crate) use metadata::{label_value_problem, qualified_name_problems};
+pub(crate) use metadata::{
+    annotation_errors, label_errors, label_value_problems, metadata_errors, qualified_name_problems,
+};
 pub(crate) use strategy::{
     dns_1035_problem, label_problem, path_segment_problem, subdomain_problem,
 };
@@ -53,10 +56,14 @@ pub(crate) enum Payload {
     Object(Arc<Value>),
     /// Objects of the type that was asked for.
     List(List),
-    /// Text, as it is.
-    Text(String),
     /// The watch of this number.
     Watch(u64),
+    /// No content.
+    Nothing,
+    /// A log as it is, whose stream goes on until the container ends: the number by which it is followed.
+    Log(Vec<u8>, Option<u64>),
+    /// What a kubelet answers.
+    Node(node::Reply),
 }
 
 /// A list before encoding.
@@ -89,8 +96,14 @@ pub(crate) struct Work<'a> {
     pub(crate) strict: Vec<String>,
     /// Where the body has an empty list of which storing makes none: until then it counts as a value.
     pub(crate) emptied: Vec<String>,
+    /// Where the body has an empty list or map that is not stored, and which: messages about it show it.
+    pub(crate) unstored: Vec<(String, Value)>,
     /// An apply has already written down who manages what.
     pub(crate) applied: bool,
+    /// The kind that a custom object says it is of, if that is another than its type's.
+    pub(crate) misnamed: Option<String>,
+    /// Pods are sent with labels that are none, which storing takes for none at all.
+    pub(crate) bare_labels: bool,
     /// The webhooks that it meets.
     pub(crate) calls: &'a mut Calls,
 }
@@ -114,7 +127,10 @@ pub(crate) fn carry_out(
         warnings: Vec::new(),
         strict: Vec::new(),
         emptied: Vec::new(),
+        unstored: Vec::new(),
         applied: false,
+        misnamed: None,
+        bare_labels: false,
         calls,
     };
     work.check_served(verb)?;
@@ -126,29 +142,7 @@ pub(crate) fn carry_out(
     if verb == Verb::Create && route.resource == "mutatingadmissionpolicybindings" {
         work.warnings.push(NO_POLICIES.to_owned());
     }
-    let outcome = match (verb, route.subresource.as_str()) {
-        (Verb::Create, "") if !work.kind.is_stored() => work.review(),
-        (Verb::Get | Verb::List, "") if !work.kind.is_stored() => work.computed(),
-        (Verb::Get, "" | "status" | "ephemeralcontainers" | "resize" | "approval") => work.get(),
-        (Verb::Get, "scale") => work.get_scale(),
-        (Verb::Update, "scale") => work.update_scale(),
-        (Verb::Create, "binding") => work.bind(),
-        (Verb::Create, "eviction") => work.evict(),
-        (Verb::Create, "token") => work.token(),
-        (Verb::Get, "log") => work.log(),
-        (Verb::Get | Verb::Create, "exec" | "attach" | "portforward" | "proxy") => work.connect(),
-        (Verb::Patch, _) => work.patch(),
-        (Verb::List, _) => work.list(),
-        (Verb::Watch, _) => work.watch(),
-        (Verb::Create, "") => work.create(),
-        (
-            Verb::Update,
-            "" | "status" | "finalize" | "ephemeralcontainers" | "resize" | "approval",
-        ) => work.update(),
-        (Verb::Delete, "") => work.delete(),
-        (Verb::DeleteCollection, _) => work.delete_collection(),
-        _ => Err(Refusal::method_not_allowed()),
-    };
+    let outcome = work.check_options(verb).and_then(|()| work.act(verb));
     let warnings = work.warnings;
     if work.calls.is_wanting() {
         work.live.world.names.give_back(&names);
@@ -158,24 +152,85 @@ pub(crate) fn carry_out(
             outcome.warnings.splice(0..0, warnings);
             Ok(outcome)
         }
+        // A patch of a type that no handler takes comes to none, which would warn.
+        Err(refusal) if refusal.code == 415 && verb == Verb::Patch => Err(refusal),
         Err(refusal) => Err(Refusal { warnings: warnings.into(), ..refusal }),
     }
 }
 
 impl Work<'_> {
+    fn act(&mut self, verb: Verb) -> Result<Outcome, Refusal> {
+        match (verb, self.route.subresource.as_str()) {
+            (Verb::Create, "") if !self.kind.is_stored() => self.review(),
+            (Verb::Get | Verb::List, "") if !self.kind.is_stored() => self.computed(),
+            (Verb::Get, "" | "status" | "ephemeralcontainers" | "resize" | "approval") => {
+                self.get()
+            }
+            (Verb::Get, "scale") => self.get_scale(),
+            (Verb::Update, "scale") => self.update_scale(),
+            (Verb::Create, "binding") => self.bind(),
+            (Verb::Create, "eviction") => self.evict(),
+            (Verb::Create, "token") => self.token(),
+            (Verb::Get, "log") => self.log(),
+            (Verb::Get | Verb::Create, "exec" | "attach" | "portforward" | "proxy") => {
+                self.connect()
+            }
+            (Verb::Patch, _) => self.patch(),
+            (Verb::List, _) => self.list(),
+            (Verb::Watch, _) => self.watch(),
+            (Verb::Create, "") => self.create(),
+            (
+                Verb::Update,
+                "" | "status" | "finalize" | "ephemeralcontainers" | "resize" | "approval",
+            ) => self.update(),
+            (Verb::Delete, "") => self.delete(),
+            (Verb::DeleteCollection, _) => self.delete_collection(),
+            _ => Err(Refusal::method_not_allowed()),
+        }
+    }
+
+    /// What a write asks for beside its object; of a patch it depends on its form. Errors: 413, 422.
+    fn check_options(&self, verb: Verb) -> Result<(), Refusal> {
+        let connects =
+            matches!(&*self.route.subresource, "exec" | "attach" | "portforward" | "proxy");
+        let options = match verb {
+            Verb::Create if !connects => "CreateOptions",
+            Verb::Update => "UpdateOptions",
+            _ => return Ok(()),
+        };
+        self.request.body()?;
+        options::check_write(self.request, options, None)
+    }
+
     fn check_served(&self, verb: Verb) -> Result<(), Refusal> {
         let row = self.kind.row();
         let verbs = match self.route.subresource.as_str() {
             "" => &row.verbs,
-            name => &row.subresource(name).ok_or_else(Refusal::no_such_path)?.verbs,
+            name => match row.subresource(name) {
+                Some(below) => &below.verbs,
+                // The handler of custom types misses the object.
+                None if self.kind.is_custom() => {
+                    return Err(Refusal::not_found(&self.kind.served(), &self.route.name));
+                }
+                None => return Err(Refusal::no_such_path()),
+            },
         };
         let wanted = verb.to_string();
         let named = !self.route.name.is_empty();
         let needs_name = matches!(verb, Verb::Update | Verb::Patch);
-        if (needs_name && !named)
-            || (verb == Verb::Create && named && self.route.subresource.is_empty())
-        {
-            return Err(Refusal::method_not_allowed());
+        let names_new = verb == Verb::Create && named && self.route.subresource.is_empty();
+        match self.kind.is_custom() {
+            // The router of custom types knows no methods, and who creates may name what he likes.
+            true if needs_name && !named => {
+                if verb == Verb::Patch {
+                    self.patch_type()?;
+                }
+                return Err(Refusal::bad_request("name must be provided"));
+            }
+            false if names_new || (needs_name && !named) => {
+                return Err(Refusal::method_not_allowed());
+            }
+            _ => {}
         }
         let scoped = row.namespaced
             && self.route.namespace.is_empty()

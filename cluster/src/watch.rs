@@ -5,6 +5,9 @@
 //! `convertToWatchEvent`); the stream pulls and encodes later. So "committed but not yet pulled" is a
 //! number that is always right, and a slow reader costs pointers, not copies.
 //!
+//! A change of an object that a webhook has to convert is queued as it is; its stream has it converted, in its turn,
+//! before it says anything of it.
+//!
 //! Streams end by the client, by the server or by *world* time (`timeoutSeconds` counts in the world's
 //! clock, which stands still while anything works).
 
@@ -18,8 +21,9 @@ use std::{
 use serde_json::{Value, json};
 use trace::{Change, DeliveryKind, Revision, Time};
 
-use crate::{status::Refusal, store::Logged, verbs::scope::Scope};
+use crate::{status::Refusal, store::Logged, verbs::scope::Scope, world::World};
 
+mod convert;
 mod start;
 pub(crate) mod stream;
 
@@ -39,11 +43,22 @@ pub(crate) enum Frame {
     Error(Refusal),
 }
 
+/// What waits for a stream to pull it.
+#[derive(Debug, Clone)]
+pub(crate) enum Queued {
+    /// It is known what is to be said.
+    Frame(Frame),
+    /// A change that has to be converted first.
+    Change(Arc<Logged>),
+}
+
 /// One open watch.
 #[derive(Debug)]
 pub(crate) struct Watcher {
     pub(crate) scope: Scope,
-    pub(crate) queue: VecDeque<Frame>,
+    pub(crate) queue: VecDeque<Queued>,
+    /// What is queued waits for a webhook.
+    pub(crate) converts: bool,
     pub(crate) waker: Option<Waker>,
     /// Events up to here are none of this watch's business.
     pub(crate) after: Revision,
@@ -103,15 +118,26 @@ impl Watchers {
         self.open.values().filter(|watcher| !watcher.closed).map(|watcher| watcher.ends).min()
     }
 
-    /// Frames decided and not pulled.
+    /// Frames not pulled, of streams that could pull them.
     pub(crate) fn undelivered(&self) -> usize {
-        self.open.values().map(|watcher| watcher.queue.len()).sum()
+        let open = self.open.values().filter(|watcher| !watcher.converts);
+        open.map(|watcher| watcher.queue.len()).sum()
     }
 
     /// Tells all whom it concerns of a commit.
-    pub(crate) fn committed(&mut self, logged: &Logged) {
+    pub(crate) fn committed(&mut self, logged: &Arc<Logged>) {
         for watcher in self.open.values_mut() {
             watcher.tell(logged);
+        }
+    }
+
+    /// Custom types have changed: how their versions are converted, perhaps.
+    pub(crate) fn learn_types(&mut self, world: &World) {
+        for watcher in self.open.values_mut().filter(|watcher| watcher.scope.kind.is_custom()) {
+            let row = watcher.scope.kind.row();
+            if let Some(kind) = world.kind(&row.group, &row.version, &row.resource) {
+                watcher.scope.kind = kind;
+            }
         }
     }
 
@@ -137,18 +163,23 @@ impl Watchers {
 
 impl Watcher {
     /// Queues what this watch sees of a commit, if anything.
-    pub(crate) fn tell(&mut self, logged: &Logged) {
-        if self.closed || logged.revision <= self.after {
+    pub(crate) fn tell(&mut self, logged: &Arc<Logged>) {
+        if self.closed || logged.revision <= self.after || !self.scope.covers(&logged.key) {
             return;
         }
-        if let Some((kind, object)) = self.scope.event(logged) {
+        let (now, before) = (&logged.object, logged.previous.as_ref());
+        if self.scope.needs_webhook(logged) {
             self.told = logged.revision;
-            self.push(Frame::Event(kind, object));
+            self.queue.push_back(Queued::Change(logged.clone()));
+            self.wake();
+        } else if let Some(event) = self.scope.event(logged, now, before) {
+            self.told = logged.revision;
+            self.push(event);
         }
     }
 
     pub(crate) fn push(&mut self, frame: Frame) {
-        self.queue.push_back(frame);
+        self.queue.push_back(Queued::Frame(frame));
         self.wake();
     }
 
@@ -160,26 +191,47 @@ impl Watcher {
 }
 
 impl Scope {
-    /// What a watch of this scope sees of a commit.
-    fn event(&self, logged: &Logged) -> Option<(DeliveryKind, Arc<Value>)> {
-        if !self.covers(&logged.key) {
-            return None;
-        }
-        let now = logged.change != Change::Deleted && self.selects(&logged.object);
-        let before = logged.previous.as_ref().filter(|previous| self.selects(previous));
-        match (before, now) {
-            (None, false) => None,
-            (None, true) => Some((DeliveryKind::Added, logged.object.clone())),
-            (Some(_), true) => Some((DeliveryKind::Modified, logged.object.clone())),
+    /// Whether a webhook has to be asked before it is known what a watch sees of a commit.
+    fn needs_webhook(&self, logged: &Logged) -> bool {
+        let before = logged.previous.iter().filter(|_| self.looks_inside());
+        before.chain([&logged.object]).any(|object| self.kind.needs_webhook(object))
+    }
+
+    /// What a watch of this scope sees of a commit to an object that it covers, which made `object` of what was there
+    /// `before`.
+    fn event(
+        &self,
+        logged: &Logged,
+        object: &Arc<Value>,
+        before: Option<&Arc<Value>>,
+    ) -> Option<Frame> {
+        let now = logged.change != Change::Deleted && self.selects(object);
+        let before = before.filter(|before| self.selects(before));
+        let (kind, object) = match (before, now) {
+            (None, false) => return None,
+            (None, true) => (DeliveryKind::Added, object.clone()),
+            (Some(_), true) => (DeliveryKind::Modified, object.clone()),
             (Some(_), false) if logged.change == Change::Deleted => {
-                Some((DeliveryKind::Deleted, logged.object.clone()))
+                (DeliveryKind::Deleted, object.clone())
             }
-            (Some(previous), false) => {
+            (Some(before), false) => {
                 // It left the selection: the last selected content, at the revision that left.
-                let mut last = (**previous).clone();
+                let mut last = (**before).clone();
                 last["metadata"]["resourceVersion"] = json!(logged.revision.to_string());
-                Some((DeliveryKind::Deleted, Arc::new(last)))
+                (DeliveryKind::Deleted, Arc::new(last))
             }
+        };
+        Some(Frame::Event(kind, object))
+    }
+
+    /// A frame of stored objects as it is told.
+    fn present(&self, frame: Frame) -> Frame {
+        match frame {
+            Frame::Event(kind, object) => match self.kind.present(&object) {
+                Ok(object) => Frame::Event(kind, object),
+                Err(refusal) => Frame::Error(refusal),
+            },
+            other => other,
         }
     }
 }

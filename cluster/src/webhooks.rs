@@ -18,6 +18,8 @@
 mod calls;
 mod change;
 mod client;
+mod conversion;
+mod converted;
 mod dispatch;
 mod hook;
 pub(crate) mod matching;
@@ -33,7 +35,8 @@ use futures::future::BoxFuture;
 pub(crate) use calls::{Calls, Made, Wanted};
 pub(crate) use change::Change;
 pub(crate) use client::post;
-pub(crate) use dispatch::Again;
+pub(crate) use conversion::Asking;
+pub(crate) use dispatch::{Again, internal};
 pub(crate) use matching::Resource;
 pub(crate) use review::Attributes;
 pub(crate) use shown::hold;
@@ -143,15 +146,16 @@ pub(crate) fn told(
     answer: &Result<WebhookAnswer, String>,
     author: &crate::server::Author,
 ) -> trace::Webhook {
-    let (name, about, url) = match &wanted.call {
-        Ok(call) => (call.name.as_str(), call.about.as_str(), call.url.as_str()),
-        Err(_) => ("", "", ""),
+    let (name, about, url, role) = match &wanted.call {
+        Ok(call) => (call.name.as_str(), call.about.as_str(), call.url.as_str(), call.role),
+        Err(_) => ("", "", "", ""),
     };
     trace::Webhook {
         name: name.into(),
         about: about.into(),
         url: url.into(),
         outcome: match answer {
+            Ok(answer) if role == client::CONVERSION => converted::in_short(answer),
             Ok(answer) => reply::in_short(answer),
             Err(why) => trace::WebhookOutcome::Failed(why.clone()),
         },

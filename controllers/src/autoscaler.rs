@@ -3,7 +3,7 @@
 //!
 //! What pods use is what objects of the type `pods.metrics.k8s.io` say: PodMetrics, as metrics-server serves them. A
 //! user, a test or a plan makes that type, and writes them. Where nobody serves it, it is as in a cluster without
-//! metrics-server. Nobody serves custom and external metrics.
+//! metrics-server. So it is with custom and external metrics ([`series`]).
 //!
 //! What it recommended and did in the last minutes is its memory ([`Recent`]), which is part of the world.
 
@@ -26,12 +26,14 @@ use crate::{
 mod calculator;
 mod limits;
 mod metrics;
+mod series;
 mod status;
 #[cfg(test)]
 mod tests;
 
 pub use limits::{Behavior, Policy, Recent, Rules};
 pub use metrics::{Asks, PodMetrics};
+pub use series::{ExternalMetric, MetricValue};
 
 use limits::Limits;
 use status::Status;

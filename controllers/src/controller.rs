@@ -275,7 +275,7 @@ impl Controller {
             Controller::RequestApprover => signing_request::approve(view, key, calls),
             Controller::RequestSigner => signing_request::sign(view, key, now, calls),
             Controller::RequestCleaner => signing_request::clean(view, key, now, calls),
-            Controller::PodGc => pod_gc::reconcile(view, key, now, calls),
+            Controller::PodGc => pod_gc::reconcile(view, now, calls),
             Controller::NodeLifecycle => node_lifecycle::reconcile(view, key, now, calls),
             Controller::TaintEviction => taint_eviction::reconcile(view, key, now, calls),
             Controller::VolumeBinder => volumes::binder::reconcile(view, key, calls),
@@ -322,7 +322,7 @@ impl Controller {
             Controller::RequestApprover
             | Controller::RequestSigner
             | Controller::RequestCleaner => signing_request::keys_affected(change),
-            Controller::PodGc => pod_gc::keys_affected(view, change),
+            Controller::PodGc => pod_gc::keys_affected(view, change, now),
             Controller::NodeLifecycle => node_lifecycle::keys_affected(view, change),
             Controller::TaintEviction => taint_eviction::keys_affected(view, change),
             Controller::VolumeBinder => volumes::binder::keys_affected(view, change),

@@ -205,8 +205,7 @@ impl<'v> Work<'v, '_, '_> {
             if !claim(&key, object, &set.selector, &self.owner, false, self.calls)? {
                 continue;
             }
-            let target = || pod.affinity.as_ref().and_then(|affinity| affinity.target());
-            let node = if pod.node.is_empty() { target() } else { Some(pod.node.clone()) };
+            let node = pod.target_node();
             if let Some(node) = node {
                 self.pods.entry(node).or_default().push(Member { key, object, pod });
             }

@@ -155,6 +155,11 @@ impl Needs {
         }
     }
 
+    /// Whether this is an init container, as far as its environment names anything.
+    pub(crate) fn is_init(&self, container: &str) -> bool {
+        self.environments.iter().any(|of| of.init && *of.container == *container)
+    }
+
     /// Whether anything of this object is named.
     pub(crate) fn name(&self, key: &ObjectKey) -> bool {
         let in_environments = self.environments.iter().flat_map(|of| &of.references);

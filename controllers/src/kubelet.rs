@@ -5,7 +5,7 @@
 //! Annotations of the pod say otherwise (see [`script`]). A container that ends is started again as the pod's
 //! `restartPolicy` says (see [`restart`]). Nothing is started before the pod has its volumes, nor a container before it
 //! can have what its environment names ([`crate::data`]); what is missing is noticed at once when it comes, by a real
-//! kubelet up to two minutes later. Containers wait for each other: upstream starts those that lack nothing.
+//! kubelet up to two minutes later ([`waiting`]).
 //!
 //! All containers of a pod do the same; what their probes see of it is told by [`life`]. Images that can't be pulled are
 //! not there yet. Where the user gives kwok `Stage` files for pods, this kubelet leaves pods to them (the crate
@@ -36,7 +36,7 @@ pub(crate) use node::is_stopped;
 pub use node::{KUBELET, STOPPED, WELL};
 use script::Script;
 pub use waiting::CONFIG_ERROR;
-use waiting::{containers_lack, is_told, lacks};
+use waiting::{containers_lack, is_config_error, lacks, wait};
 
 /// What a container that was asked to end exits with: 128 and SIGTERM.
 pub const TERMINATED: i64 = 143;
@@ -66,8 +66,10 @@ pub(crate) fn reconcile(
     match &*pod.phase {
         "Pending" => match (lacks(view, key, object, pod), left(pod, now)) {
             (_, Some(Duration::ZERO)) => turn(PodState::TooLong { restarts: pod.restarts }),
-            (Some(lacks), left) if is_told(pod, &lacks) => Ok(left),
-            (Some(lacks), _) => turn(PodState::Waits { lacks, restarts: 0 }),
+            (Some(lacks), left) => match wait(pod, lacks, &life(&script, pod), (0, 0), now) {
+                Ok(state) => turn(state),
+                Err(next) => Ok([left, next].into_iter().flatten().min()),
+            },
             (None, _) => turn(running(&life(&script, pod), Duration::ZERO, 0)),
         },
         "Running" => match (next(view, key, object, pod, &script, now), left(pod, now)) {
@@ -107,7 +109,9 @@ fn next(
     script: &Script,
     now: Time,
 ) -> Option<Result<PodState, Duration>> {
-    let first = pod.containers.first();
+    // What waits for its environment has ended before, whatever runs beside it.
+    let waits = pod.containers.iter().find(|one| is_config_error(one));
+    let first = waits.or(pod.containers.first());
     let restarts = first.map_or(0, |container| container.restarts);
     // It waits to be started again.
     if let Some(first) = first
@@ -117,13 +121,17 @@ fn next(
         if !left.is_zero() {
             return Some(Err(left));
         }
+        let (life, counts) = (life(script, pod), (restarts, restarts + 1));
         return match containers_lack(view, key, pod) {
-            Some(lacks) if is_told(pod, &lacks) => None,
-            Some(lacks) => Some(Ok(PodState::Waits { lacks, restarts })),
-            None => Some(Ok(running(&life(script, pod), Duration::ZERO, restarts + 1))),
+            Some(lacks) => match wait(pod, lacks, &life, counts, now) {
+                Ok(state) => Some(Ok(state)),
+                Err(next) => next.map(Err),
+            },
+            None => Some(Ok(running(&life, Duration::ZERO, restarts + 1))),
         };
     }
-    let started = first.and_then(|container| container.started).unwrap_or(object.meta.created);
+    let started = pod.containers.iter().filter_map(|container| container.started).max();
+    let started = started.unwrap_or(object.meta.created);
     let (age, life) = (now.since(started), life(script, pod));
     let by_job = object.meta.controller().is_some_and(|owner| *owner.kind == *"Job");
     let code = script.code(|| before(view, object, restarts), by_job);
@@ -203,7 +211,8 @@ fn end(
         }
     }
     // With finalizers it stays: then this says that nothing of it runs any more.
-    if !meta.finalizers.is_empty() && !pod.has_ended() && *pod.phase != *"Pending" {
+    let runs = *pod.phase != *"Pending" || pod.containers.iter().any(|one| one.started.is_some());
+    if !meta.finalizers.is_empty() && !pod.has_ended() && runs {
         let state = PodState::Ended { code: TERMINATED, restarts: pod.restarts, again: None };
         send(key, meta, state, now, calls)?;
     }

@@ -41,6 +41,7 @@ pub mod cron_job;
 pub mod daemon_set;
 pub mod deployment;
 pub mod disruption;
+pub mod events;
 mod garbage_collector;
 pub mod job;
 pub mod kubelet;

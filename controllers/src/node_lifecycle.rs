@@ -1,12 +1,12 @@
 //! Taints from what a node says of itself (`pkg/controller/nodelifecycle`, Kubernetes 1.36): not ready, unreachable,
-//! short of something, cordoned; and pods of a node that is not ready are not ready.
+//! short of something, cordoned.
 //!
-//! A node that is not heard of becomes unknown ([`silence`]). The taints that evict pods come one after the other, and
-//! more slowly where many nodes of a zone are not ready ([`limit`]); where no node at all is ready nothing is evicted
-//! (upstream's master disruption mode).
+//! A node that is not heard of becomes unknown ([`silence`]), and its pods are not ready ([`pods`]). The taints that evict
+//! pods come one after the other, and more slowly where many nodes of a zone are not ready ([`limit`]); where no node at
+//! all is ready nothing is evicted (upstream's master disruption mode).
 
 use serde_json::{Value, json};
-use trace::{ObjectKey, Time};
+use trace::{GroupResource, ObjectKey, Time};
 
 use crate::{
     calls::{Calls, Reconciled},
@@ -19,6 +19,7 @@ use crate::{
 };
 
 mod limit;
+mod pods;
 mod silence;
 
 use limit::Turn;
@@ -87,7 +88,20 @@ pub(crate) fn reconcile(
     calls: &mut Calls<'_>,
 ) -> Reconciled {
     let Some(object) = view.get(key) else { return Ok(None) };
-    let Body::Node(node) = &object.body else { return Ok(None) };
+    match &object.body {
+        Body::Node(node) => of_node(view, key, (object, node), now, calls),
+        Body::Pod(pod) => pods::arrived(view, (key, object, pod), now, calls).map(|()| None),
+        _ => Ok(None),
+    }
+}
+
+fn of_node(
+    view: &View,
+    key: &ObjectKey,
+    (object, node): (&Object, &Node),
+    now: Time,
+    calls: &mut Calls<'_>,
+) -> Reconciled {
     let mut again = match silence::look(view, key, (object, node), now, calls)? {
         // It comes back, as all that changes does.
         Look::Told => return Ok(None),
@@ -132,26 +146,6 @@ pub(crate) fn reconcile(
             }
         })?;
     }
-    let down =
-        node.conditions.iter().any(|(kind, status)| **kind == *"Ready" && **status != *"True");
-    if down {
-        for (pod_key, pod) in view.on_node(&key.name) {
-            let Body::Pod(state) = &pod.body else { continue };
-            if state.ready_since.is_some() {
-                branch!(NodePodsNotReady);
-                calls.need(|| Request::PodCondition {
-                    key: pod_key.clone(),
-                    uid: pod.meta.uid.clone(),
-                    kind: "Ready",
-                    status: "False",
-                    reason: "",
-                    message: "".into(),
-                    since: now,
-                    phase: None,
-                })?;
-            }
-        }
-    }
     Ok(again)
 }
 
@@ -172,6 +166,9 @@ pub(crate) fn keys_affected(view: &View, change: &Change<'_>) -> Vec<Affected> {
         }
         _ => None,
     };
+    if change.key.resource == GroupResource::new("", "pods") && pods::arrives(change) {
+        return vec![Affected::now(change.key)];
+    }
     if change.key.resource != nodes() {
         return vec![];
     }

@@ -9,7 +9,7 @@ use trace::{ObjectKey, Revision, Time};
 
 use crate::{
     account_token::{Account, TokenSecret},
-    autoscaler::{Autoscaler, PodMetrics},
+    autoscaler::{Autoscaler, ExternalMetric, MetricValue, PodMetrics},
     cluster_role::ClusterRole,
     cron_job::CronJob,
     daemon_set::DaemonSet,
@@ -151,6 +151,10 @@ pub enum Body {
     Autoscaler(Arc<Autoscaler>),
     /// A PodMetrics.
     PodMetrics(Arc<PodMetrics>),
+    /// An ExternalMetricValue.
+    ExternalMetric(Arc<ExternalMetric>),
+    /// A MetricValue.
+    MetricValue(Arc<MetricValue>),
     /// A ResourceQuota.
     Quota(Arc<Quota>),
 }

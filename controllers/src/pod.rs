@@ -123,6 +123,8 @@ pub struct Container {
     pub started: Option<Time>,
     /// Whether its startup probe has succeeded, or it has none.
     pub is_started: bool,
+    /// `ready`.
+    pub is_ready: bool,
     /// Exit code and time, once it has ended.
     pub ended: Option<(i64, Option<Time>)>,
     /// When it ended before it was started again, where it runs.
@@ -153,6 +155,14 @@ impl Pod {
             self.conditions.iter().any(|(kind, status)| kind == gate && **status == *"True")
         };
         self.gates.iter().all(holds)
+    }
+
+    /// The node that it is on, or the only one that it may come to (`GetTargetNodeName`).
+    pub(crate) fn target_node(&self) -> Option<Text> {
+        if !self.node.is_empty() {
+            return Some(self.node.clone());
+        }
+        self.affinity.as_ref().and_then(NodeAffinity::target)
     }
 
     /// Whether its containers have ended for good.
@@ -274,6 +284,7 @@ fn container(status: &Value) -> Container {
         restarts: read::number(status, "restartCount"),
         started: running.and_then(|run| read::time(run, "startedAt")),
         is_started: status["started"] == true,
+        is_ready: status["ready"] == true,
         ended: ended.map(|end| (read::number(end, "exitCode"), read::time(end, "finishedAt"))),
         ended_before: running.and(last).and_then(|end| read::time(end, "finishedAt")),
         waits: waits.map(|wait| (read::text(wait, "reason"), read::text(wait, "message"))),

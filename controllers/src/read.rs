@@ -7,7 +7,7 @@ use trace::{ObjectKey, Revision, Time};
 
 use crate::{
     account_token::{Account, TokenSecret},
-    autoscaler::{Autoscaler, PodMetrics},
+    autoscaler::{Autoscaler, ExternalMetric, MetricValue, PodMetrics},
     cluster_role::ClusterRole,
     cron_job::CronJob,
     daemon_set::DaemonSet,
@@ -132,6 +132,12 @@ pub(crate) fn body(key: &ObjectKey, object: &Value) -> Body {
             Body::Autoscaler(Arc::new(Autoscaler::read(object)))
         }
         ("metrics.k8s.io", "pods") => Body::PodMetrics(Arc::new(PodMetrics::read(object))),
+        ("external.metrics.k8s.io", _) => {
+            Body::ExternalMetric(Arc::new(ExternalMetric::read(object)))
+        }
+        ("custom.metrics.k8s.io", "metricvalues") => {
+            Body::MetricValue(Arc::new(MetricValue::read(object)))
+        }
         ("", "resourcequotas") => Body::Quota(Arc::new(Quota::read(object))),
         _ => Body::Opaque,
     }

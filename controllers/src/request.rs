@@ -50,6 +50,17 @@ pub enum Propagation {
     Foreground,
 }
 
+/// What containers do that run while others of their pod wait.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Beside {
+    /// Whether their startup probes have succeeded.
+    pub started: bool,
+    /// Whether they are ready.
+    pub ready: bool,
+    /// How often they were started again.
+    pub restarts: i64,
+}
+
 /// What the containers of a pod do.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum PodState {
@@ -59,6 +70,8 @@ pub enum PodState {
         lacks: Vec<(Text, Text)>,
         /// How often they were started again.
         restarts: i64,
+        /// What those do that lack nothing; none if they wait too.
+        beside: Option<Beside>,
     },
     /// They run.
     Running {
@@ -94,6 +107,10 @@ pub enum Memory {
     GoesAt(Option<Time>),
     /// Of a node: since when nobody has heard of it; none if somebody does, or all know.
     SilentSince(Option<Time>),
+    /// Of a node that pods name and that is not there: until when that may pass; none when it is looked for.
+    MissedUntil(Option<Time>),
+    /// Of Endpoints that are not mirrored: that no slice mirrors them.
+    NoSlices,
 }
 
 /// One request.

@@ -72,6 +72,24 @@ pub(crate) fn services() -> GroupResource {
     GroupResource::new("", "services")
 }
 
+/// Whether this is the key of an EndpointSlice.
+pub(crate) fn is_slice(key: &ObjectKey) -> bool {
+    *key.resource.resource == *"endpointslices" && key.resource == slices::slices()
+}
+
+/// What a slice tells of by its labels, where one of the two controllers looks after it: a Service, or Endpoints that
+/// are mirrored.
+pub(crate) fn told_of(key: &ObjectKey, slice: &Object) -> Option<ObjectKey> {
+    let labels = &slice.meta.labels;
+    let name = labels.get(slices::SERVICE_NAME)?;
+    let resource = match &**labels.get(slices::MANAGED_BY)? {
+        slices::CONTROLLER => services(),
+        mirror::CONTROLLER => endpoints::endpoints(),
+        _ => return None,
+    };
+    Some(ObjectKey::new(resource, &key.namespace, name))
+}
+
 impl Service {
     pub(crate) fn read(object: &Value) -> Service {
         let spec = &object["spec"];

@@ -17,11 +17,17 @@ use crate::{
 
 mod index;
 mod load;
+mod strays;
 mod tally;
+mod zones;
 
 pub(crate) use load::Load;
+use strays::Stray;
 pub use tally::Alike;
 use tally::Tally;
+use zones::Counts;
+pub use zones::Zones;
+pub(crate) use zones::{ZONE, counts_anew};
 
 type Map<K, V> = RedBlackTreeMapSync<K, V>;
 
@@ -68,8 +74,16 @@ pub struct View {
     going: Map<ObjectKey, Time>,
     /// Since when nodes are not heard of; gone with them.
     silent: Map<ObjectKey, Time>,
+    /// Until when nodes may be missing that pods name.
+    missed: Map<ObjectKey, Time>,
     /// The uids of objects that the garbage collector has seen deleting their dependents.
     deleting: RedBlackTreeSetSync<Text>,
+    /// Slices that somebody gave away.
+    strays: RedBlackTreeSetSync<Stray>,
+    /// The nodes as they were when zones were counted last.
+    counted_nodes: Table,
+    /// Whether there may be something else to count now.
+    nodes_differ: bool,
 }
 
 impl Default for View {
@@ -94,7 +108,11 @@ impl Default for View {
             recent: Map::new_sync(),
             going: Map::new_sync(),
             silent: Map::new_sync(),
+            missed: Map::new_sync(),
             deleting: RedBlackTreeSetSync::new_sync(),
+            strays: RedBlackTreeSetSync::new_sync(),
+            counted_nodes: Table::new_sync(),
+            nodes_differ: false,
         }
     }
 }
@@ -257,6 +275,16 @@ impl View {
         self.silent.iter()
     }
 
+    /// Until when a node may be missing that pods name, if it was missed.
+    pub(crate) fn missed_until(&self, node: &ObjectKey) -> Option<Time> {
+        self.missed.get(node).copied()
+    }
+
+    /// Until when all such nodes may be missing, those among them that are there again.
+    pub fn all_missed(&self) -> impl Iterator<Item = (&ObjectKey, &Time)> {
+        self.missed.iter()
+    }
+
     /// Keeps what a controller is to know at its next turn.
     pub fn remember(&mut self, key: &ObjectKey, memory: Memory) {
         match memory {
@@ -269,6 +297,11 @@ impl View {
             Memory::SilentSince(None) => {
                 self.silent.remove_mut(key);
             }
+            Memory::MissedUntil(Some(until)) => self.missed.insert_mut(key.clone(), until),
+            Memory::MissedUntil(None) => {
+                self.missed.remove_mut(key);
+            }
+            Memory::NoSlices => self.forget_slices(key),
         }
     }
 
@@ -302,6 +335,8 @@ impl View {
         let before = self.get(key).cloned();
         self.index_owners(key, before.as_ref(), object.as_ref());
         self.index_pods(key, before.as_ref(), object.as_ref());
+        self.index_slices(key, before.as_ref(), object.as_ref());
+        let counts = Counts::of(key, before.as_ref(), object.as_ref());
         let mut table = self.tables.get(&key.resource).cloned().unwrap_or_else(Table::new_sync);
         let slot = (key.namespace.clone(), key.name.clone());
         match object {
@@ -314,6 +349,7 @@ impl View {
             }
         }
         self.tables.insert_mut(key.resource.clone(), table);
+        self.count_zones(counts);
         before
     }
 }

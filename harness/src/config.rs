@@ -12,11 +12,13 @@ use serde::{Deserialize, Serialize};
 use crate::exit::{Exit, Expected};
 
 mod access;
+mod answers;
 mod embedded;
 mod paces;
 mod stage_files;
 
 pub use access::{AccountName, AuthorizationSpec, Located};
+pub use answers::read_answers;
 pub use embedded::{EmbeddedSpec, Environment};
 pub use paces::PaceSpec;
 pub use stage_files::{StageFile, read_stages};
@@ -73,6 +75,10 @@ pub struct Spec {
     /// `pods/default/* .status.conditions`.
     #[serde(default)]
     pub accept: Vec<String>,
+    /// Fields by which the controller says that it lives, for example
+    /// `configmaps/default/lock .metadata.annotations["example.com/renewed"]`: see [`trace::heartbeat`].
+    #[serde(default)]
+    pub heartbeats: Vec<String>,
     /// Settings that `-P NAME` puts over the ones above.
     #[serde(default)]
     pub profiles: BTreeMap<String, Profile>,
@@ -128,11 +134,19 @@ pub struct DeterminismSpec {
     /// Seeds of hash tables, where a runtime lets them be set (`PYTHONHASHSEED`): `random` or `fixed`.
     #[serde(default)]
     pub hash_seeds: Dice,
+    /// Answers and watch events: `concurrent` as everywhere, or `inTurn`.
+    #[serde(default)]
+    pub deliveries: Deliveries,
 }
 
 impl Default for DeterminismSpec {
     fn default() -> DeterminismSpec {
-        DeterminismSpec { processors: one(), addresses: Dice::Random, hash_seeds: Dice::Random }
+        DeterminismSpec {
+            processors: one(),
+            addresses: Dice::default(),
+            hash_seeds: Dice::default(),
+            deliveries: Deliveries::default(),
+        }
     }
 }
 
@@ -145,6 +159,17 @@ pub enum Dice {
     Random,
     /// The same at each start.
     Fixed,
+}
+
+/// How answers and watch events come to the subject.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub enum Deliveries {
+    /// As soon as they are there, as everywhere.
+    #[default]
+    Concurrent,
+    /// One at a time: each when the subject has done all that it does about those before.
+    InTurn,
 }
 
 fn one() -> u32 {
@@ -371,6 +396,7 @@ fn check(spec: &Spec, path: &Path) -> anyhow::Result<()> {
     if spec.families.is_empty() {
         return wrong("spec.families is empty: leave it out for all families");
     }
+    answers::check(spec, path)?;
     access::check(spec, path)
 }
 

@@ -32,10 +32,15 @@ const TOOLS: &[Tool] = &[
     },
 ];
 
-/// Prints the table. Nothing that it looks for is a must, so it always succeeds.
+/// Prints the table. It tells, and succeeds whatever it finds.
 pub fn run() -> anyhow::Result<Exit> {
     let path = env::var_os("PATH").unwrap_or_default();
-    let mut rows: Vec<Row> = subject::probe().all().into_iter().map(Row::of_capability).collect();
+    let found = subject::probe();
+    // Without these quiet can't be known.
+    let needed = [found.books.name, found.sockets.name];
+    let row =
+        |capability: &Capability| Row::of_capability(capability, needed.contains(&capability.name));
+    let mut rows: Vec<Row> = found.all().into_iter().map(row).collect();
     rows.extend(TOOLS.iter().map(|tool| Row::of_tool(tool, &path)));
     print!("{}", table(&rows));
     Ok(Exit::Clean)
@@ -46,6 +51,8 @@ pub fn run() -> anyhow::Result<Exit> {
 struct Row {
     name: String,
     works: bool,
+    /// Whether nothing runs without it.
+    needed: bool,
     /// What was seen.
     seen: String,
     without: String,
@@ -53,7 +60,7 @@ struct Row {
 }
 
 impl Row {
-    fn of_capability(capability: &Capability) -> Row {
+    fn of_capability(capability: &Capability, needed: bool) -> Row {
         let (works, seen) = match &capability.result {
             Ok(seen) => (true, seen),
             Err(reason) => (false, reason),
@@ -61,6 +68,7 @@ impl Row {
         Row {
             name: capability.name.to_owned(),
             works,
+            needed,
             seen: seen.clone(),
             without: capability.without.to_owned(),
             fix: capability.fix.to_owned(),
@@ -73,6 +81,7 @@ impl Row {
         Row {
             name: tool.name.to_owned(),
             works: found.is_some(),
+            needed: false,
             seen: found.map_or_else(|| "not in PATH".to_owned(), |path| path.display().to_string()),
             without: tool.without.to_owned(),
             fix: tool.fix.to_owned(),
@@ -96,13 +105,17 @@ fn table(rows: &[Row]) -> String {
             let _ = writeln!(out, "{indent}without it: {}\n{indent}fix: {}", row.without, row.fix);
         }
     }
-    let missing = rows.iter().filter(|row| !row.works).count();
-    let _ = match missing {
-        0 => writeln!(out, "\nEverything works here."),
-        _ => writeln!(
+    let missing: Vec<&Row> = rows.iter().filter(|row| !row.works).collect();
+    let needed = missing.iter().filter(|row| row.needed).map(|row| &*row.name);
+    let needed: Vec<&str> = needed.collect();
+    let (count, all) = (missing.len(), rows.len());
+    let _ = match (count, &needed[..]) {
+        (0, _) => writeln!(out, "\nEverything works here."),
+        (_, []) => writeln!(out, "\n{count} of {all} can be improved; Trommel runs without them."),
+        (_, needed) => writeln!(
             out,
-            "\n{missing} of {} can be improved; Trommel runs without them.",
-            rows.len()
+            "\n{count} of {all} can be improved; Trommel can't run without {}.",
+            needed.join(" and ")
         ),
     };
     out
@@ -122,7 +135,8 @@ mod tests {
             fix: "sysctl kernel.unprivileged_userns_clone=1",
             without: "trials run one after the other",
         };
-        insta::assert_snapshot!(table(&[Row::of_capability(&good), Row::of_capability(&bad)]), @r"
+        let rows = |needed| [Row::of_capability(&good, true), Row::of_capability(&bad, needed)];
+        insta::assert_snapshot!(table(&rows(false)), @r"
         ok  ptrace      allowed
         no  namespaces  operation not permitted
                         without it: trials run one after the other
@@ -130,7 +144,9 @@ mod tests {
 
         1 of 2 can be improved; Trommel runs without them.
         ");
-        assert!(table(&[Row::of_capability(&good)]).ends_with("Everything works here.\n"));
+        let last = "1 of 2 can be improved; Trommel can't run without namespaces.\n";
+        assert!(table(&rows(true)).ends_with(last), "{}", table(&rows(true)));
+        assert!(table(&rows(true)[..1]).ends_with("Everything works here.\n"));
     }
 
     #[test]

@@ -102,6 +102,7 @@ pub fn user_step(lab: &Lab, world: &World, cursor: Cursor, begun: Duration) -> U
 /// Whether a refusal says that a webhook could not be called.
 fn calls_webhook(refusal: &str) -> bool {
     refusal.contains("failed calling webhook")
+        || (refusal.contains("conversion webhook for ") && refusal.contains(" failed: Post "))
 }
 
 /// The world at `time`, with these writes applied to it in order: those that were under way together with

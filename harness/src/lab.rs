@@ -4,6 +4,7 @@
 mod prepare;
 
 use std::{
+    borrow::Cow,
     collections::{BTreeMap, BTreeSet},
     path::PathBuf,
     sync::Arc,
@@ -16,7 +17,7 @@ use serde_json::Value;
 use workloads::Workload;
 
 use trace::{
-    Cursor, ObjectKey, Time,
+    Cursor, Heartbeats, ObjectKey, Time,
     identity::{self, Identity},
 };
 
@@ -54,6 +55,8 @@ pub struct Lab {
     pub isolation: subject::Isolation,
     /// What references taught about trials.
     pub learnt: Learnt,
+    /// Fields that are written only to say that the subject lives.
+    pub heartbeats: Heartbeats,
     /// Whether subjects run on virtual time.
     pub clock: ClockMode,
     /// Where trials keep their files.
@@ -143,14 +146,16 @@ impl Lab {
     pub fn identity(&self, world: &World, cursor: Cursor, begun: Option<Duration>) -> Identity {
         let names = world.generated_names().collect();
         let context = self.context(world.now(), cursor, names, begun, world.pending());
-        identity::identity(world.objects(), &context)
+        let objects = self.without_heartbeats(world.objects());
+        identity::identity(objects.iter().map(|(key, object)| (*key, &**object)), &context)
     }
 
     /// The canonical world behind an identity, for people who wonder why two worlds differ.
     pub fn canonical(&self, world: &World, cursor: Cursor, begun: Option<Duration>) -> Value {
         let names = world.generated_names().collect();
         let context = self.context(world.now(), cursor, names, begun, world.pending());
-        identity::canonical_world(world.objects(), &context)
+        let objects = self.without_heartbeats(world.objects());
+        identity::canonical_world(objects.iter().map(|(key, object)| (*key, &**object)), &context)
     }
 
     /// What a world is that was only observed.
@@ -162,7 +167,20 @@ impl Lab {
     ) -> Identity {
         let names = names.iter().copied().collect();
         let context = self.context(point.time, point.cursor, names, point.begun, Value::Null);
-        identity::identity(objects, &context)
+        let objects = self.without_heartbeats(objects);
+        identity::identity(objects.iter().map(|(key, object)| (*key, &**object)), &context)
+    }
+
+    /// Objects as far as they tell worlds apart.
+    fn without_heartbeats<'a>(
+        &self,
+        objects: impl IntoIterator<Item = (&'a ObjectKey, &'a Arc<Value>)>,
+    ) -> Vec<(&'a ObjectKey, Cow<'a, Arc<Value>>)> {
+        let without = |(key, object): (&'a ObjectKey, &'a Arc<Value>)| {
+            let rest = self.heartbeats.without(key, object);
+            (key, rest.map_or(Cow::Borrowed(object), |rest| Cow::Owned(Arc::new(rest))))
+        };
+        objects.into_iter().map(without).collect()
     }
 
     fn context<'a>(

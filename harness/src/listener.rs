@@ -4,10 +4,11 @@
 use std::{io, sync::Arc};
 
 use bytes::Bytes;
-use cluster::{Body, BoxError, Upstream};
-use futures::{FutureExt, future::BoxFuture};
+use cluster::{Body, BoxError, Conversation, Upgraded, Upstream};
+use futures::{FutureExt, TryFutureExt, future::BoxFuture};
+use http::StatusCode;
 use http_body_util::{BodyExt, combinators::UnsyncBoxBody};
-use hyper::body::Incoming;
+use hyper::{body::Incoming, upgrade::OnUpgrade};
 use hyper_util::rt::TokioIo;
 use tokio::{
     io::{AsyncRead, AsyncWrite},
@@ -60,7 +61,8 @@ async fn speak(
     let service =
         hyper::service::service_fn(move |request| answer(service.clone(), request, &client));
     let connection = hyper::server::conn::http1::Builder::new();
-    if let Err(error) = connection.serve_connection(TokioIo::new(stream), service).await {
+    let served = connection.serve_connection(TokioIo::new(stream), service).with_upgrades();
+    if let Err(error) = served.await {
         tracing::debug!(%error, "a connection ended with an error");
     }
 }
@@ -68,17 +70,38 @@ async fn speak(
 /// The API's answer. Errors are of one plain type, since the compiler can't follow boxed ones into a task.
 fn answer(
     service: Upstream,
-    request: http::Request<Incoming>,
+    mut request: http::Request<Incoming>,
     client: &Client,
 ) -> BoxFuture<'static, io::Result<http::Response<UnsyncBoxBody<Bytes, io::Error>>>> {
     let own = |error| Box::new(error) as BoxError;
+    let client_side = hyper::upgrade::on(&mut request);
     let mut request = request.map(|body| body.map_err(own).boxed_unsync());
     request.extensions_mut().insert(client.actor.clone());
     if let Some(shown) = &client.shown {
         request.extensions_mut().insert(shown.clone());
     }
-    let plain = |answer: http::Response<Body>| {
+    let plain = |mut answer: http::Response<Body>| {
+        if answer.status() == StatusCode::SWITCHING_PROTOCOLS
+            && let Some(conversation) = answer.extensions_mut().remove::<Conversation>()
+        {
+            tokio::spawn(converse(client_side, conversation));
+        }
         answer.map(|body| body.map_err(io::Error::other).boxed_unsync())
     };
     service.oneshot(request).map(move |answer| answer.map(plain).map_err(io::Error::other)).boxed()
+}
+
+/// Lets the server speak on a connection that is no more HTTP.
+fn converse(client_side: OnUpgrade, conversation: Conversation) -> BoxFuture<'static, ()> {
+    let begin = move |client| {
+        let (read, write) = tokio::io::split(TokioIo::new(client));
+        let upgraded: Upgraded = tokio::io::join(Box::new(read), Box::new(write));
+        conversation.oneshot(upgraded)
+    };
+    let ended = |ended: Result<(), BoxError>| {
+        if let Err(error) = ended {
+            tracing::debug!(%error, "an upgraded connection ended with an error");
+        }
+    };
+    client_side.map_err(BoxError::from).and_then(begin).map(ended).boxed()
 }

@@ -145,7 +145,7 @@ fn summary(lab: &Lab, folder: &RunFolder, run: TrialRun) -> Kinds {
     let passed = times().max().unwrap_or(Time(0)).since(times().next().unwrap_or(Time(0)));
     let file = run.folder.join("history.jsonl.zst");
     let told = Run {
-        end: end(&run.end),
+        end: end(&run.end, history),
         history: file.strip_prefix(&folder.path).unwrap_or(&file).display().to_string(),
         same_as: 0,
         real_seconds: run.real.as_secs_f64(),
@@ -165,12 +165,14 @@ fn summary(lab: &Lab, folder: &RunFolder, run: TrialRun) -> Kinds {
     (told, worlds, requests)
 }
 
-fn end(end: &RunEnd) -> String {
+fn end(end: &RunEnd, history: &History) -> String {
     match end {
         RunEnd::Completed => COMPLETED.to_owned(),
         RunEnd::StepFailed(why) => format!("a step failed: {why}"),
         RunEnd::SubjectGone(why) | RunEnd::NeverFired(why) => why.clone(),
-        RunEnd::NeverSettled(why) => format!("it never settled: {why}"),
+        RunEnd::NeverSettled(why) => {
+            format!("it never settled: {why}{}", reference::heartbeats_hint(history))
+        }
         RunEnd::Broken(why) => format!("the run broke: {why}"),
     }
 }

@@ -5,7 +5,7 @@ pub mod kubeconfig;
 
 use std::{path::Path, sync::Arc};
 
-use trace::{Answer, Call, ObjectKey, Recorder, Revision, Time};
+use trace::{Answer, Call, Flight, ObjectKey, Recorder, Revision, Time};
 
 use crate::{
     lab::{Ground, Lab},
@@ -30,16 +30,20 @@ impl LiveCluster {
         spec: &TrialSpec,
         folder: &Path,
     ) -> anyhow::Result<(LiveCluster, Recorder)> {
-        match &lab.ground {
+        let (cluster, recorder) = match &lab.ground {
             Ground::Embedded(world) => {
                 let (live, recorder) = embedded::Live::open(lab, world, spec, folder)?;
-                Ok((LiveCluster::Embedded(live), recorder))
+                (LiveCluster::Embedded(live), recorder)
             }
             Ground::Remote(remote) => {
                 let (live, recorder) = kubeconfig::Live::open(remote, lab, folder).await?;
-                Ok((LiveCluster::Remote(live), recorder))
+                (LiveCluster::Remote(live), recorder)
             }
-        }
+        };
+        let state = cluster.state();
+        let objects = state.iter().map(|(key, object)| (key, object));
+        recorder.expect_heartbeats(lab.heartbeats.clone(), objects);
+        Ok((cluster, recorder))
     }
 
     /// What the subject's proxy forwards to.
@@ -142,6 +146,14 @@ impl LiveCluster {
         match self {
             LiveCluster::Embedded(live) => live.user_kubeconfig(lab, folder),
             LiveCluster::Remote(live) => Ok(live.user_kubeconfig()),
+        }
+    }
+
+    /// What is under way between programs of the workload and the cluster; of a remote one it is not known.
+    pub fn user_flight(&self) -> Flight {
+        match self {
+            LiveCluster::Embedded(live) => live.user_flight(),
+            LiveCluster::Remote(_) => Flight::default(),
         }
     }
 

@@ -214,8 +214,7 @@ fn not_explored(lab: &Lab, references: &References, explored: &Explored) -> Vec<
                  again starts both anew; or attached volumes or probes: nobody looks after those yet"
             }
             Environment::Full => {
-                "certificates that are signed, volumes that are attached, or metrics other than those of pods: \
-                 nobody looks after those in the embedded cluster yet"
+                "volumes that are attached: nobody looks after those in the embedded cluster yet"
             }
         };
         sentences.push(format!("what needs {missing}"));
@@ -224,6 +223,20 @@ fn not_explored(lab: &Lab, references: &References, explored: &Explored) -> Vec<
         }
     }
     sentences
+}
+
+/// How much of what happened undisturbed was left out as heartbeats, if the campaign names any.
+fn heartbeats(lab: &Lab, references: &References) -> Option<String> {
+    let fields: Vec<String> = lab.heartbeats.fields().iter().map(ToString::to_string).collect();
+    let commits = references.runs.iter().flat_map(|run| run.history.commits());
+    let beats = commits.filter(|commit| commit.heartbeat).count();
+    (!fields.is_empty()).then(|| {
+        format!(
+            "heartbeats were left out, {beats} writes in the {} undisturbed runs: {}",
+            references.runs.len(),
+            fields.join(", ")
+        )
+    })
 }
 
 fn notes(
@@ -255,6 +268,7 @@ fn notes(
              does work that comes later than that, settle.horizon must say how late"
         )
     }));
+    notes.extend(heartbeats(lab, references));
     notes.extend(told(references, explored));
     if lab.isolation == subject::Isolation::None {
         notes.push("processes ran without namespaces, one trial at a time".to_owned());

@@ -87,7 +87,9 @@ fn accepted(lab: &Lab) -> anyhow::Result<Vec<Accepted>> {
             Expected::error(Exit::Usage, format!("{file}: spec.accept: {error}"))
         })
     };
-    lab.campaign.file.spec.accept.iter().map(parse).collect()
+    let accepted = lab.campaign.file.spec.accept.iter().map(parse);
+    // What beats stands at another value in each run.
+    accepted.chain(lab.heartbeats.fields().iter().cloned().map(Ok)).collect()
 }
 
 /// A reference must complete, and the controller must have done something in it.
@@ -121,13 +123,28 @@ pub fn check(run: &TrialRun, folder: &RunFolder, name: &str) -> anyhow::Result<(
         RunEnd::StepFailed(why) => return failed(format!("the workload failed: {why}{hint}")),
         RunEnd::SubjectGone(why) => return failed(format!("{why}{hint}")),
         RunEnd::NeverSettled(why) => {
-            return failed(format!("the controller never became quiet: {why}{hint}"));
+            let beats = heartbeats_hint(&run.history);
+            return failed(format!("the controller never became quiet: {why}{beats}{hint}"));
         }
         RunEnd::NeverFired(why) => return failed(why.clone()),
     }
     match subject_calls {
         0 => failed(NEVER_CONNECTED.to_owned()),
         _ => Ok(()),
+    }
+}
+
+/// What a user may do about a store that goes on changing, if it does by something like a heartbeat.
+pub fn heartbeats_hint(history: &trace::History) -> String {
+    let likely: Vec<String> =
+        oracles::heartbeats::likely(history).iter().map(ToString::to_string).collect();
+    match likely.is_empty() {
+        true => String::new(),
+        false => format!(
+            "\nthe last {} writes of each object changed only what was never the same twice; if that says no more \
+             than that the controller lives: spec.heartbeats: {likely:?}",
+            oracles::heartbeats::WRITES
+        ),
     }
 }
 

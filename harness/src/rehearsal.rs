@@ -149,6 +149,7 @@ mod tests {
             object: serde_json::json!({}).into(),
             actor: Actor::Subject(0),
             call: None,
+            heartbeat: false,
         })
     }
 

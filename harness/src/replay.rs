@@ -107,6 +107,7 @@ fn campaign(args: &ReplayArgs, replay: &Replay, folder: &RunFolder) -> anyhow::R
         spec["cluster"] = serde_json::json!({ "embedded": embedded });
     }
     spec["accept"] = serde_json::json!(settings.accept);
+    spec["heartbeats"] = serde_json::json!(settings.heartbeats);
     if let (Some(build), true) = (&replay.subject.build, args.command.is_empty()) {
         spec["subject"]["build"] = build.clone().into();
     }

@@ -24,7 +24,9 @@ use tower::ServiceExt;
 use trace::{Actor, Revision, Time};
 
 use crate::{
-    config::{AuthorizationSpec, EmbeddedSpec, Environment, Located, PaceSpec, read_stages},
+    config::{
+        AuthorizationSpec, EmbeddedSpec, Environment, Located, PaceSpec, read_answers, read_stages,
+    },
     exit::{Exit, Expected},
     kubeconfig::{self, real_now},
     kubelet_only, listener, stdout, webhooks,
@@ -64,6 +66,9 @@ pub struct Options {
     /// kwok Stage files by which pods and nodes live.
     #[arg(long, num_args = 1..)]
     stages: Vec<PathBuf>,
+    /// A file that says what containers answer to logs, exec and attach.
+    #[arg(long)]
+    answers: Option<PathBuf>,
     /// Built-in controllers that never act, or late: NAME=held, NAME=30s.
     #[arg(long, num_args = 1.., value_name = "NAME=PACE", value_parser = PaceSpec::parse)]
     controllers: Vec<(String, PaceSpec)>,
@@ -73,8 +78,8 @@ pub struct Options {
     /// No API server: nodes and their pods, by Stage files, of the cluster to which --kubeconfig leads.
     #[arg(long, requires = "kubeconfig")]
     #[arg(conflicts_with_all = [
-        "port", "kubernetes", "environment", "authorization", "client_ca_file", "mount_service_accounts", "controllers",
-        "order",
+        "port", "kubernetes", "environment", "authorization", "client_ca_file", "mount_service_accounts", "answers",
+        "controllers", "order",
     ])]
     kubelet_only: bool,
     /// Where to write the kubeconfig (default: trommel.kubeconfig), which is removed at the end; with --kubelet-only,
@@ -102,7 +107,9 @@ pub fn run(options: &Options) -> anyhow::Result<Exit> {
         mount_service_accounts: options.mount_service_accounts,
         controller_manager: vec![],
         stages: vec![],
+        answers: options.answers.as_deref().map(read_answers).transpose()?.unwrap_or_default(),
         heartbeats: false,
+        events: matches!(options.environment, Environment::Full | Environment::Kcm),
         controllers: options.controllers.iter().cloned().collect(),
         order: options.order.clone(),
     };

@@ -5,9 +5,11 @@
 //! cursor; carries out the plan's remaining perturbations when their moments come; and ends when the
 //! workload has been played and all has settled.
 
+mod accompany;
 mod armed;
 mod attend;
 mod following;
+mod in_turn;
 pub(crate) mod incarnation;
 mod manager;
 mod output;
@@ -21,12 +23,14 @@ use plans::{Crash, Moment, Perturbation, Plan, Restart, StartPoint, moment::Mome
 use trace::{Cursor, Event, History, Recorder, Time};
 
 use crate::{
+    config::Deliveries,
     lab::{ClockMode, Lab},
     providers::{LiveCluster, kubeconfig::attribution},
     webhooks::SubjectCaller,
 };
 use armed::Armed;
 use following::Following;
+use in_turn::InTurn;
 use incarnation::Incarnation;
 pub use incarnation::NOT_SEEN_THROUGH;
 use manager::Manager;
@@ -134,6 +138,8 @@ pub(crate) struct Trial<'lab> {
     todo: VecDeque<Perturbation>,
     carried_out: u32,
     armed: Option<Armed>,
+    /// What comes to the subject, if one at a time.
+    in_turn: Option<InTurn>,
     /// Documents that the user still sends before the subject is started again.
     down_for: u32,
     /// Counts writes of built-in controllers up to the one after which the subject is killed.
@@ -233,6 +239,8 @@ impl<'lab> Trial<'lab> {
             recorder.clone(),
             Arc::new(crate::codec::ClusterCodec),
         );
+        let deliveries = lab.campaign.file.spec.subject.determinism.deliveries;
+        let in_turn = (deliveries == Deliveries::InTurn).then(|| InTurn::new(proxy.gate()));
         let user = workloads::Client::new(cluster.upstream_for_user());
         let hooks = cluster.server().map(|server| {
             let hooks = SubjectCaller::new(server.clone());
@@ -264,6 +272,7 @@ impl<'lab> Trial<'lab> {
             todo: spec.armed.iter().cloned().collect(),
             carried_out,
             armed: None,
+            in_turn,
             down_for: 0,
             awaited_write: None,
             rest_first: false,

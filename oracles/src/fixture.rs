@@ -119,7 +119,8 @@ impl Builder {
 
     fn commit(self, change: Change, key: ObjectKey, object: Arc<Value>, actor: Actor) -> Builder {
         let revision = Revision(self.revision);
-        self.event(Event::Commit(Commit { revision, change, key, object, actor, call: None }))
+        let (call, heartbeat) = (None, false);
+        self.event(Event::Commit(Commit { revision, change, key, object, actor, call, heartbeat }))
     }
 
     pub fn settle(self, operation: u32, end: bool) -> Builder {

@@ -9,6 +9,7 @@ pub mod baseline;
 pub mod explain;
 #[cfg(test)]
 mod fixture;
+pub mod heartbeats;
 pub mod judge;
 pub mod run;
 pub mod verdict;

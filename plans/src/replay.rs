@@ -59,6 +59,9 @@ pub struct ReplaySettings {
     /// `spec.accept`.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub accept: Vec<String>,
+    /// `spec.heartbeats`.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub heartbeats: Vec<String>,
 }
 
 /// A replay file, complete by value: it needs the controller and nothing else.

@@ -1,7 +1,8 @@
 //! Answers that end: read in full, recorded, shown to the gate, handed over as they came.
 //!
 //! An answer above [`ANSWER_BYTES_MAX`], and one that may never end (`log`, `proxy`, …), passes the gate
-//! with its head and streams; of it the record keeps type and length.
+//! with its head and streams; of it the record keeps type and length. A log that is followed is like a watch: once its
+//! head is flushed, it is not under way while there is nothing more to say.
 
 use std::{
     collections::VecDeque,
@@ -16,7 +17,9 @@ use http_body::{Body as _, Frame, SizeHint};
 use http_body_util::BodyExt;
 use trace::Call;
 
-use crate::{Body, Error, Passing, connection::Connection, exchange::Exchange, record};
+use crate::{
+    Body, Error, Passing, connection::Connection, exchange::Exchange, record, request::asks_for,
+};
 
 /// Longest answer that is read in full before it is released.
 const ANSWER_BYTES_MAX: usize = 8 << 20;
@@ -43,7 +46,10 @@ pub(crate) async fn answer(exchange: &Exchange, response: Response<Body>) -> Res
     exchange.connection.answers(answer.clone());
     exchange.pass(Passing::Response(call, &answer)).await;
     handover.released = true;
-    exchange.connection.hands_over();
+    match parts.status {
+        StatusCode::OK if is_followed(call) => exchange.connection.streams(),
+        _ => exchange.connection.hands_over(),
+    }
     Response::from_parts(parts, handover.boxed_unsync())
 }
 
@@ -57,6 +63,12 @@ fn is_bodyless(method: &str, status: StatusCode) -> bool {
 /// Subresources whose answers are streams.
 fn is_endless(call: &Call) -> bool {
     matches!(call.subresource.as_str(), "log" | "proxy" | "exec" | "attach" | "portforward")
+}
+
+/// A log whose answer ends when its container does.
+fn is_followed(call: &Call) -> bool {
+    let query = call.uri.split_once('?').map(|(_, query)| query);
+    call.subresource == "log" && asks_for(query, "follow")
 }
 
 pub(crate) fn content_type(headers: &HeaderMap) -> String {

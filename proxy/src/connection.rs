@@ -79,6 +79,22 @@ enum Stage {
     Open(Box<Account>),
     /// Upgraded (101): bytes go both ways unseen.
     Spliced,
+    /// Upgraded, and spoken by an upstream of this process.
+    Spoken {
+        /// For people, as of a call.
+        text: String,
+        /// It has said all that it has to say before the client says more.
+        waits: bool,
+    },
+}
+
+/// What becomes of a connection that was upgraded.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Upgrade {
+    /// It is joined to one of upstream.
+    Spliced,
+    /// Upstream speaks on it.
+    Spoken,
 }
 
 impl Connection {
@@ -165,10 +181,27 @@ impl Connection {
             return;
         }
         let mut state = self.lock();
-        match &state.stage {
+        match &mut state.stage {
             Stage::Idle => state.stage = Stage::Receiving,
             Stage::Open(_) => state.ahead = true,
+            Stage::Spoken { waits, .. } => *waits = false,
             Stage::Receiving | Stage::Spliced => {}
+        }
+    }
+
+    /// More is wanted, and there is nothing to read.
+    pub(crate) fn listens(&self) {
+        self.waits_for_client(true);
+    }
+
+    /// Something is to be written.
+    pub(crate) fn speaks(&self) {
+        self.waits_for_client(false);
+    }
+
+    fn waits_for_client(&self, it_does: bool) {
+        if let Stage::Spoken { waits, .. } = &mut self.lock().stage {
+            *waits = it_does;
         }
     }
 
@@ -249,8 +282,8 @@ impl Connection {
     }
 
     /// The answer in the making ends HTTP on this connection.
-    pub(crate) fn upgrades(&self) {
-        self.with_account(|account| account.upgrade = true);
+    pub(crate) fn upgrades(&self, upgrade: Upgrade) {
+        self.with_account(|account| account.upgrade = Some(upgrade));
     }
 
     /// `rest` is what becomes of the connection when HTTP is done with it.
@@ -282,9 +315,12 @@ impl Connection {
         }
         let answer = account.ends();
         state.stage = match (account.upgrade, std::mem::take(&mut state.ahead)) {
-            (true, _) => Stage::Spliced,
-            (false, true) => Stage::Receiving,
-            (false, false) => Stage::Idle,
+            (Some(Upgrade::Spliced), _) => Stage::Spliced,
+            (Some(Upgrade::Spoken), _) => {
+                Stage::Spoken { text: std::mem::take(&mut account.text), waits: false }
+            }
+            (None, true) => Stage::Receiving,
+            (None, false) => Stage::Idle,
         };
         self.recorder.record(Event::Answer(answer));
         self.moved();
@@ -330,7 +366,8 @@ impl Connection {
             }
             Stage::Receiving => flight.calls.push(format!("part of a request from {}", self.peer)),
             Stage::Open(account) => account.report(flight),
-            Stage::Idle | Stage::Spliced => {}
+            Stage::Spoken { text, waits: false } => flight.calls.push(text.clone()),
+            Stage::Idle | Stage::Spliced | Stage::Spoken { .. } => {}
         }
         if state.ahead {
             flight.calls.push(format!("part of a next request from {}", self.peer));

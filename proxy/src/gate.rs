@@ -280,6 +280,25 @@ impl Hold {
         self.gate.until(|state| state.held_by(self.number) >= count).await;
     }
 
+    /// The calls of which this holds something, in the order in which it came.
+    pub fn calls(&self) -> Vec<CallId> {
+        let state = self.gate.lock();
+        let held =
+            state.waiting.values().filter(|waiter| waiter.reason == Reason::Held(self.number));
+        held.map(|waiter| waiter.call).collect()
+    }
+
+    /// Lets go on what this holds of one call: on to the holds that came later and to the stops. The next of the same
+    /// call is held again. `false` if it holds nothing of it.
+    pub fn let_go(&self, call: CallId) -> bool {
+        let mut state = self.gate.lock();
+        let wanted =
+            |waiter: &Waiter| waiter.call == call && waiter.reason == Reason::Held(self.number);
+        let found = state.waiting.values().any(wanted);
+        state.wake(wanted);
+        found
+    }
+
     /// Lets everything go on that this holds, and holds nothing more.
     pub fn release(self) {}
 }

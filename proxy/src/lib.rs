@@ -56,6 +56,15 @@ pub type Body = http_body_util::combinators::UnsyncBoxBody<bytes::Bytes, Error>;
 pub type Upstream =
     tower::util::BoxCloneSyncService<http::Request<Body>, http::Response<Body>, Error>;
 
+/// A connection after its upgrade.
+pub type Upgraded = tokio::io::Join<
+    Box<dyn tokio::io::AsyncRead + Send + Unpin>,
+    Box<dyn tokio::io::AsyncWrite + Send + Unpin>,
+>;
+/// An extension with which an [`Upstream`] of this process answers an upgrade (101): who speaks then. It ends when all
+/// is said, or the client has gone; while it waits for the client's next bytes, nothing of its own is under way.
+pub type Conversation = tower::util::BoxCloneSyncService<Upgraded, (), Error>;
+
 /// A body that is there as a whole.
 pub(crate) fn full(bytes: bytes::Bytes) -> Body {
     use http_body_util::BodyExt;

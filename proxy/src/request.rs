@@ -42,7 +42,7 @@ impl Target {
         };
         let (namespace, parts) = split_namespace(parts);
         let name = parts.get(1).copied().unwrap_or_default();
-        let watches = legacy_watch || asks_to_watch(query);
+        let watches = legacy_watch || asks_for(query, "watch");
         Target {
             verb: if legacy_watch { Verb::Watch } else { verb(method, name, watches) },
             resource: Some(GroupResource::new(group, parts[0])),
@@ -91,14 +91,22 @@ fn verb(method: &str, name: &str, watches: bool) -> Verb {
     }
 }
 
-/// `watch` counts as true unless its first value is `0` or `false`
+/// A flag like `watch` counts as true unless its first value is `0` or `false`
 /// (`Convert_Slice_string_To_bool` in apimachinery).
-fn asks_to_watch(query: Option<&str>) -> bool {
+pub(crate) fn asks_for(query: Option<&str>, flag: &str) -> bool {
     let first = query.unwrap_or_default().split('&').find_map(|pair| {
         let (key, value) = pair.split_once('=').unwrap_or((pair, ""));
-        (key == "watch").then_some(value)
+        (key == flag).then_some(value)
     });
     first.is_some_and(|value| !matches!(value.to_ascii_lowercase().as_str(), "0" | "false"))
+}
+
+/// All values of a query parameter in a URI, decoded.
+pub fn parameters(uri: &str, name: &str) -> Vec<String> {
+    let query = uri.split_once('?').map_or("", |(_, query)| query);
+    let pairs = query.split('&').filter_map(|pair| pair.split_once('='));
+    let named = pairs.filter(|(key, _)| *key == name);
+    named.map(|(_, value)| percent_decode(&value.replace('+', " ")).into_owned()).collect()
 }
 
 /// Percent-decodes; what is no valid escape stays as it is, what is no UTF-8 is replaced.
@@ -144,6 +152,13 @@ mod tests {
         .map(|text| if text.is_empty() { "-" } else { text })
         .join(" ");
         assert_eq!(found, expect, "{method} {uri}");
+    }
+
+    #[test]
+    fn parameters_are_read_in_order() {
+        let uri = "/api/v1/namespaces/d/pods/a/exec?command=sh&x=1&command=a+b%26c&command=";
+        assert_eq!(parameters(uri, "command"), ["sh", "a b&c", ""]);
+        assert_eq!(parameters("/api", "command"), [""; 0]);
     }
 
     #[test]

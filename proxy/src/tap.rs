@@ -104,7 +104,11 @@ impl<T: AsyncRead + Unpin> AsyncRead for Observed<T> {
         buffer: &mut ReadBuf<'_>,
     ) -> Poll<io::Result<()>> {
         let before = buffer.filled().len();
-        ready!(Pin::new(&mut self.inner).poll_read(cx, buffer))?;
+        let Poll::Ready(read) = Pin::new(&mut self.inner).poll_read(cx, buffer) else {
+            self.connection.listens();
+            return Poll::Pending;
+        };
+        read?;
         self.connection.heard(&buffer.filled()[before..]);
         Poll::Ready(Ok(()))
     }
@@ -117,6 +121,7 @@ impl<T: AsyncWrite + Unpin> AsyncWrite for Observed<T> {
         bytes: &[u8],
     ) -> Poll<io::Result<usize>> {
         check(&self.connection)?;
+        self.connection.speaks();
         Pin::new(&mut self.inner).poll_write(cx, bytes)
     }
 
@@ -126,6 +131,7 @@ impl<T: AsyncWrite + Unpin> AsyncWrite for Observed<T> {
         slices: &[io::IoSlice<'_>],
     ) -> Poll<io::Result<usize>> {
         check(&self.connection)?;
+        self.connection.speaks();
         Pin::new(&mut self.inner).poll_write_vectored(cx, slices)
     }
 

@@ -8,4 +8,5 @@ mod forwarding;
 mod gating;
 mod kit;
 mod remotes;
+mod speaking;
 mod watching;

@@ -4,10 +4,12 @@ use std::{
     collections::BTreeSet,
     fs::{self, File},
     io,
+    os::unix::fs::FileExt,
     sync::{Arc, Mutex, MutexGuard, PoisonError},
 };
 
 use crate::{
+    forced,
     launch::Pace,
     timers::Now,
     vdso::{self, Layout, Offsets},
@@ -57,6 +59,8 @@ struct State {
     timer_files: bool,
     /// What the tree does that can't be followed, as phrases.
     blind_spots: BTreeSet<String>,
+    /// Whether the kernel lets nobody write over code by file.
+    by_force: bool,
 }
 
 impl Clock {
@@ -74,7 +78,16 @@ impl Clock {
         // Without a clock of ours there is no filter that would tell.
         let timer_files = !ability.is_virtual();
         let blind_spots = BTreeSet::new();
-        Clock { state: Mutex::new(State { offsets, ability, timer_files, blind_spots }) }
+        let state = State { offsets, ability, timer_files, blind_spots, by_force: false };
+        Clock { state: Mutex::new(state) }
+    }
+
+    /// The same, on a kernel that lets nobody write over code by file.
+    #[cfg(test)]
+    pub fn by_force(pace: Pace) -> Clock {
+        let clock = Clock::new(pace);
+        clock.state().by_force = true;
+        clock
     }
 
     fn state(&self) -> MutexGuard<'_, State> {
@@ -139,16 +152,23 @@ impl Clock {
         self.offsets().shown(Now::here())
     }
 
-    /// Patches a process that stands still at the end of an exec.
+    /// Patches a process that stands still at the end of an exec, stopped by this thread.
     pub fn patch(&self, pid: i32) -> io::Result<()> {
         // The lock is held over the write: an advance comes before it or after it, never in
         // between.
-        let state = self.state();
+        let mut state = self.state();
         let layout = Layout::of_this_kernel().map_err(io::Error::other)?;
         let base = vdso::base(&fs::read(format!("/proc/{pid}/auxv"))?)
             .ok_or_else(|| io::Error::other("it was started without a vDSO"))?;
         let memory = File::options().read(true).write(true).open(format!("/proc/{pid}/mem"))?;
-        layout.patch(&memory, base, state.offsets)
+        if !state.by_force {
+            let by_file = |at, bytes: &[u8]| memory.write_all_at(bytes, at);
+            match layout.patch(&memory, base, state.offsets, &by_file) {
+                Err(error) if forced::is_refusal(&error) => state.by_force = true,
+                other => return other,
+            }
+        }
+        forced::patch(layout, pid, &memory, base, state.offsets)
     }
 
     /// Moves the clocks forward, in our books and in each of the given processes: (memory, start of the

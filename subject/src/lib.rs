@@ -14,9 +14,11 @@
 mod clock;
 mod descriptors;
 mod dial;
+mod forced;
 mod keeper;
 mod launch;
 mod look;
+mod member;
 mod monitors;
 mod mounts;
 mod of_files;

@@ -54,6 +54,10 @@ pub enum Look {
 /// them".
 const UNREAD_LOOKS: u32 = 3;
 
+/// What can't be followed where [`crate::timerfds`] can't count.
+const LOST_TICKS: &str = "a timer file (timerfd) that went off more than once before it was read: it tells of one time \
+                          only (the kernel has no CONFIG_CHECKPOINT_RESTORE)";
+
 /// What is needed to look, and remembered between looks.
 #[derive(Debug)]
 pub(crate) struct Observer {
@@ -120,6 +124,9 @@ impl Observer {
             Err(missed) => return Err(self.missed(missed)),
         }
         self.tree.complete().map_err(|missed| self.missed(missed))?;
+        if !frozen {
+            self.follows_all()?;
+        }
         self.shared_network()?;
         let unread = self.bytes(flight, frozen)?;
         let timers = self.timers(offsets, frozen)?;
@@ -145,6 +152,18 @@ impl Observer {
     fn runs(&self, at: usize) -> Look {
         let thread = &self.tree.threads[at];
         Look::Busy(Why::Ran { thread: thread.number, name: thread.name.clone() })
+    }
+
+    /// Every program is one whose calls tell when they end.
+    fn follows_all(&mut self) -> Found<()> {
+        let is_virtual = self.clock.is_virtual();
+        let mut members = self.tree.members.iter_mut();
+        let unreadable =
+            members.find_map(|(process, member)| Some((*process, member.unreadable(is_virtual)?)));
+        let Some((process, what)) = unreadable else { return Ok(()) };
+        let thread = self.tree.threads.iter().find(|thread| thread.process == process);
+        let name = thread.map(|thread| thread.name.clone()).unwrap_or_default();
+        Err(Look::Unknown(Why::Program { process, name, what }))
     }
 
     /// Every thread sleeps, and none has run since it was sampled.
@@ -174,7 +193,10 @@ impl Observer {
 
     /// Makes a timer file expire after so many nanoseconds.
     pub fn rearm(&mut self, armed: Armed, left: i64) -> io::Result<()> {
-        self.timer_fds.rearm(armed, left, self.clock.shown())
+        if !self.timer_fds.rearm(armed, left, self.clock.shown())? {
+            self.clock.is_blind_for(LOST_TICKS.to_owned());
+        }
+        Ok(())
     }
 
     /// Whether nobody has run since the blocked calls were noted.
@@ -290,6 +312,9 @@ impl Observer {
                     let (name, state) = (name.clone(), 'R');
                     return Err(Look::Busy(Why::Runs { thread: number, name, state }));
                 }
+                // Its registers are still those of the call that made it. It sleeps or works, as its state says, and has
+                // no timer but the one for its own end.
+                Some(_) if thread.of_a_ring => continue,
                 Some(call) if call.is_reported() && thread.waits_for_the_keeper() => {
                     return Err(Look::Busy(Why::Reported { thread: number, name: name.clone() }));
                 }
@@ -336,6 +361,9 @@ impl Observer {
     /// Adds the timers that are files.
     fn files(&mut self, offsets: Offsets, timers: &mut Vec<Timer>) -> Found<()> {
         for (armed, left) in self.armed(offsets) {
+            if armed.is_unread() {
+                continue; // whoever waited for it has been woken
+            }
             let name = self.tree.threads.iter().find(|thread| thread.number == armed.process);
             let timer = Timer {
                 thread: armed.process,

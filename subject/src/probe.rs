@@ -110,8 +110,8 @@ pub fn probe() -> Capabilities {
             name: "virtual clock",
             result: clock,
             without: "the subject lives in real time: timers are waited for, and every trial runs from the beginning",
-            fix: "use Linux 5.19 or newer on x86-64; allow ptrace (--cap-add SYS_PTRACE, kernel.yama.ptrace_scope=1 or lower) and \
-                  writing to /proc/PID/mem (kernel parameter proc_mem.force_override=ptrace)",
+            fix: "use Linux 5.19 or newer on x86-64; allow ptrace (--cap-add SYS_PTRACE, \
+                  kernel.yama.ptrace_scope=1 or lower)",
         },
         jump: Capability {
             name: "time jump",

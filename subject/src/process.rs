@@ -49,6 +49,9 @@ pub struct Process {
     clock: Arc<Clock>,
     observer: Observer,
     exit: Option<Exit>,
+    /// Whether it is out of the table of processes, by [`Process::kill`] only: until then all that is done by its number,
+    /// and by that of its group, can't meet another one.
+    reaped: bool,
     frozen: bool,
 }
 
@@ -90,6 +93,7 @@ pub fn start_at(launch: &Launch, outside: Option<TcpListener>) -> Result<Started
         observer: Observer::new(kept.pid, sockets, address, closed_network, clock.clone()),
         clock,
         exit: None,
+        reaped: false,
         frozen: false,
     };
     Ok(Started { process, listener, dialer, output: read })
@@ -135,7 +139,7 @@ impl Process {
     /// How it ended, if its first process has ended; never blocks.
     pub fn exited(&mut self) -> Option<Exit> {
         if self.exit.is_none() {
-            self.reap(false);
+            self.exit = exit(wait::ended(self.pidfd.as_fd()));
         }
         self.exit
     }
@@ -146,27 +150,20 @@ impl Process {
         self.exited().is_some()
     }
 
-    fn reap(&mut self, block: bool) {
-        match wait::reap(self.pidfd.as_fd(), block) {
-            Ok(Some(wait::End::Code(code))) => self.exit = Some(Exit::Code(code)),
-            Ok(Some(wait::End::Signal(signal))) => self.exit = Some(Exit::Signal(signal)),
-            Ok(None) => {}
-            // Somebody else has reaped it; it is gone all the same.
-            Err(_) => self.exit = Some(Exit::Signal(libc::SIGKILL)),
-        }
-    }
-
     /// Kills the whole tree at once and returns when all of it is gone.
     pub fn kill(&mut self) {
+        if self.reaped {
+            return;
+        }
         if self.isolation == Isolation::None {
             self.kill_descendants();
         }
         // The end of the first process of a PID namespace is the end of all others, and comes after
         // theirs.
         let _ = wait::signal(self.pidfd.as_fd(), libc::SIGKILL);
-        if self.exit.is_none() {
-            self.reap(true);
-        }
+        let ended = exit(wait::reap(self.pidfd.as_fd()));
+        self.reaped = ended.is_some();
+        self.exit = self.exit.or(ended);
     }
 
     /// Without a PID namespace: stop, list and kill until nobody new shows, then wait for the end
@@ -260,7 +257,7 @@ impl Process {
             return Ok(());
         }
         for (armed, left) in self.observer.armed(self.clock.offsets()) {
-            if left <= 0 {
+            if left <= 0 && !armed.is_unread() {
                 self.observer.rearm(armed, left)?;
             }
         }
@@ -326,10 +323,20 @@ impl Process {
     }
 }
 
+/// What waiting for it told.
+fn exit(waited: io::Result<Option<wait::End>>) -> Option<Exit> {
+    match waited {
+        Ok(end) => end.map(|end| match end {
+            wait::End::Code(code) => Exit::Code(code),
+            wait::End::Signal(signal) => Exit::Signal(signal),
+        }),
+        // Somebody else has reaped it; it is gone all the same.
+        Err(_) => Some(Exit::Signal(libc::SIGKILL)),
+    }
+}
+
 impl Drop for Process {
     fn drop(&mut self) {
-        if self.exit.is_none() {
-            self.kill();
-        }
+        self.kill();
     }
 }

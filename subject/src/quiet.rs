@@ -183,8 +183,9 @@ impl Work {
     /// Whether they may still become quiet. Errors: they loop, or wait for what nobody here can give.
     fn bounded(&mut self, activity: u64, why: Why) -> Result<(), NotQuiet> {
         let (used, seen, looks) = self.idle;
-        // One that could run waits for a processor only.
-        let waits_here = matches!(why, Why::Runs { state: 'R', .. });
+        // One that could run waits for a processor only, one that can't be interrupted for the disk, one that dumps its
+        // memory for whoever takes it: however slow this machine is, they go on.
+        let waits_here = matches!(why, Why::Runs { state: 'R' | 'D' | 'C', .. });
         let stands = (used, seen) == (self.booked, activity) && !waits_here;
         let looks = if stands { looks + 1 } else { 0 };
         self.idle = (self.booked, activity, looks);
@@ -247,4 +248,26 @@ fn look_at_all(watched: &mut [Watched<'_>], flights: &[Flight]) -> Result<Seen, 
     }
     let deadline = all.iter().flatten().map(|timer| timer.remaining).min();
     Ok(Seen::Quiet(Quiet { deadline, timers: all }))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Looks twice as often as there is patience for at one that does nothing.
+    fn check(state: char, stands: bool) {
+        let patience = Patience { idle_looks: 50, ..Patience::default() };
+        let mut work = Work::since(&[], patience);
+        let why = || Why::Runs { thread: 1, name: "one".into(), state };
+        let looked = (0..100).try_for_each(|_| work.bounded(7, why()));
+        assert_eq!(matches!(looked, Err(NotQuiet::Standstill(_))), stands, "{state}: {looked:?}");
+    }
+
+    #[test]
+    fn a_slow_machine_is_no_standstill() {
+        check('R', false);
+        check('D', false);
+        check('C', false);
+        check('T', true);
+    }
 }

@@ -10,19 +10,18 @@ use std::{
     fs::{self, File},
     io::{self, Write as _},
     os::unix::fs::FileExt,
-    path::Path,
 };
 
 use crate::{
-    runtime::{Runtime, is_sign_of_a_virtual_machine},
+    member::Member,
     timers::{Blocked, Wait},
-    vdso,
 };
 
 /// What the kernel has booked for a thread.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(crate) struct Sample {
-    /// The kernel's letter for its state, when it was last asked for.
+    /// The kernel's letter for its state, when it was last asked for; or [`DUMPS`]; or `S` for a parent that waits for
+    /// its child as in vfork(2).
     pub state: u8,
     pub work: Booked,
 }
@@ -53,6 +52,8 @@ pub(crate) struct Thread {
     /// When it was made, in ticks of the kernel (10 ms).
     pub made: u64,
     pub name: String,
+    /// Whether the kernel made it, to work on an `io_uring` of the process: it runs no code of the program.
+    pub of_a_ring: bool,
     /// The latest sample.
     pub sample: Sample,
     /// The call that it was last seen blocked in.
@@ -61,21 +62,6 @@ pub(crate) struct Thread {
     schedstat: File,
     syscall: File,
     children: File,
-}
-
-/// One process of the tree.
-#[derive(Debug)]
-pub(crate) struct Member {
-    pub runtime: Runtime,
-    /// The oldest thread of each name.
-    first_of_names: BTreeMap<String, i32>,
-    /// Where the code of its executable file is mapped, in one piece.
-    code: (u64, u64),
-    pub memory: File,
-    /// Start of its vDSO, if it has one.
-    pub vdso: Option<u64>,
-    /// The vector of its exec: full of random addresses, so it tells one program from the next.
-    auxv: Vec<u8>,
 }
 
 /// The tree below one process.
@@ -295,13 +281,15 @@ impl Thread {
             needed("syscall", "CONFIG_HAVE_ARCH_TRACEHOOK")?,
             needed("children", "CONFIG_PROC_CHILDREN")?,
         );
-        let (name, sample, blocked) = (String::new(), Sample::default(), None);
+        let (name, of_a_ring) = (String::new(), false);
+        let (sample, blocked) = (Sample::default(), None);
         let made = made(text(&stat, &mut [0; 512])?);
         let mut thread = Thread {
             number,
             process,
             made,
             name,
+            of_a_ring,
             sample,
             blocked,
             stat,
@@ -326,7 +314,11 @@ impl Thread {
         if renamed {
             name.clone_into(&mut self.name);
         }
-        let state = rest.trim_start().bytes().next().unwrap_or(b'?');
+        let (state, flags) = match state(rest) {
+            (b'D', flags) if self.waits_for_its_child() => (b'S', flags),
+            found => found,
+        };
+        self.of_a_ring = flags & OF_A_RING != 0;
         Ok((Sample { state, work }, renamed))
     }
 
@@ -340,9 +332,20 @@ impl Thread {
     /// Whether a call that the keeper looks at first may still wait for that. Of these calls only `connect` waits for
     /// something else afterwards, and then the kernel says where (proc(5), `wchan`).
     pub fn waits_for_the_keeper(&self) -> bool {
-        let place = format!("/proc/{}/task/{}/wchan", self.process, self.number);
-        let place = fs::read_to_string(place).unwrap_or_default();
+        let place = self.place();
         !place.contains("wait_for_peer") && !place.contains("wait_for_connect")
+    }
+
+    /// Whether it can't be interrupted because it has lent its memory to a child (vfork(2)) that has not yet started its
+    /// program. Such a wait is as any other for a child: it lasts until that one, which is looked at too, goes on.
+    fn waits_for_its_child(&self) -> bool {
+        matches!(&*self.place(), "kernel_clone" | "wait_for_vfork_done")
+    }
+
+    /// Where in the kernel it waits (proc(5), `wchan`); empty or `0` where the kernel does not say.
+    fn place(&self) -> String {
+        let place = format!("/proc/{}/task/{}/wchan", self.process, self.number);
+        fs::read_to_string(place).unwrap_or_default()
     }
 
     /// Whether it was stopped when it was last looked at, and is.
@@ -407,76 +410,23 @@ impl Thread {
     }
 }
 
-impl Member {
-    /// Reads it through the first of its threads that is alive: the one that began may have ended before the others.
-    fn read(
-        process: i32,
-        threads: impl Iterator<Item = i32>,
-        mut known: Option<Member>,
-    ) -> Result<Member, Missed> {
-        for thread in threads {
-            let folder = format!("/proc/{process}/task/{thread}");
-            match fs::read(format!("{folder}/auxv")) {
-                Ok(auxv) if auxv.is_empty() => continue,
-                Ok(auxv) => return Member::open(&folder, auxv, known.take()),
-                Err(error) => match Missed::from(error) {
-                    Missed::Gone => continue,
-                    other => return Err(other),
-                },
-            }
-        }
-        Err(Missed::Gone)
-    }
+/// `PF_IO_WORKER` of the kernel's `sched.h`.
+const OF_A_RING: u64 = 0x10;
+/// `PF_DUMPCORE`, likewise.
+const WRITES_A_DUMP: u64 = 0x200;
+/// Our letter for the state of a thread that writes its process's memory to a file or a program (core(5)). The kernel
+/// shows it as any other sleep while it waits for those, and the other threads as idle.
+pub(crate) const DUMPS: u8 = b'C';
 
-    fn open(folder: &str, auxv: Vec<u8>, known: Option<Member>) -> Result<Member, Missed> {
-        if let Some(member) = known
-            && member.auxv == auxv
-            && member.is_there()
-        {
-            return Ok(member);
-        }
-        let memory = File::options().read(true).write(true).open(format!("{folder}/mem"))?;
-        let exe = format!("{folder}/exe");
-        let name = fs::read_link(&exe).unwrap_or_default();
-        let maps = fs::read_to_string(format!("{folder}/maps")).unwrap_or_default();
-        let name = name.to_string_lossy();
-        let runtime = Runtime::detect(Path::new(&exe), &name, &maps);
-        let (first_of_names, code) = (BTreeMap::new(), code(&maps, &name));
-        Ok(Member { runtime, first_of_names, code, memory, vdso: vdso::base(&auxv), auxv })
-    }
-
-    /// Takes note of its threads. A virtual machine shows by their names, also where its launcher has another name than
-    /// usual and had not yet loaded it when it was first looked at.
-    fn notice(&mut self, threads: &[Thread]) {
-        if self.runtime == Runtime::Other
-            && threads.iter().any(|thread| is_sign_of_a_virtual_machine(&thread.name))
-        {
-            self.runtime = Runtime::Jvm;
-        }
-        if self.runtime != Runtime::Jvm {
-            return;
-        }
-        let mut threads: Vec<_> = threads.iter().collect();
-        threads.sort_by_key(|thread| (thread.made, thread.number));
-        for thread in threads.into_iter().rev() {
-            self.first_of_names.insert(thread.name.clone(), thread.number);
-        }
-    }
-
-    /// Whether no older thread has the name of this one.
-    pub fn first_of_the_name(&self, number: i32) -> bool {
-        self.first_of_names.values().any(|first| *first == number)
-    }
-
-    /// Whether this address is in the program itself, not in a library.
-    pub fn is_own_code(&self, address: u64) -> bool {
-        (self.code.0..self.code.1).contains(&address)
-    }
-
-    /// Whether its memory is that of a living program. After an exec the old memory is gone, and where addresses are
-    /// fixed, nothing else tells.
-    fn is_there(&self) -> bool {
-        self.vdso.is_none_or(|at| matches!(self.memory.read_at(&mut [0], at), Ok(1)))
+/// The letter for a thread's state, and its flags, from what follows the name in a `stat` file.
+fn state(rest: &str) -> (u8, u64) {
+    let mut fields = rest.split_ascii_whitespace();
+    let letter = fields.next().and_then(|field| field.bytes().next()).unwrap_or(b'?');
+    let flags = fields.nth(5).and_then(|field| field.parse().ok()).unwrap_or(0);
+    match letter {
+        b'Z' | b'X' => (letter, flags),
+        _ if flags & WRITES_A_DUMP != 0 => (DUMPS, flags),
+        _ => (letter, flags),
     }
 }
 
@@ -484,17 +434,6 @@ impl Member {
 fn made(stat: &str) -> u64 {
     let fields = stat.rsplit_once(')').map_or("", |(_, rest)| rest);
     fields.split_ascii_whitespace().nth(19).and_then(|field| field.parse().ok()).unwrap_or(0)
-}
-
-/// From the first to the last executable page of the file of this name.
-fn code(maps: &str, name: &str) -> (u64, u64) {
-    let of_it = |line: &&str| line.ends_with(name) && line.contains(" r-xp ");
-    let range = |line: &str| {
-        let (from, to) = line.split_once(' ')?.0.split_once('-')?;
-        Some((u64::from_str_radix(from, 16).ok()?, u64::from_str_radix(to, 16).ok()?))
-    };
-    let ranges = maps.lines().filter(of_it).filter_map(range);
-    ranges.reduce(|all, one| (all.0.min(one.0), all.1.max(one.1))).unwrap_or((0, 0))
 }
 
 fn text<'a>(file: &File, buffer: &'a mut [u8]) -> Result<&'a str, Missed> {
@@ -507,4 +446,24 @@ fn text<'a>(file: &File, buffer: &'a mut [u8]) -> Result<&'a str, Missed> {
         }
     }
     std::str::from_utf8(&buffer[..count]).map_err(|error| Missed::Error(io::Error::other(error)))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn states_are_understood() {
+        let check = |letter: char, flags: u64, expect: u8| {
+            let rest = format!(" {letter} 1 4711 4711 0 -1 {flags} 2880 6538 0 0 4 1");
+            assert_eq!(state(&rest), (expect, flags), "{rest}");
+        };
+        check('S', 0x40_0100, b'S');
+        check('R', 0x40_0100, b'R');
+        check('S', 0x40_4050, b'S'); // of a ring
+        check('S', 0x40_0300, DUMPS);
+        check('D', 0x40_0300, DUMPS);
+        check('Z', 0x40_0304, b'Z');
+        assert_eq!(state(""), (b'?', 0));
+    }
 }

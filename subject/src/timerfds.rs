@@ -3,8 +3,14 @@
 //! The time left stands in `/proc/PID/fdinfo/FD`, by the machine's clock. A timer that was set to a duration runs by
 //! that clock, so when it is first seen it is worked out when it is due by the subject's; what passed on the machine
 //! since the subject was last quiet, and it may have been set, is added: late by some work is what any machine may
-//! be, early is not; its next expiries follow at its interval. A jump re-arms timers through a copy of the descriptor: the same timer, in the hands of two
-//! processes. Looking for them costs a microsecond a descriptor, so it is done again only for processes that have run.
+//! be, early is not; its next expiries follow at its interval. A jump re-arms timers through a copy of the descriptor: the
+//! same timer, in the hands of two processes.
+//!
+//! A timer that goes off again and again counts its expiries until they are read, and wakes nobody for those after the
+//! first. So one with unread expiries is no timer that anybody waits for; but a jump adds what it skips to the count
+//! (`TFD_IOC_SET_TICKS`; a kernel without CONFIG_CHECKPOINT_RESTORE can't, and then the count is named as lost).
+//!
+//! Looking for them costs a microsecond a descriptor, so it is done again only for processes that have run.
 
 use std::{
     collections::BTreeMap,
@@ -63,8 +69,10 @@ impl Due {
 pub(crate) struct Armed {
     pub process: i32,
     descriptor: i32,
-    /// Nanoseconds until it expires by the machine's clock.
+    /// Nanoseconds until it expires by the machine's clock; 0: it has, and goes on when that has been read.
     left: i64,
+    /// How many expiries have not been read.
+    ticks: u64,
     /// Nanoseconds from one expiry to the next; 0: only one.
     interval: i64,
     /// Whether it was set to a moment (of the subject's clock) rather than to a duration.
@@ -74,6 +82,20 @@ pub(crate) struct Armed {
 }
 
 impl Armed {
+    /// Whether there are expiries that have not been read: the next one wakes nobody.
+    pub fn is_unread(&self) -> bool {
+        self.ticks > 0
+    }
+
+    /// How many more expiries there are when so many nanoseconds are left to the next one.
+    fn passed(&self, left: i64) -> u64 {
+        match (left, self.interval) {
+            (1.., _) => 0,
+            (_, 1..) => 1 + left.unsigned_abs() / self.interval.unsigned_abs(),
+            _ => 1,
+        }
+    }
+
     /// Nanoseconds left by the subject's clocks, which show `shown` when the machine's show `now`: a moment that
     /// the subject named is not shifted for the kernel.
     fn left(&self, now: Now, shown: Now) -> i64 {
@@ -99,8 +121,8 @@ impl TimerFds {
         self.quiet_at = Now::here().steady;
     }
 
-    /// All armed timers of these processes with the nanoseconds left by the subject's clock; `work` changes whenever
-    /// one of them has run.
+    /// All armed timers of these processes with the nanoseconds left to the next expiry by the subject's clock; `work`
+    /// changes whenever one of them has run.
     pub fn armed(
         &mut self,
         processes: impl Iterator<Item = i32>,
@@ -125,6 +147,12 @@ impl TimerFds {
     }
 
     fn left(&mut self, armed: Armed, now: Now, shown: Now) -> i64 {
+        if armed.left == 0 {
+            // The kernel counted it by the machine's clock; by the subject's it may still lie ahead.
+            let latest = Due { here: now.steady, subject: shown.steady };
+            let latest = self.due.entry((armed.process, armed.descriptor)).or_insert(latest);
+            return latest.subject.saturating_add(armed.interval) - shown.steady;
+        }
         if armed.absolute {
             return armed.left(now, shown);
         }
@@ -143,23 +171,46 @@ impl TimerFds {
     }
 
     /// Makes a timer expire after so many nanoseconds, and then at its own interval; the subject's clocks show `shown`.
-    pub fn rearm(&mut self, armed: Armed, left: i64, shown: Now) -> io::Result<()> {
-        let holder = descriptors::holder(armed.process);
-        let number = holder.file_name().and_then(|name| name.to_str()?.parse().ok());
-        let holder = match number {
-            Some(thread) if thread != armed.process => wait::open_thread(thread)?,
-            _ => wait::open(armed.process)?,
-        };
-        let copy: OwnedFd = wait::copy_descriptor(holder.as_fd(), armed.descriptor)?;
-        let nanoseconds = |value: i64| Duration::from_nanos(value.max(0) as u64);
-        let (here, at) = (Now::here().steady + left, (armed.process, armed.descriptor));
-        match self.due.get_mut(&at).filter(|_| !armed.absolute) {
-            Some(known) => known.here = here,
-            // What was set to a moment runs by the machine's clock from now on.
-            None => drop(self.due.insert(at, Due { here, subject: shown.steady + left })),
+    /// Of one whose moment has passed, all expiries until now are counted. Whether the count is right.
+    pub fn rearm(&mut self, armed: Armed, left: i64, shown: Now) -> io::Result<bool> {
+        let passed = armed.passed(left);
+        if passed == 0 && armed.left == 0 {
+            return Ok(true); // it stands until it is read
         }
-        timer::arm(copy.as_fd(), nanoseconds(left.max(1)), nanoseconds(armed.interval))
+        let copy = copy(armed)?;
+        let at = (armed.process, armed.descriptor);
+        // What was set to a moment runs by the machine's clock from now on.
+        let known = self.due.get(&at).filter(|_| !armed.absolute && armed.left > 0);
+        let due = known.map_or(shown.steady.saturating_add(left), |known| known.subject);
+        let further = armed.interval.saturating_mul(i64::try_from(passed).unwrap_or(i64::MAX));
+        let (left, subject) = (left.saturating_add(further), due.saturating_add(further));
+        self.due.insert(at, Due { here: Now::here().steady + left, subject });
+        let interval = nanoseconds(armed.interval);
+        timer::arm(copy.as_fd(), nanoseconds(left.max(1)), interval)?;
+        let ticks = armed.ticks.saturating_add(passed);
+        if armed.interval == 0 || ticks == 0 || timer::set_ticks(copy.as_fd(), ticks).is_ok() {
+            return Ok(true);
+        }
+        // It counts from one again.
+        self.due.insert(at, Due { here: Now::here().steady, subject: subject - armed.interval });
+        timer::arm(copy.as_fd(), Duration::ZERO, interval)?;
+        Ok(ticks == 1)
     }
+}
+
+fn nanoseconds(value: i64) -> Duration {
+    Duration::from_nanos(value.max(0).unsigned_abs())
+}
+
+/// The same timer, as a descriptor of ours.
+fn copy(armed: Armed) -> io::Result<OwnedFd> {
+    let holder = descriptors::holder(armed.process);
+    let number = holder.file_name().and_then(|name| name.to_str()?.parse().ok());
+    let holder = match number {
+        Some(thread) if thread != armed.process => wait::open_thread(thread)?,
+        _ => wait::open(armed.process)?,
+    };
+    wait::copy_descriptor(holder.as_fd(), armed.descriptor)
 }
 
 /// Who holds them, and their numbers.
@@ -189,12 +240,16 @@ fn parse(text: &str, process: i32, descriptor: i32) -> Option<Armed> {
         seconds.checked_mul(1_000_000_000)?.checked_add(nanoseconds.trim().parse().ok()?)
     };
     let number = |name| field(name)?.parse::<i32>().ok();
-    let left = pair("it_value:").filter(|left| *left > 0)?;
+    let (left, interval) = (pair("it_value:")?, pair("it_interval:")?);
+    let ticks = field("ticks:")?.parse().ok()?;
+    if left == 0 && (ticks == 0 || interval == 0) {
+        return None; // it is not set, or nothing more will come of it
+    }
     let absolute =
         i32::from_str_radix(field("settime flags:")?.trim_start_matches('0'), 8).unwrap_or(0) & 1
             == 1;
     let wall = matches!(number("clockid:")?, libc::CLOCK_REALTIME | libc::CLOCK_REALTIME_ALARM);
-    Some(Armed { process, descriptor, left, interval: pair("it_interval:")?, absolute, wall })
+    Some(Armed { process, descriptor, left, ticks, interval, absolute, wall })
 }
 
 #[cfg(test)]
@@ -232,5 +287,32 @@ mod tests {
         check(&text(0, "01", "(10, 0)"), Some((5_000_000_000, 1_000_000_005)));
         check(&text(0, "00", "(0, 0)"), None);
         check("pos: 0\n", None);
+        let unread = text(1, "00", "(0, 0)").replace("ticks: 0", "ticks: 3");
+        check(&unread, Some((0, 1_000_000_005)));
+        check(&unread.replace("(1, 5)", "(0, 0)"), None);
+    }
+
+    #[test]
+    fn a_jump_counts_the_expiries_that_it_skips() {
+        let interval = 30_000_000_000;
+        let (process, descriptor) = (1, 2);
+        let armed = |interval| Armed {
+            process,
+            descriptor,
+            left: 1,
+            ticks: 0,
+            interval,
+            absolute: false,
+            wall: false,
+        };
+        let check = |interval, left: i64, expect| {
+            assert_eq!(armed(interval).passed(left), expect, "{left}")
+        };
+        check(interval, 1, 0);
+        check(interval, 0, 1);
+        check(interval, -29_999_999_999, 1);
+        check(interval, -70_000_000_000, 3);
+        check(0, -70_000_000_000, 1);
+        check(0, 5, 0);
     }
 }

@@ -2,7 +2,7 @@
 //!
 //! The vDSO is a small shared library that the kernel maps into every process; all language
 //! runtimes read the clock through it, static Go included. We overwrite the entries of its three
-//! clock functions, in the subject's private copy, by jumps to a stub that asks the kernel, divides
+//! clock functions, in the subject's private copy (`forced.rs` where the kernel forbids that by file), by jumps to a stub that asks the kernel, divides
 //! by 1024 and adds a number. There are two such numbers, in nanoseconds: *wall* for the clocks that
 //! tell the date, and *steady* for monotonic and boot time, which only grows. CPU-time clocks are
 //! left alone.
@@ -29,9 +29,11 @@ use stub::{MARK, Stub, WORDS};
 
 /// How much slower than the machine's a subject's clock runs while it works: 2 to this power.
 const SLOWDOWN: u8 = 10;
-/// How far a subject's clocks are ahead of the machine's at least, in nanoseconds: a day. The kernel ends a wait
-/// with an absolute deadline by its own clock; as long as that is behind, only we end it.
+/// How far a subject's steady clocks are ahead of the machine's if its date is the machine's, in nanoseconds: a day. The
+/// kernel ends a wait with an absolute deadline by its own clock; as long as that is behind, only we end it.
 pub const HEAD_START: i64 = 86_400 * 1_000_000_000;
+/// How far they are ahead at least, whatever its date is.
+const LEAST_AHEAD: i64 = HEAD_START / 24;
 
 /// How a process's clocks follow from the machine's.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -53,11 +55,16 @@ pub enum Offsets {
 }
 
 impl Offsets {
-    /// Clocks that nearly stand, at `wall` beyond the machine's date `now` and a steady time beyond its own.
-    pub fn standing(now: Now, wall: i64) -> Offsets {
+    /// Clocks that nearly stand, at `ahead` beyond the machine's date `now` and a steady time beyond its own.
+    ///
+    /// The steady clocks go with the date: a restart is no reboot, so for a program that is started where another one's
+    /// date had come to, they go on too. Only in a world whose date lies more than [`HEAD_START`] behind the machine's
+    /// they begin anew with each start.
+    pub fn standing(now: Now, ahead: i64) -> Offsets {
+        let steady = HEAD_START.saturating_add(ahead).max(LEAST_AHEAD);
         Offsets::Virtual {
-            wall: now.wall + wall - (now.wall >> SLOWDOWN),
-            steady: now.steady + HEAD_START - (now.steady >> SLOWDOWN),
+            wall: now.wall + ahead - (now.wall >> SLOWDOWN),
+            steady: now.steady + steady - (now.steady >> SLOWDOWN),
         }
     }
 
@@ -112,8 +119,11 @@ pub struct Layout {
     stub: (u64, Vec<u8>),
     /// Where in the stub's code it says by how much it divides.
     slowdown: usize,
+    /// Where in the stub's code it enters the kernel.
+    system_call: usize,
     jumps: Vec<(u64, [u8; 5])>,
     words: u64,
+    size: u64,
 }
 
 impl Layout {
@@ -147,8 +157,14 @@ impl Layout {
         Ok(u64::from_le_bytes(mark) == MARK)
     }
 
-    /// Puts the stub in. The process must stand still.
-    pub fn patch(&self, memory: &fs::File, base: u64, offsets: Offsets) -> io::Result<()> {
+    /// Puts the stub in, by what writes bytes at an address. The process must stand still.
+    pub fn patch(
+        &self,
+        memory: &fs::File,
+        base: u64,
+        offsets: Offsets,
+        write: &dyn Fn(u64, &[u8]) -> io::Result<()>,
+    ) -> io::Result<()> {
         if !self.fits(memory, base)? {
             return Err(io::Error::other("it is no 64-bit program of this kernel"));
         }
@@ -157,8 +173,18 @@ impl Layout {
         let words = (self.words - at) as usize;
         code[words..words + 16].copy_from_slice(&encode(offsets));
         code[self.slowdown] = offsets.slowdown();
-        memory.write_all_at(&code, base + at)?;
-        self.jumps.iter().try_for_each(|(at, jump)| memory.write_all_at(jump, base + at))
+        write(base + at, &code)?;
+        self.jumps.iter().try_for_each(|(at, jump)| write(base + at, jump))
+    }
+
+    /// In a patched process, where an instruction is that enters the kernel.
+    pub fn entry(&self, base: u64) -> u64 {
+        base + self.stub.0 + self.system_call as u64
+    }
+
+    /// How many bytes of a process are its vDSO.
+    pub fn size(&self) -> u64 {
+        self.size
     }
 
     /// Changes the offsets of a patched process. Both words are aligned and written by one call,
@@ -289,7 +315,16 @@ fn layout(image: &[u8], functions: &Functions) -> Result<Layout, &'static str> {
     }
     let words = at + (stub.code.len() - WORDS) as u64;
     let header = image[..64].to_vec();
-    Ok(Layout { header, slowdown: stub.slowdown, stub: (at, stub.code), jumps, words })
+    let Stub { code, slowdown, system_call, .. } = stub;
+    Ok(Layout {
+        header,
+        slowdown,
+        system_call,
+        stub: (at, code),
+        jumps,
+        words,
+        size: image.len() as u64,
+    })
 }
 
 fn jump(from: u64, to: u64) -> [u8; 5] {
@@ -297,4 +332,34 @@ fn jump(from: u64, to: u64) -> [u8; 5] {
     let mut code = [0xe9, 0, 0, 0, 0];
     code[1..].copy_from_slice(&distance.to_le_bytes());
     code
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const SECOND: i64 = 1_000_000_000;
+
+    /// A program is started, an hour passes for it in a minute of the machine's, and it is started again.
+    #[test]
+    fn no_clock_goes_back_at_a_restart() {
+        let begin = Now { wall: 1_790_000_000 * SECOND, steady: 4_000 * SECOND };
+        let end = Now { wall: begin.wall + 60 * SECOND, steady: begin.steady + 60 * SECOND };
+        for ahead in [-22 * 3_600, 0, 86_400, 400 * 86_400] {
+            let first = Offsets::standing(begin, ahead * SECOND).moved(3_600 * SECOND).shown(end);
+            let again = Offsets::standing(end, first.wall - end.wall).shown(end);
+            let difference = |one: i64, other: i64| (one - other).abs();
+            assert!(difference(again.wall, first.wall) < 10, "{ahead}: {first:?} {again:?}");
+            assert!(difference(again.steady, first.steady) < 10, "{ahead}: {first:?} {again:?}");
+        }
+    }
+
+    #[test]
+    fn steady_clocks_are_ahead_of_the_machines_at_any_date() {
+        let now = Now { wall: 1_790_000_000 * SECOND, steady: 7 * SECOND };
+        for ahead in [-1_000 * HEAD_START, -HEAD_START, 0, 4_000 * HEAD_START] {
+            let shown = Offsets::standing(now, ahead).shown(now);
+            assert!(shown.steady >= now.steady + LEAST_AHEAD, "{ahead}: {shown:?}");
+        }
+    }
 }

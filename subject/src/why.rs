@@ -17,7 +17,7 @@ pub enum Why {
         thread: i32,
         /// Its name.
         name: String,
-        /// The kernel's letter for its state.
+        /// The kernel's letter for its state; `C`, which it has not: it writes a core dump.
         state: char,
     },
     /// Some thread ran while we looked.
@@ -83,6 +83,15 @@ pub enum Why {
         /// Its name.
         name: String,
     },
+    /// A program whose blocked calls don't tell when they end.
+    Program {
+        /// The process, as this machine numbers it.
+        process: i32,
+        /// The name of its first thread.
+        name: String,
+        /// What is the matter with it, as a predicate.
+        what: &'static str,
+    },
     /// A connection to something else than the proxy.
     Foreign {
         /// The subject's end.
@@ -124,7 +133,10 @@ impl fmt::Display for Why {
             Why::Undelivered(count) => write!(f, "{count} watch events are not yet delivered"),
             Why::Output(bytes) => write!(f, "{bytes} bytes of its output have not been read"),
             Why::Runs { thread, name, state: 'D' } => {
-                write!(f, "thread {thread} ({name}) waits for the disk")
+                write!(f, "thread {thread} ({name}) waits for this machine, such as its disk")
+            }
+            Why::Runs { thread, name, state: 'C' } => {
+                write!(f, "thread {thread} ({name}) writes a core dump")
             }
             Why::Runs { thread, name, state: 'T' | 't' } => {
                 write!(f, "thread {thread} ({name}) was stopped by somebody else")
@@ -159,6 +171,9 @@ impl fmt::Display for Why {
                     f,
                     "thread {thread} ({name}) waits until a time that the kernel does not show"
                 )
+            }
+            Why::Program { process, name, what } => {
+                write!(f, "process {process} ({name}) {what}: what it waits for can't be known")
             }
             Why::Foreign { from, to } => {
                 write!(

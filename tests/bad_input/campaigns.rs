@@ -62,6 +62,20 @@ pub const CASES: &[Case] = &[
         ],
     },
     Case {
+        name: "answers-of-nobody",
+        from: "  workload:",
+        to: "  cluster: {embedded: {environment: minimal, answers: [{logs: a}]}}\n  workload:",
+        exit: 64,
+        says: &["spec.cluster.embedded.answers", "environment: full or kcm only"],
+    },
+    Case {
+        name: "no-answer",
+        from: "  workload:",
+        to: "  cluster: {embedded: {environment: full, answers: [{pod: a}]}}\n  workload:",
+        exit: 64,
+        says: &["no-answer.yaml:9:", "spec.cluster.embedded.answers", "it answers nothing"],
+    },
+    Case {
         name: "no-manager",
         from: "  workload:",
         to: "  cluster: {embedded: {environment: kcm, controllerManager: [bin/kcm]}}\n  workload:",

@@ -56,6 +56,11 @@ impl Arm {
         self
     }
 
+    /// What an embedded server's world has become.
+    pub fn world(&self) -> World {
+        self.embedded.as_ref().expect("only embedded servers have a world here").world()
+    }
+
     /// The world that embedded servers start from.
     pub fn empty_world() -> World {
         World::new(WorldOptions { start: START, seed: 1, suffixes: SuffixOrder::Ascending })

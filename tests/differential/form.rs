@@ -20,7 +20,8 @@ static ADDRESS: LazyLock<Regex> =
     LazyLock::new(|| regex(r"\b10\.(0\.0|9[6-9]\.\d+|1[01]\d\.\d+)\.\d+\b"));
 static TOKEN_VOLUME: LazyLock<Regex> = LazyLock::new(|| regex(r"\bkube-api-access-[a-z0-9]{5}\b"));
 static AGE: LazyLock<Regex> = LazyLock::new(|| regex(r"^\d+[smh](\d+[sm])?$"));
-static RECORD: LazyLock<Regex> = LazyLock::new(|| regex(r"in record \((\d+)\)"));
+static RECORD: LazyLock<Regex> =
+    LazyLock::new(|| regex(r"ResourceVersion in (?:record \(|object meta: )(\d+)"));
 static NUMBER: LazyLock<Regex> = LazyLock::new(|| regex(r"\d+"));
 
 fn regex(text: &str) -> Regex {
@@ -141,14 +142,14 @@ impl Labels {
             "resourceVersion" if place == Place::ListMetadata => "revision".to_owned(),
             "resourceVersion" if !text.is_empty() => self.label("revision", text),
             "continue" if !text.is_empty() => "token".to_owned(),
-            "message" if text.contains("ResourceVersion in record") => {
-                let text = self.words(text);
-                let found = RECORD.captures(&text).map(|found| found[1].to_owned());
-                let Some(revision) = found else { return text };
-                text.replace(
-                    &format!("({revision})"),
-                    &format!("({})", self.label("revision", &revision)),
-                )
+            "message" if RECORD.is_match(text) => {
+                let mut text = self.words(text);
+                let Some(found) = RECORD.captures(&text).and_then(|found| found.get(1)) else {
+                    return text;
+                };
+                let (range, revision) = (found.range(), found.as_str().to_owned());
+                text.replace_range(range, &self.label("revision", &revision));
+                text
             }
             "message" if text.contains("resource version") => {
                 NUMBER.replace_all(text, "n").into_owned()
@@ -254,6 +255,19 @@ mod tests {
         };
         check(list("7", "p-abcde"), list("9", "p-fghij"), true);
         check(list("7", "p-abcde"), list("1", "p-abcde"), false);
+    }
+
+    #[test]
+    fn the_revision_in_a_refusal_is_the_object_s() {
+        let refused = |revision: &str, text: &str| json!({"body": {"metadata": {"resourceVersion": revision}, "list": [{"message": text}]}});
+        for text in [
+            "1 is not the ResourceVersion in record (N). More",
+            "ResourceVersion in object meta: N",
+        ] {
+            let of = |revision: &str, said: &str| refused(revision, &text.replace('N', said));
+            check(of("5", "5"), of("7", "7"), true);
+            check(of("5", "5"), of("7", "8"), false);
+        }
     }
 
     #[test]

@@ -1,15 +1,20 @@
 //! Generated scripts: for each type of `objects.yaml` random sequences of verbs, with stale revisions,
 //! selectors, finalizers, every kind of patch, and invalid mutations; a difference shrinks to a short script.
 //!
+//! Custom types are those of `definitions.yaml`, which both servers have.
+//!
 //! Types are `closed` once all that was generated for them got the same answers; they stay under test
 //! from then on. `TROMMEL_DIFFERENTIAL_ALL=1` tries the others too and shows what differs first in each;
-//! `TROMMEL_DIFFERENTIAL_CASES` says how many scripts a type gets.
+//! `TROMMEL_DIFFERENTIAL_CASES` says how many scripts a type gets, `TROMMEL_DIFFERENTIAL_SEED` (a number) draws others,
+//! and `TROMMEL_DIFFERENTIAL_ONLY` names collections by parts of their paths, with commas between them.
 //!
 //! That the search can find something is tested too: with defects planted into the embedded server.
 #![allow(clippy::print_stdout)] // what was sent, and how many requests each planted defect took
 
+mod every;
 mod mutate;
 mod operation;
+mod refused;
 mod tally;
 
 use std::sync::{
@@ -28,12 +33,12 @@ use serde_json::Value;
 use trommel_tests::{Need, needs, product::yaml, real::Cluster, root};
 
 use crate::{
-    accepted::{Accepted, folder},
+    accepted::{Accepted, Found, folder},
     arm::{Arm, Arms},
     defects::{DEFECTS, Defect},
     form::comparable,
     run::run,
-    script::Script,
+    script::{Script, Step},
 };
 use operation::{Seed, script};
 use tally::Tally;
@@ -51,11 +56,15 @@ pub struct Sample {
     /// Whether it is under test.
     #[serde(default)]
     pub closed: bool,
+    /// Whether every place of it is mutated in every run ([`every`]).
+    #[serde(default)]
+    pub every: bool,
 }
 
 const CASES: &str = "TROMMEL_DIFFERENTIAL_CASES";
 const ALL: &str = "TROMMEL_DIFFERENTIAL_ALL";
 const ONLY: &str = "TROMMEL_DIFFERENTIAL_ONLY";
+const SEED: &str = "TROMMEL_DIFFERENTIAL_SEED";
 
 /// Scripts a type in the ordinary run.
 const CASES_DEFAULT: u32 = 4;
@@ -66,13 +75,57 @@ const THREADS: usize = 16;
 /// Differences shown of one shrunken script.
 const SHOWN_AT_MOST: usize = 6;
 
-fn samples() -> Vec<Sample> {
+/// Those that are under test by a question, or all if that is asked for.
+fn samples(tested: impl Fn(&Sample) -> bool) -> Vec<Sample> {
     let path = folder().join("objects.yaml");
     let all: Vec<Sample> = serde_json::from_value(yaml(&path))
         .unwrap_or_else(|error| panic!("{}: {error}", path.display()));
     let only = std::env::var(ONLY).unwrap_or_default();
-    let wanted = |sample: &Sample| sample.closed || std::env::var_os(ALL).is_some();
-    all.into_iter().filter(|sample| wanted(sample) && sample.path.contains(&only)).collect()
+    let named = |sample: &Sample| {
+        let mut words = only.split(',');
+        words.any(|word| sample.path.contains(word))
+    };
+    let wanted = |sample: &Sample| tested(sample) || std::env::var_os(ALL).is_some();
+    all.into_iter().filter(|sample| wanted(sample) && named(sample)).collect()
+}
+
+/// The custom types that scripts are generated for.
+fn definitions() -> Vec<Value> {
+    let path = folder().join("definitions.yaml");
+    serde_json::from_value(yaml(&path))
+        .unwrap_or_else(|error| panic!("{}: {error}", path.display()))
+}
+
+/// The same scripts every time, so that a difference that CI finds is found here too; others if a seed is asked for.
+fn rng() -> TestRng {
+    let seed = std::env::var(SEED).ok().and_then(|text| text.parse::<u64>().ok());
+    let Some(seed) = seed else { return TestRng::deterministic_rng(RngAlgorithm::ChaCha) };
+    let mut bytes = [0; 32];
+    bytes[..8].copy_from_slice(&seed.to_le_bytes());
+    TestRng::from_seed(RngAlgorithm::ChaCha, &bytes)
+}
+
+/// Both servers, with the custom types.
+fn arms(cluster: &Cluster, runtime: &tokio::runtime::Runtime) -> Arms {
+    let real = Arm::real(cluster);
+    let defining = Arm::embedded(&Arm::empty_world());
+    let mut setup = Vec::new();
+    for crd in definitions() {
+        let spec = &crd["spec"];
+        let (group, plural) = (&spec["group"], &spec["names"]["plural"]);
+        let text = |value: &Value| value.as_str().expect("a definition is whole").to_owned();
+        for version in spec["versions"].as_array().expect("a definition has versions") {
+            let served =
+                format!("/apis/{}/{}/{}", text(group), text(&version["name"]), text(plural));
+            setup.push(Step::new(format!("AWAIT {served}"), None));
+        }
+        let collection = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions";
+        setup.insert(0, Step::new(format!("POST {collection}"), Some(crd)));
+    }
+    let script = Script { setup, ..Script::default() };
+    runtime.block_on(run(&script, &real, "definitions"));
+    runtime.block_on(run(&script, &defining, "definitions"));
+    Arms { real, world: defining.world() }
 }
 
 #[test]
@@ -82,8 +135,9 @@ fn generated_scripts_get_the_same_answers() {
     }
     let cluster = Cluster::start(&root().join("target/tests/differential-generated"), &[]);
     let runtime = Arc::new(tokio::runtime::Runtime::new().expect("a runtime"));
-    let arms = Arms { real: Arm::real(&cluster), world: Arm::empty_world() };
-    let (accepted, count, samples) = (Accepted::read(), Tally::default(), samples());
+    let arms = arms(&cluster, &runtime);
+    let (accepted, count, samples) =
+        (Accepted::read(), Tally::default(), samples(|sample| sample.closed));
     let next = AtomicUsize::new(0);
     let mut wrong: Vec<String> = std::thread::scope(|scope| {
         let work = || {
@@ -122,8 +176,8 @@ fn planted_defects_are_found() {
     }
     let cluster = Cluster::start(&root().join("target/tests/differential-defects"), &[]);
     let runtime = tokio::runtime::Runtime::new().expect("a runtime");
-    let arms = Arms { real: Arm::real(&cluster), world: Arm::empty_world() };
-    let (accepted, samples) = (Accepted::read(), samples());
+    let arms = arms(&cluster, &runtime);
+    let (accepted, samples) = (Accepted::read(), samples(|sample| sample.closed));
     let search = |defect| requests_until_found(defect, &samples, &arms, &accepted, &runtime);
     let found: Vec<(&str, Option<usize>)> = std::thread::scope(|scope| {
         let threads: Vec<_> =
@@ -191,10 +245,8 @@ impl Attempt<'_> {
             max_shrink_iters: 60,
             ..Config::default()
         };
-        // The same scripts every time: a difference that CI finds is found here too.
-        let rng = TestRng::deterministic_rng(RngAlgorithm::ChaCha);
         let seeds = vec(any::<Seed>(), 1..REQUESTS_MAX);
-        let outcome = TestRunner::new_with_rng(config, rng).run(&seeds, |seeds| {
+        let outcome = TestRunner::new_with_rng(config, rng()).run(&seeds, |seeds| {
             match self.differences(&script(self.sample, &seeds)) {
                 found if found.is_empty() => Ok(()),
                 found => Err(TestCaseError::fail(found.join("\n"))),
@@ -223,6 +275,11 @@ impl Attempt<'_> {
     }
 
     fn differences(&self, script: &Script) -> Vec<String> {
+        self.found(script).iter().map(|(_, found)| found.to_string()).collect()
+    }
+
+    /// What differs, each with the number of its step.
+    fn found(&self, script: &Script) -> Vec<(usize, Found)> {
         static NAMES: AtomicUsize = AtomicUsize::new(0);
         let namespace = format!("g{}", NAMES.fetch_add(1, Ordering::SeqCst));
         let embedded = Arm::embedded(&self.arms.world).with(self.defect);
@@ -234,7 +291,11 @@ impl Attempt<'_> {
         });
         self.count.add(&self.sample.path, &real.entries);
         let (real, embedded) = (comparable(&real.entries), comparable(&embedded.entries));
-        let found = self.accepted.judge(&real, &embedded, &mut Vec::new());
-        found.iter().map(ToString::to_string).collect()
+        let of_step = |step: usize| {
+            let (real, embedded) = (&real[step..=step], &embedded[step..=step]);
+            let found = self.accepted.judge(real, embedded, &mut Vec::new());
+            found.into_iter().map(move |found| (step, found))
+        };
+        (0..real.len()).flat_map(of_step).collect()
     }
 }

@@ -35,6 +35,9 @@ pub struct Reply {
     /// HTTP status; default 200.
     #[serde(default)]
     pub status: Option<u16>,
+    /// It converts: names of fields of `spec` in v1, and what they are called in v2. All else stays as it is.
+    #[serde(default)]
+    pub convert: Option<BTreeMap<String, String>>,
     /// What it is asked is not compared: how often it is asked depends on how quick the real server is.
     #[serde(default)]
     pub unseen: bool,
@@ -173,7 +176,11 @@ impl Reply {
         if let Some(body) = &self.body {
             return (status, body.clone());
         }
-        let mut response = self.response.clone().unwrap_or(json!({"allowed": true}));
+        let answers = match &self.convert {
+            Some(names) => conversion(names, &review["request"]),
+            None => json!({"allowed": true}),
+        };
+        let mut response = self.response.clone().unwrap_or(answers);
         if let Some(patch) = &self.patch {
             response["patch"] = json!(BASE64_STANDARD.encode(patch.to_string()));
             response["patchType"] = json!("JSONPatch");
@@ -186,6 +193,27 @@ impl Reply {
         });
         (status, answer.to_string())
     }
+}
+
+/// The response to a review of objects whose fields have these names.
+fn conversion(names: &BTreeMap<String, String>, request: &Value) -> Value {
+    let to = request["desiredAPIVersion"].as_str().unwrap_or("");
+    let objects = request["objects"].as_array().into_iter().flatten();
+    let converted = objects.map(|object| {
+        let mut object = object.clone();
+        object["apiVersion"] = json!(to);
+        if let Some(spec) = object["spec"].as_object_mut() {
+            for (one, two) in names {
+                let (from, into) = if to.ends_with("/v2") { (one, two) } else { (two, one) };
+                if let Some(value) = spec.remove(from) {
+                    spec.insert(into.clone(), value);
+                }
+            }
+        }
+        object
+    });
+    let converted: Vec<Value> = converted.collect();
+    json!({"result": {"status": "Success"}, "convertedObjects": converted})
 }
 
 /// Makes the embedded server's calls.

@@ -3,7 +3,9 @@
 use std::time::{Duration, Instant, SystemTime};
 
 use bytes::Bytes;
-use cluster::{Controller, EnvironmentOptions, Server, SuffixOrder, Upstream, World, WorldOptions};
+use cluster::{
+    Body, Controller, EnvironmentOptions, Server, SuffixOrder, Upstream, World, WorldOptions,
+};
 use futures::executor::block_on;
 use http::HeaderMap;
 use http_body_util::{BodyExt, Full};
@@ -14,7 +16,7 @@ use trace::{Revision, Time};
 use trommel_tests::real::Access;
 
 /// How long the real controllers get to come to a state.
-const PATIENCE: Duration = Duration::from_secs(60);
+pub const PATIENCE: Duration = Duration::from_secs(60);
 
 /// How often they are asked meanwhile.
 const PACE: Duration = Duration::from_millis(20);
@@ -105,18 +107,23 @@ fn options(controllers: Vec<Controller>) -> EnvironmentOptions {
 
 impl Embedded {
     pub fn new() -> Embedded {
-        Embedded::of(CONTROLLERS.to_vec())
+        Embedded::of(CONTROLLERS.to_vec(), false)
     }
 
-    /// With these controllers.
-    pub fn of(controllers: Vec<Controller>) -> Embedded {
+    /// Its controllers write Events.
+    pub fn telling() -> Embedded {
+        Embedded::of(CONTROLLERS.to_vec(), true)
+    }
+
+    /// With these controllers, and Events.
+    pub fn of(controllers: Vec<Controller>, events: bool) -> Embedded {
         // The same day as the real ones: CronJobs go by the calendar.
         let now =
             SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).expect("it is past 1970");
         let start = Time::default().plus(now);
         let mut world =
             World::new(WorldOptions { start, seed: 1, suffixes: SuffixOrder::Ascending });
-        world.start_environment(&options(controllers));
+        world.start_environment(&EnvironmentOptions { events, ..options(controllers) });
         Embedded(Server::new(world, None))
     }
 
@@ -166,22 +173,32 @@ fn content_type(method: &str) -> &'static str {
     }
 }
 
+/// A cluster over TLS, as its administrator.
+pub fn upstream(access: &Access) -> Upstream {
+    let tls = proxy::tls::client_config(&access.authority, None).expect("a TLS configuration");
+    let base = access.server.parse().expect("a URL");
+    let token = access.admin.parse().expect("a header");
+    let headers = HeaderMap::from_iter([(http::header::AUTHORIZATION, token)]);
+    proxy::remote(&base, Some(tls), headers).expect("a remote server")
+}
+
+/// A runtime on the thread that asks for it.
+pub fn runtime() -> Runtime {
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
+    runtime.expect("a runtime")
+}
+
 /// The real cluster, by one connection that is kept.
 pub struct Real {
     runtime: Runtime,
     upstream: Upstream,
+    /// How long its controllers get to come to a state.
+    pub patience: Duration,
 }
 
 impl Real {
-    pub fn new(access: &Access) -> Real {
-        let tls = proxy::tls::client_config(&access.authority, None).expect("a TLS configuration");
-        let base = access.server.parse().expect("a URL");
-        let token = access.admin.parse().expect("a header");
-        let headers = HeaderMap::from_iter([(http::header::AUTHORIZATION, token)]);
-        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
-        let runtime = runtime.expect("a runtime");
-        let upstream = proxy::remote(&base, Some(tls), headers).expect("a remote server");
-        Real { runtime, upstream }
+    pub fn new(access: &Access, patience: Duration) -> Real {
+        Real { runtime: runtime(), upstream: upstream(access), patience }
     }
 
     /// Waits until the state is one of those that are expected; which. Errors: what it is when patience is over.
@@ -196,7 +213,7 @@ impl Real {
             if expect.contains(&found) {
                 return Ok(found);
             }
-            if began.elapsed() > PATIENCE {
+            if began.elapsed() > self.patience {
                 return Err(found);
             }
             self.pause();
@@ -213,7 +230,7 @@ impl Real {
     }
 
     /// Leaves the processor to those whom it waits for.
-    fn pause(&self) {
+    pub fn pause(&self) {
         self.runtime.block_on(async {
             let mut pace = tokio::time::interval(PACE);
             pace.tick().await;
@@ -236,6 +253,19 @@ impl Arm for Real {
 
 /// Status and body of a request.
 async fn answer(upstream: Upstream, method: &str, path: &str, body: Option<Value>) -> (u16, Value) {
+    let answer = request(upstream, method, path, body).await;
+    let code = answer.status().as_u16();
+    let bytes = answer.into_body().collect().await.expect("a body").to_bytes();
+    (code, serde_json::from_slice(&bytes).unwrap_or_default())
+}
+
+/// The answer to a request, its body still to be read: that of a watch does not end.
+pub async fn request(
+    upstream: Upstream,
+    method: &str,
+    path: &str,
+    body: Option<Value>,
+) -> http::Response<Body> {
     let bytes = body.map_or(Bytes::new(), |body| body.to_string().into());
     let body = Full::new(bytes).map_err(|never| match never {}).boxed_unsync();
     let request = http::Request::builder()
@@ -245,8 +275,5 @@ async fn answer(upstream: Upstream, method: &str, path: &str, body: Option<Value
         .header("user-agent", "judge/1")
         .body(body)
         .expect("a request");
-    let answer = upstream.oneshot(request).await.expect("an answer");
-    let code = answer.status().as_u16();
-    let bytes = answer.into_body().collect().await.expect("a body").to_bytes();
-    (code, serde_json::from_slice(&bytes).unwrap_or_default())
+    upstream.oneshot(request).await.expect("an answer")
 }

@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 
 use crate::{
-    daemons, jobs,
+    jobs,
     scenario::{SETS, Scenario, Step, change, image, map, scenario, template, web},
     services::{self, PODS, SHOP},
     stateful::{self, claim, db, volume, with_claims},
@@ -317,16 +317,6 @@ fn others() -> Vec<Scenario> {
                         "lastTransitionTime": "2026-01-01T00:00:00Z",
                     }]}}),
                 ),
-            ],
-        ),
-        scenario(
-            "corner-node-pods-not-ready",
-            vec![
-                services::node(),
-                daemons::says(true),
-                pod("$NS-a", json!({"tolerations": [{"operator": "Exists"}]})),
-                services::state(ONE_STATUS, "10.1.0.1", true),
-                daemons::says(false),
             ],
         ),
         scenario(

@@ -3,7 +3,10 @@
 
 use serde_json::{Value, json};
 
-use crate::scenario::{Scenario, Step, scenario};
+use crate::{
+    scenario::{Scenario, Step, scenario},
+    services,
+};
 
 const SETS: &str = "/apis/apps/v1/namespaces/NS/daemonsets";
 const LOG: &str = "/apis/apps/v1/namespaces/NS/daemonsets/log";
@@ -217,6 +220,70 @@ pub fn all() -> Vec<Scenario> {
     ]
 }
 
+/// What [`not_ready`] is called.
+pub const NOT_READY: &str = "node-not-ready";
+
+/// What becomes of pods whose node says that it is not ready: nothing, unless they come to it then. Two nodes of a zone
+/// of their own, one of which stays ready, so that the other gets the taint that evicts: that shows that the real
+/// controller knows what it says.
+pub fn not_ready() -> Scenario {
+    const A: &str = "/api/v1/nodes/NS-a";
+    const B: &str = "/api/v1/nodes/NS-b";
+    const A_STATUS: &str = "/api/v1/nodes/NS-a/status";
+    const B_STATUS: &str = "/api/v1/nodes/NS-b/status";
+    const PODS: &str = "/api/v1/namespaces/NS/pods";
+    const ONE: &str = "/api/v1/namespaces/NS/pods/one";
+    const TWO: &str = "/api/v1/namespaces/NS/pods/two";
+    const ONE_STATUS: &str = "/api/v1/namespaces/NS/pods/one/status";
+    const TWO_STATUS: &str = "/api/v1/namespaces/NS/pods/two/status";
+    let node = |name: &str| {
+        let labels = json!({"scenario": "$NS", "topology.kubernetes.io/zone": "$NS"});
+        let metadata = json!({"name": format!("$NS-{name}"), "labels": labels});
+        Step::Create(NODES, json!({"metadata": metadata}))
+    };
+    // With another heartbeat each time: upstream takes no notice of what comes with the same one.
+    let says = |path: &'static str, status: &str, second: u32| {
+        let condition = json!({
+            "type": "Ready", "status": status, "reason": "Said",
+            "lastHeartbeatTime": format!("2026-01-01T00:00:0{second}Z"),
+        });
+        Step::Patch(path, json!({"status": {"conditions": [condition]}}))
+    };
+    let pod = |name: &str, node: Value| {
+        Step::Create(
+            PODS,
+            json!({"metadata": {"name": name, "labels": {"app": "shop"}}, "spec": {
+                "nodeName": node, "tolerations": [{"operator": "Exists"}],
+                "terminationGracePeriodSeconds": 0, "containers": [{
+                    "name": "c", "image": "v1", "ports": [{"name": "web", "containerPort": 8080}],
+                }],
+            }}),
+        )
+    };
+    let target = json!({"kind": "Node", "name": "$NS-a"});
+    let binding = json!({
+        "apiVersion": "v1", "kind": "Binding", "metadata": {"name": "two"}, "target": target,
+    });
+    let mut steps = vec![
+        node("a"),
+        node("b"),
+        says(A_STATUS, "True", 1),
+        says(B_STATUS, "True", 1),
+        services::shop(json!({})),
+        pod("one", json!("$NS-a")),
+        services::state(ONE_STATUS, "10.1.0.1", true),
+        says(A_STATUS, "False", 2),
+        // Ready before it is bound, which no kubelet would say.
+        pod("two", Value::Null),
+        services::state(TWO_STATUS, "10.1.0.2", true),
+        Step::Post("/api/v1/namespaces/NS/pods/two/binding", binding, 201),
+        services::state(TWO_STATUS, "10.1.0.2", true),
+        says(A_STATUS, "True", 3),
+    ];
+    steps.extend([ONE, TWO, A, B].map(|path| Step::Delete(path, None)));
+    scenario(NOT_READY, steps)
+}
+
 /// A pod on the node.
 fn pod(name: &str, tolerations: Value) -> Step {
     Step::Create(
@@ -229,7 +296,7 @@ fn pod(name: &str, tolerations: Value) -> Step {
 }
 
 /// The node says whether it is ready.
-pub fn says(ready: bool) -> Step {
+fn says(ready: bool) -> Step {
     let status = if ready { "True" } else { "False" };
     let condition = json!({"type": "Ready", "status": status, "reason": "Said"});
     Step::Patch("/api/v1/nodes/NS-a/status", json!({"status": {"conditions": [condition]}}))

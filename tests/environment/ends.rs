@@ -15,17 +15,28 @@
 //!
 //! A rolling update goes through the nodes in the order of a Go map. Here every order of them is played, the same one
 //! for all of a step (`Server::order_maps`).
+//!
+//! # Changes at once
+//!
+//! Where the user changes two things one after the other, the real controllers have done any part of what the first one
+//! leads to when the second one comes. Here the second one comes before each of the requests that the first one leads
+//! to. What is left out: that several controllers are each in the middle of something.
+//!
+//! Two worlds are two ends where they differ, or where their objects went through other changes (`sequences.rs`).
 
 use std::collections::BTreeSet;
 
-use cluster::{Server, Turn, World};
+use cluster::{REQUESTS_WITHOUT_REST, Server, Step as Acting, Turn, World};
 use controllers::Request;
 use serde_json::{Value, json};
 use trace::{Context, Identity, ObjectKey, Revision, identity};
 
 use crate::{
     arm::{Embedded, REST},
-    scenario::Scenario,
+    play,
+    scenario::{Scenario, Step},
+    sequences,
+    watched::{self, TYPES, Type},
 };
 
 /// Whose turns are taken in any order.
@@ -35,11 +46,18 @@ const COLLECTOR: &str = "garbage-collector-controller";
 /// an end counts as different.
 const WORLDS: usize = 4_000;
 
-/// The worlds in which the embedded controllers may come to rest after a step of this scenario; the first is the usual
-/// one.
-pub fn all(scenario: &Scenario, from: &Embedded) -> Vec<Embedded> {
+/// Where the embedded controllers may come to rest.
+pub struct Ends {
+    /// The first is the usual one.
+    pub worlds: Vec<Embedded>,
+    /// Whether all ways to them were looked at: else the real one may come to one of them in a way that is not here.
+    pub in_every_way: bool,
+}
+
+/// Where the embedded controllers may come to rest after a step of this scenario.
+pub fn all(scenario: &Scenario, from: &Embedded) -> Ends {
     if scenario.is_of_owners() {
-        return of_collector(from);
+        return of_collector(&scenario.name, from);
     }
     let nodes = if scenario.is_of_daemons() { nodes(from) } else { 1 };
     let orders: usize = (1..=nodes).product();
@@ -50,27 +68,79 @@ pub fn all(scenario: &Scenario, from: &Embedded) -> Vec<Embedded> {
         end.0.order_maps(0);
         end
     });
-    let mut known = BTreeSet::new();
-    ends.filter(|end| known.insert(told(&end.0))).collect()
+    let ends: Vec<Embedded> = ends.collect();
+    Ends { worlds: distinct(&scenario.name, ends), in_every_way: true }
+}
+
+/// The worlds that differ, or that came about in another way.
+pub fn distinct(namespace: &str, mut worlds: Vec<Embedded>) -> Vec<Embedded> {
+    if worlds.len() > 1 {
+        let mut known = BTreeSet::new();
+        let way = |world: &Embedded| sequences::of(&watched::in_embedded(world, &TYPES, namespace));
+        worlds.retain(|world| known.insert((told(&world.0), way(world).to_string())));
+    }
+    worlds
+}
+
+/// The worlds in which the last of several changes at once may come: those before it come one after the other.
+pub fn between(namespace: &str, from: Embedded, before: &[Step]) -> Vec<Embedded> {
+    before.iter().fold(vec![from], |worlds, step| {
+        let moments = worlds.into_iter().flat_map(|world| {
+            play(&world, namespace, step);
+            moments(&world)
+        });
+        moments.collect()
+    })
+}
+
+/// The world as it is, and after each request that the controllers send until they are at rest.
+fn moments(from: &Embedded) -> Vec<Embedded> {
+    let (going, mut known) = (from.fork(), BTreeSet::from([told(&from.0)]));
+    let mut moments = vec![from.fork()];
+    // As many as they may send at all: what does not come to rest is told where they are let run.
+    for _ in 0..REQUESTS_WITHOUT_REST {
+        match going.0.step_environment() {
+            Acting::Quiet => break,
+            Acting::Calls(pending) => panic!("no scenario has webhooks: {pending:?}"),
+            Acting::Acted(_) if known.insert(told(&going.0)) => moments.push(going.fork()),
+            Acting::Acted(_) => {}
+        }
+    }
+    moments
 }
 
 fn nodes(of: &Embedded) -> usize {
     of.0.world().objects().filter(|(key, _)| *key.resource.resource == *"nodes").count()
 }
 
-fn of_collector(from: &Embedded) -> Vec<Embedded> {
+/// With all ways to them, or, where these are too many, without.
+fn of_collector(namespace: &str, from: &Embedded) -> Ends {
+    let way = |server: &Server| {
+        let types: &[Type] = watched::of_owners();
+        sequences::of(&watched::in_embedded(&Embedded(server.clone()), types, namespace))
+            .to_string()
+    };
+    match explored(from, &way) {
+        (worlds, true) => Ends { worlds, in_every_way: true },
+        _ => Ends { worlds: explored(from, &|_| String::new()).0, in_every_way: false },
+    }
+}
+
+/// The ends, and whether nothing was left out. Worlds are told apart by the way to them too.
+fn explored(from: &Embedded, way: &dyn Fn(&Server) -> String) -> (Vec<Embedded>, bool) {
     let until = from.0.now().plus(REST);
     let usual = from.fork();
     usual.rest_until(until);
-    let mut known = BTreeSet::from([told(&usual.0)]);
+    let mut known = BTreeSet::from([(told(&usual.0), way(&usual.0))]);
     let mut ends = vec![usual];
     let (mut open, mut seen) = (vec![from.0.world()], BTreeSet::new());
-    while let Some(world) = open.pop()
-        && seen.len() < WORLDS
-    {
+    while let Some(world) = open.pop() {
+        if seen.len() == WORLDS {
+            return (ends, false);
+        }
         let server = Server::new(world, None);
         let turns = turns(&server);
-        if !seen.insert((server.world().print(), turn_texts(&server))) {
+        if !seen.insert((server.world().print(), turn_texts(&server), way(&server))) {
             continue;
         }
         if turns.is_empty() {
@@ -82,7 +152,7 @@ fn of_collector(from: &Embedded) -> Vec<Embedded> {
                 None => {
                     let end = Embedded(server.clone());
                     end.rest_until(until);
-                    if known.insert(told(&end.0)) {
+                    if known.insert((told(&end.0), way(&end.0))) {
                         ends.push(end);
                     }
                 }
@@ -94,7 +164,7 @@ fn of_collector(from: &Embedded) -> Vec<Embedded> {
             open.push(next.world());
         }
     }
-    ends
+    (ends, true)
 }
 
 /// The turns of the collector, when all other controllers are at rest.
@@ -148,8 +218,8 @@ mod tests {
     use super::*;
     use crate::{
         arm::Arm,
-        daemons, form, play,
-        scenario::{Step, map},
+        daemons, form,
+        scenario::{change, image, map, web},
     };
 
     const M0: &str = "/api/v1/namespaces/NS/configmaps/m0";
@@ -175,15 +245,50 @@ mod tests {
             play(&embedded, "n", step);
             embedded.rest();
         }
-        assert_eq!(all(&scenario, &embedded).len(), 1, "nothing is to be done");
+        assert_eq!(all(&scenario, &embedded).worlds.len(), 1, "nothing is to be done");
         play(&embedded, "n", last);
-        assert_eq!(all(&scenario, &embedded).len(), 3, "the pod of any node goes first");
+        assert_eq!(all(&scenario, &embedded).worlds.len(), 3, "the pod of any node goes first");
     }
 
     fn held(step: Step) -> Step {
         let Step::Create(path, mut object) = step else { panic!("it creates") };
         object["metadata"]["finalizers"] = json!(["example.com/hold"]);
         Step::Create(path, object)
+    }
+
+    #[test]
+    fn a_change_meets_the_other_one_in_any_state() {
+        let embedded = Embedded::new();
+        embedded.make_namespace("n");
+        for step in [web(2, json!({})), Step::Ready] {
+            play(&embedded, "n", &step);
+            embedded.rest();
+        }
+        let (first, second) = (image("v2"), change(json!({"paused": true})));
+        let worlds = between("n", embedded, &[first]);
+        assert!(
+            worlds.len() > 5,
+            "a new set, its pods, and what the Deployment says: {}",
+            worlds.len()
+        );
+        let worlds: Vec<Embedded> = worlds
+            .into_iter()
+            .inspect(|world| {
+                play(world, "n", &second);
+                world.rest();
+            })
+            .collect();
+        let worlds = distinct("n", worlds);
+        let mut sets: Vec<usize> = worlds.iter().map(sets).collect();
+        sets.sort_unstable();
+        sets.dedup();
+        assert_eq!(sets, [1, 2], "the new set may not be there yet");
+        assert!(worlds.len() < 20, "most of them come to the same end: {}", worlds.len());
+    }
+
+    fn sets(world: &Embedded) -> usize {
+        let list = world.send("GET", "/apis/apps/v1/namespaces/n/replicasets", None).1;
+        list["items"].as_array().map_or(0, Vec::len)
     }
 
     #[test]
@@ -201,11 +306,13 @@ mod tests {
             play(&embedded, "n", step);
             embedded.rest();
         }
-        assert_eq!(of_collector(&embedded).len(), 1, "nothing is to be done");
+        assert_eq!(of_collector("n", &embedded).worlds.len(), 1, "nothing is to be done");
         play(&embedded, "n", last);
-        let ends = of_collector(&embedded);
+        let Ends { worlds: ends, in_every_way } = of_collector("n", &embedded);
+        assert!(in_every_way, "they are few");
         let mut left: Vec<Vec<String>> = ends.iter().map(|end| owners(end, "m2")).collect();
         left.sort();
+        left.dedup();
         assert_eq!(left, [vec!["m0".to_owned(), "m1".to_owned()], vec!["m1".to_owned()]]);
         // What no order leads to is no end.
         let forms: Vec<Value> = ends.iter().map(|end| form::of(end, "n", &[])).collect();

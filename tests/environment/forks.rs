@@ -10,6 +10,9 @@
 //!   kube-controller-manager: the same state in comparison form, or the one that such a restart at the end leads to;
 //! - with turns drawn among all that could be next (`Server::take_turn`): the same.
 //!
+//! Forks right after the user's step, with other names or turns, also come there in the same way (`sequences.rs`), which
+//! shows that chance is not told there. Where there is nothing but owners, the way depends on turns (`ends.rs`).
+//!
 //! Controllers that start where a pod without grace was marked, and the request that removes it is half done, would find
 //! what no server leaves behind: a restart is not played there.
 //!
@@ -28,7 +31,9 @@ use crate::{
     arm::{Arm, Embedded},
     form, generated, play,
     scenario::Scenario,
-    script,
+    sequences,
+    verdict::script,
+    watched::{self, TYPES},
 };
 
 /// How many scenarios are forked.
@@ -116,10 +121,11 @@ fn fork_everywhere(scenario: &Scenario) -> Shown {
         let (end, restarted) = (state(&original), without_message(state(&restarted)));
         for revision in (from.0..=original.0.revision().0).map(Revision) {
             let world = original.at(revision);
+            // No server rests there, and nobody else ends what it has begun.
+            if is_amid_a_request(&world) {
+                continue;
+            }
             for variant in VARIANTS {
-                if variant == Variant::Restarted && is_amid_a_request(&world) {
-                    continue;
-                }
                 let fork = variant.fork(world.clone(), revision.0);
                 fork.rest_until(original.0.now());
                 shown.forks += 1;
@@ -135,6 +141,12 @@ fn fork_everywhere(scenario: &Scenario) -> Shown {
                         (found != end && found != restarted).then(|| form::difference(&end, &found))
                     }
                 };
+                let found = found.or_else(|| {
+                    let is_first = revision == from && !scenario.is_of_owners();
+                    let is_alike = matches!(variant, Variant::Names | Variant::Order);
+                    let is_asked = is_first && is_alike;
+                    if is_asked { other_way(scenario, &original, &fork) } else { None }
+                });
                 if let Some(found) = found {
                     let title = script(scenario, number);
                     shown.different.push(format!("{title}\n  {variant:?} {revision}\n{found}"));
@@ -169,6 +181,13 @@ fn without_message(mut state: Value) -> Value {
 
 fn has_progressed(message: &str) -> bool {
     message.ends_with("has successfully progressed.")
+}
+
+/// Orders and names of controllers' making change nothing about what is told of the way (`sequences.rs`).
+fn other_way(scenario: &Scenario, original: &Embedded, fork: &Embedded) -> Option<String> {
+    let way = |of: &Embedded| sequences::of(&watched::in_embedded(of, &TYPES, &scenario.name));
+    let (expect, found) = (way(original), way(fork));
+    (expect != found).then(|| format!("  on the way\n{}", form::difference(&expect, &found)))
 }
 
 fn difference_in_bytes(original: &Embedded, fork: &Embedded) -> Option<String> {

@@ -12,7 +12,7 @@
 //! | `last-change-trigger-time` of Endpoints and EndpointSlices, and the order of what is in them | a measure of delays; not written here | who measures delays |
 //! | taint `node.kubernetes.io/unreachable` | nobody runs the real nodes; noticed after a minute | - |
 //! | a refused pod's name in `FailedCreate` | here the one that it would have had, upstream only what it was to begin with | people |
-//! | Events | none are written here | people |
+//! | Events of autoscalers, budgets, nodes and volumes; how often an Event came | none are written here; real controllers try again | people |
 
 use std::{
     io::Write,
@@ -20,13 +20,11 @@ use std::{
 };
 
 use base64::{Engine, engine::general_purpose::STANDARD};
+use controllers::{Controller, events::component};
 use serde_json::{Map, Value, json};
 use trace::Time;
 
-use crate::{
-    arm::Arm,
-    scenario::{Scenario, Step},
-};
+use crate::{arm::Arm, events, scenario::Scenario};
 
 /// What of an object is compared.
 type Part = fn(&Value) -> Value;
@@ -67,12 +65,18 @@ const MORE: &[(&str, &str, Part)] = &[
     ("persistentvolume", "api/v1/persistentvolumes?labelSelector=scenario%3DNS", volume),
 ];
 
+/// Compared where controllers write them.
+const EVENTS: &str = "api/v1/namespaces/NS/events";
+
 /// The types of [`MORE`] that a scenario has to do with.
 pub fn more(scenario: &Scenario) -> Vec<(&'static str, Part)> {
-    let paths: Vec<&str> = scenario.steps.iter().filter_map(Step::path).collect();
+    let paths: Vec<&str> = scenario.paths().collect();
     let named = |word: &str| paths.iter().any(|path| path.contains(word));
     let mut found: Vec<(&'static str, Part)> =
         MORE.iter().filter(|(word, _, _)| named(word)).map(|(_, path, of)| (*path, *of)).collect();
+    if scenario.tells() {
+        found.push((EVENTS, event));
+    }
     found.sort_by_key(|(path, _)| *path);
     found.dedup_by_key(|(path, _)| *path);
     found
@@ -127,8 +131,8 @@ pub fn of(arm: &dyn Arm, namespace: &str, more: &[(&'static str, Part)]) -> Valu
         }
     }
     let all = |list: &Value, of: &dyn Fn(&Value) -> Value| -> Value {
-        let mut told: Vec<String> =
-            items(list).iter().map(|item| tokens.replace(&of(item).to_string())).collect();
+        let kept = items(list).into_iter().map(|item| of(&item)).filter(|told| !told.is_null());
+        let mut told: Vec<String> = kept.map(|told| tokens.replace(&told.to_string())).collect();
         told.sort();
         told.iter().map(|text| serde_json::from_str::<Value>(text).expect("JSON")).collect()
     };
@@ -144,6 +148,9 @@ pub fn of(arm: &dyn Arm, namespace: &str, more: &[(&'static str, Part)]) -> Valu
     });
     for ((path, of), list) in more.iter().zip(others) {
         state[*path] = all(list, of);
+        if let Some(told) = state[*path].as_array_mut().filter(|_| *path == EVENTS) {
+            told.dedup();
+        }
     }
     state
 }
@@ -192,10 +199,41 @@ fn pod(pod: &Value) -> Value {
     json!({
         "metadata": metadata,
         "phase": pod["status"]["phase"],
+        "ready": ready(pod),
         "containers": pod["spec"]["containers"][0]["image"],
         "claims": claims,
         "host": [pod["spec"]["hostname"], pod["spec"]["subdomain"]],
     })
+}
+
+/// The status of a pod's condition `Ready`.
+fn ready(pod: &Value) -> &Value {
+    let mut conditions = pod["status"]["conditions"].as_array().into_iter().flatten();
+    conditions.find(|one| one["type"] == "Ready").map_or(&Value::Null, |found| &found["status"])
+}
+
+/// Who writes Events here.
+const TELLING: [Controller; 7] = [
+    Controller::Deployment,
+    Controller::ReplicaSet,
+    Controller::ReplicationController,
+    Controller::StatefulSet,
+    Controller::DaemonSet,
+    Controller::Job,
+    Controller::CronJob,
+];
+
+/// Who tells what, of those who write Events here.
+fn event(object: &Value) -> Value {
+    let who = &object["source"]["component"];
+    if !TELLING.iter().any(|one| *who == component(*one)) {
+        return Value::Null;
+    }
+    let text = |value: &Value| value.as_str().unwrap_or("").to_owned();
+    let of = &object["involvedObject"];
+    let message = events::message(&text(&object["message"]), &text(&of["name"]));
+    let told = [&object["type"], &object["reason"]];
+    json!([who, of["kind"], of["apiVersion"], of["name"], told, message])
 }
 
 /// Conditions by type, without times.

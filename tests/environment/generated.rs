@@ -1,6 +1,7 @@
 //! Scenarios drawn from a seed: a workload of any kind, then scaled, changed, paused, its pods becoming ready, ending
 //! or going away one at a time; owners, namespaces, endpoints and budgets (`plots.rs`). One event between two rests, so
-//! that upstream has one end to come to, whichever of its controllers is faster.
+//! that upstream has one end to come to, whichever of its controllers is faster; but for Deployments, two of whose
+//! changes may come at once, and which then may come to several ends (`ends.rs`).
 //!
 //! Left out, because upstream's end is chance there: DaemonSets with surge (which of two pods of a node counts is
 //! decided by their names); where one of the nodes is tainted, updates and deletions of pods (which node's pod goes
@@ -49,13 +50,31 @@ impl Dice {
     }
 
     fn step(&mut self) -> Step {
-        match self.roll(10) {
-            0 | 1 => change(json!({"replicas": self.roll(5)})),
-            2 | 3 => image(["v1", "v2", "v3"][self.roll(3) as usize]),
+        match self.roll(12) {
+            0 | 1 => change(json!({"replicas": self.size()})),
+            2 | 3 => image(self.image()),
             4 => change(json!({"paused": self.roll(2) == 0})),
             5 => Step::DeleteOnePod,
+            6 | 7 => self.two_changes(),
+            8 => Step::Ready,
             _ => Step::ReadyOne,
         }
+    }
+
+    fn size(&mut self) -> u64 {
+        self.roll(9)
+    }
+
+    /// Two changes of a Deployment, at most one of them of its template: which of two sets of the same second is the
+    /// older one is chance.
+    fn two_changes(&mut self) -> Step {
+        let first = change(json!({"replicas": self.size()}));
+        let second = match self.roll(4) {
+            0 => change(json!({"replicas": self.size()})),
+            1 => change(json!({"paused": self.roll(2) == 0})),
+            _ => image(self.image()),
+        };
+        Step::AtOnce(if self.roll(2) == 0 { vec![first, second] } else { vec![second, first] })
     }
 }
 
@@ -69,7 +88,7 @@ impl Dice {
 
     /// A Deployment, half of the time with a budget over its pods.
     fn deployment(&mut self) -> Plot {
-        let replicas = 1 + self.roll(4) as u32;
+        let replicas = 1 + self.roll(8) as u32;
         let mut first = vec![web(replicas, self.strategy())];
         if self.roll(2) == 0 {
             let field = ["minAvailable", "maxUnavailable"][self.roll(2) as usize];

@@ -1,8 +1,13 @@
 //! The built-in controllers against the real ones: kube-controller-manager in front of kube-apiserver and etcd.
 //!
 //! Each scenario is a list of requests, sent to both arms in a namespace of its own. After each step the embedded
-//! arm comes to rest, and the real one must come to the same state in comparison form (`form.rs`). Neither arm has
-//! a node, a scheduler or a kubelet: the scenario says when pods become ready, and does it the same way to both.
+//! arm comes to rest, and the real one must come to the same state in comparison form (`form.rs`), in the same way
+//! where upstream says in which (`sequences.rs`). Neither arm has a node, a scheduler or a kubelet: the scenario says
+//! when pods become ready, and does it the same way to both.
+//!
+//! Reading order: `scenario` and its like (what is done), `arm` (to whom), `watched` (what came of it), `form` and
+//! `sequences` (what of it counts), `ends` (where chance decides), `verdict`; `generated`, `shrink` and `paste` for what
+//! is drawn.
 #![allow(clippy::print_stdout)] // for whoever reads the log of a long run
 
 mod accounts;
@@ -10,6 +15,7 @@ mod arm;
 mod corners;
 mod daemons;
 mod ends;
+mod events;
 mod forks;
 mod form;
 mod generated;
@@ -17,16 +23,20 @@ mod jobs;
 mod mirrors;
 mod older;
 mod operator;
+mod paste;
 mod quotas;
 mod requests;
 mod roles;
 mod scalers;
 mod scenario;
+mod sequences;
 mod services;
+mod shrink;
 mod stateful;
+mod verdict;
+mod watched;
 
 use std::{
-    collections::BTreeMap,
     path::PathBuf,
     sync::atomic::{AtomicUsize, Ordering},
 };
@@ -39,14 +49,16 @@ use trommel_tests::{
     served::Served,
 };
 
-use arm::{Arm, Embedded, Real};
+use arm::{Arm, Embedded};
 use controllers::branches::Branch;
 use scenario::{Scenario, Step};
+use verdict::{Judge, Played, tally};
+use watched::Watched;
 
 /// How many scenarios are drawn, on top of those by hand.
 const GENERATED: u64 = 100;
-/// How often a scenario is played at most until the real controllers come to the same end.
-const ATTEMPTS: u32 = 3;
+/// Those that are played first, one after the other: the rest would make a difference to them.
+const ALONE: [&str; 3] = [scalers::UNSERVED, services::ZONES, daemons::NOT_READY];
 /// How many are played side by side.
 const AT_ONCE: usize = 8;
 
@@ -84,14 +96,16 @@ fn empty(path: &str) -> PathBuf {
 /// Plays all of them on an embedded cluster each and on the real controllers.
 fn agree(scenarios: &[Scenario], access: &Access) {
     let (first, scenarios): (Vec<&Scenario>, Vec<&Scenario>) =
-        scenarios.iter().partition(|scenario| scenario.name == scalers::UNSERVED);
-    let first: Vec<Played> = first.into_iter().map(|one| told(one, &Real::new(access))).collect();
+        scenarios.iter().partition(|scenario| ALONE.contains(&&*scenario.name));
+    let (watched, shrunk) = (Watched::start(access), AtomicUsize::new(0));
+    let judge = || Judge::new(access, &watched, &shrunk);
+    let first: Vec<Played> = first.into_iter().map(|one| judge().told(one)).collect();
     let (scenarios, next) = (&scenarios, &AtomicUsize::new(0));
     let mut played: Vec<Played> = std::thread::scope(|scope| {
         let parts = (0..AT_ONCE).map(|_| {
-            let real = Real::new(access);
+            let judge = judge();
             let mine = std::iter::from_fn(|| scenarios.get(next.fetch_add(1, Ordering::Relaxed)));
-            scope.spawn(move || mine.map(|one| told(one, &real)).collect::<Vec<Played>>())
+            scope.spawn(move || mine.map(|one| judge.told(one)).collect::<Vec<Played>>())
         });
         let parts: Vec<_> = parts.collect();
         parts.into_iter().flat_map(|part| part.join().expect("no panic")).collect()
@@ -108,7 +122,9 @@ fn by_hand() -> Vec<Scenario> {
     scenarios.extend(stateful::all());
     scenarios.extend(jobs::all());
     scenarios.extend(daemons::all());
+    scenarios.push(daemons::not_ready());
     scenarios.extend(services::all());
+    scenarios.push(services::zones());
     scenarios.extend(quotas::all());
     scenarios.extend(mirrors::all());
     scenarios.extend(older::all());
@@ -117,6 +133,7 @@ fn by_hand() -> Vec<Scenario> {
     scenarios.extend(requests::all());
     scenarios.extend(roles::all());
     scenarios.extend(corners::all());
+    scenarios.extend(events::all(&scenarios));
     asked_for(scenarios)
 }
 
@@ -141,10 +158,7 @@ fn asked_for(mut scenarios: Vec<Scenario>) -> Vec<Scenario> {
 }
 
 /// Branches that no scenario can come to on both sides, and what comes to them instead.
-const ELSEWHERE: [(Branch, &str); 8] = [
-    // The pod collector takes such a pod away after 40 s here, within a minute upstream: the arms are never as slow as
-    // each other.
-    (Branch::SliceNoNode, "controllers: a_pod_waits_for_its_node"),
+const ELSEWHERE: [(Branch, &str); 7] = [
     // The name that is taken has a hash in it, which is another one upstream.
     (Branch::DeploymentCollision, "cluster: a_name_that_is_taken_is_a_collision"),
     // Upstream tells of the autoscalers in the order of a Go map.
@@ -179,114 +193,6 @@ fn every_branch_of_the_controllers_is_compared() {
     let left = left.filter(|one| !one.is_of_scheduler());
     let left: Vec<String> = left.map(|branch| format!("{branch:?}: {}", branch.text())).collect();
     assert!(left.is_empty(), "{} of {}:\n{}", left.len(), Branch::ALL.len(), left.join("\n"));
-}
-
-/// How a scenario went.
-struct Played {
-    /// Of what kind it is: its name up to a number.
-    kind: String,
-    /// How often it was played.
-    attempts: u32,
-    /// What differed, or what was refused, where no attempt agreed.
-    different: Option<String>,
-}
-
-/// How many of each kind there were, and how many agreed when.
-fn tally(played: &[Played]) -> String {
-    let mut kinds: BTreeMap<&str, [usize; 3]> = BTreeMap::new();
-    for one in played {
-        let counts = kinds.entry(&one.kind).or_default();
-        counts[0] += 1;
-        counts[1] += usize::from(one.attempts == 1);
-        counts[2] += usize::from(one.different.is_some());
-    }
-    let lines = kinds.iter().map(|(kind, [all, first, different])| {
-        format!("{kind}: {all} played, {first} agreed at the first attempt, {different} differ")
-    });
-    lines.collect::<Vec<String>>().join("\n")
-}
-
-/// What differs, or what was refused. Real controllers run side by side, and some ends are a matter of chance: ours
-/// has to be one of those that they come to, and a scenario whose first end was another one says so.
-fn told(scenario: &Scenario, real: &Real) -> Played {
-    let (mut first, mut attempts) = (None, 0);
-    let kind = scenario.name.trim_end_matches(|c: char| c.is_ascii_digit()).to_owned();
-    while attempts < ATTEMPTS {
-        attempts += 1;
-        let name = match attempts {
-            1 => scenario.name.clone(),
-            _ => format!("{}-again-{attempts}", scenario.name),
-        };
-        let Some(found) = once(&Scenario { name, ..scenario.clone() }, real) else {
-            return Played { kind, attempts, different: None };
-        };
-        println!("attempt {attempts} of {ATTEMPTS}: {found}");
-        first.get_or_insert(found);
-    }
-    Played { kind, attempts, different: first }
-}
-
-fn once(scenario: &Scenario, real: &Real) -> Option<String> {
-    let compared = std::panic::AssertUnwindSafe(|| compare(scenario, real));
-    let refused = |_| Some(format!("{}: refused, see above", scenario.name));
-    std::panic::catch_unwind(compared).unwrap_or_else(refused)
-}
-
-/// Plays a scenario on both arms; what differs at the first step where they don't agree. Where the end depends on
-/// chance upstream (`ends.rs`), the real one must come to one of all ends, and goes on from it.
-fn compare(scenario: &Scenario, real: &Real) -> Option<String> {
-    let mut worlds = vec![Embedded::new()];
-    for arm in [&worlds[0] as &dyn Arm, real] {
-        arm.make_namespace(&scenario.name);
-        scalers::serve_metrics(arm, scenario);
-    }
-    let more = form::more(scenario);
-    let state = |arm: &dyn Arm| form::of(arm, &scenario.name, &more);
-    for (number, step) in scenario.steps.iter().enumerate() {
-        let ours: Vec<Option<u16>> =
-            worlds.iter().map(|world| play(world, &scenario.name, step)).collect();
-        if step.changes_template() {
-            real.grow_older();
-        }
-        let theirs = play(real, &scenario.name, step);
-        if !ours.contains(&theirs) {
-            let title = script(scenario, number);
-            return Some(format!("{title}\n  embedded {ours:?}\n  real     {theirs:?}"));
-        }
-        let mut answered = ours.iter();
-        worlds.retain(|_| answered.next() == Some(&theirs));
-        worlds = worlds.iter().flat_map(|world| ends::all(scenario, world)).collect();
-        let states: Vec<Value> = worlds.iter().map(|world| state(world)).collect();
-        match real.comes_to(&states, &state) {
-            Ok(end) => {
-                if end != states[0] {
-                    println!("{} {number}: an end of another order", scenario.name);
-                }
-                let mut states = states.iter();
-                worlds.retain(|_| states.next() == Some(&end));
-            }
-            Err(found) => {
-                let title = script(scenario, number);
-                let differences = states.iter().map(|expect| form::difference(expect, &found));
-                let differences: Vec<String> = differences.collect();
-                return Some(format!("{title}\n{}", differences.join("\n  or\n")));
-            }
-        }
-    }
-    None
-}
-
-/// What was done up to a step, for whoever wants to know why it differs.
-fn script(scenario: &Scenario, last: usize) -> String {
-    let steps = scenario.steps.iter().take(last + 1).enumerate();
-    let steps = steps.map(|(number, step)| match step {
-        Step::Create(path, object) => format!("  {number}: create {path} {object}"),
-        Step::Patch(path, patch) | Step::MayPatch(path, patch) => {
-            format!("  {number}: patch {path} {patch}")
-        }
-        other => format!("  {number}: {other:?}"),
-    });
-    format!("{}\n{}", scenario.name, steps.collect::<Vec<String>>().join("\n"))
 }
 
 /// An object as it is sent: `$NS` in its texts is the scenario's namespace, for objects that live in none, and `$NOW`
@@ -328,10 +234,18 @@ fn play(arm: &dyn Arm, namespace: &str, step: &Step) -> Option<u16> {
         Step::DeleteOnePod => scenario::delete_one_pod(arm, namespace),
         Step::EvictOnePod => return scenario::evict_one_pod(arm, namespace),
         Step::PatchPods(patch) => scenario::patch_pods(arm, namespace, &meant(patch)),
+        Step::PatchSlices(patch) => scenario::patch_slices(arm, namespace, &meant(patch)),
         Step::ScaleSet(image, replicas) => {
             scenario::scale_set(arm, namespace, image, *replicas);
         }
         Step::RelabelOnePod(label) => scenario::relabel_one_pod(arm, namespace, label),
+        Step::AtOnce(parts) => {
+            let mut answered = None;
+            for part in parts {
+                answered = play(arm, namespace, part);
+            }
+            return answered;
+        }
     }
     None
 }

@@ -2,7 +2,10 @@
 
 use serde_json::{Value, json};
 
-use crate::scenario::{Scenario, Step, scenario};
+use crate::{
+    scenario::{Scenario, Step, scenario},
+    services::relabel_slices,
+};
 
 const SERVICES: &str = "/api/v1/namespaces/NS/services";
 const SHOP: &str = "/api/v1/namespaces/NS/services/shop";
@@ -54,6 +57,21 @@ pub fn all() -> Vec<Scenario> {
                 Step::Patch(OURS, json!({"metadata": {"labels": {"of": "another"}}})),
                 Step::Patch(OURS, json!({"metadata": {"annotations": {"note": null}}})),
                 Step::Delete(OURS, None),
+            ],
+        ),
+        scenario(
+            "mirror-given-away",
+            vec![
+                service(),
+                endpoints(two()),
+                relabel_slices("kubernetes.io/service-name", "other"),
+                change(json!([plain(&["10.9.0.1", "10.9.0.4"], 80)])),
+                relabel_slices("kubernetes.io/service-name", "shop"),
+                relabel_slices("endpointslice.kubernetes.io/managed-by", "somebody"),
+                change(json!([plain(&["10.9.0.5"], 80)])),
+                // Of other Endpoints nothing is missed.
+                Step::Delete(OURS, None),
+                endpoints(two()),
             ],
         ),
         scenario(

@@ -1,5 +1,6 @@
 //! HorizontalPodAutoscalers. What pods use stands in PodMetrics, in a type that the test itself serves to both arms:
-//! the real controller reads them as it would read metrics-server's.
+//! the real controller reads them as it would read metrics-server's. So it is with an external metric. Custom metrics
+//! are asked for at paths that no such type can serve.
 
 use serde_json::{Value, json};
 
@@ -11,10 +12,15 @@ use crate::{
 const SCALERS: &str = "/apis/autoscaling/v2/namespaces/NS/horizontalpodautoscalers";
 const SETS: &str = "/apis/apps/v1/namespaces/NS/statefulsets";
 const METRICS: &str = "/apis/metrics.k8s.io/v1beta1/namespaces/NS/pods";
+/// The values of an external metric.
+const DEPTHS: &str = "/apis/external.metrics.k8s.io/v1beta1/namespaces/NS/depth";
 const TYPES: &str = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions";
 
 /// Of the only scenario in which nobody serves PodMetrics: it has to come first.
 pub const UNSERVED: &str = "scaler-unserved";
+
+/// Of the scenarios in which an external metric is served.
+const EXTERNAL: &str = "scaler-external";
 
 /// Lets a cluster serve PodMetrics where the scenario needs them.
 pub fn serve_metrics(arm: &dyn Arm, scenario: &Scenario) {
@@ -23,26 +29,34 @@ pub fn serve_metrics(arm: &dyn Arm, scenario: &Scenario) {
     if scenario.name.starts_with(UNSERVED) || !scenario.steps.iter().any(scales) {
         return;
     }
+    serve(arm, "metrics.k8s.io", ("pods", "PodMetrics"), &METRICS.replace("NS", &scenario.name));
+    if scenario.name.starts_with(EXTERNAL) {
+        let path = DEPTHS.replace("NS", &scenario.name);
+        serve(arm, "external.metrics.k8s.io", ("depth", "ExternalMetricValue"), &path);
+    }
+}
+
+/// Serves a type, where nobody does so yet, until it is listed at this path.
+fn serve(arm: &dyn Arm, group: &str, (plural, kind): (&str, &str), path: &str) {
     let schema = json!({"type": "object", "x-kubernetes-preserve-unknown-fields": true});
     let version = json!({
         "name": "v1beta1", "served": true, "storage": true, "schema": {"openAPIV3Schema": schema},
     });
     let names = json!({
-        "plural": "pods", "singular": "pod", "kind": "PodMetrics", "listKind": "PodMetricsList",
+        "plural": plural, "singular": kind.to_lowercase(), "kind": kind,
+        "listKind": format!("{kind}List"),
     });
     let approval = json!({"api-approved.kubernetes.io": "unapproved, for a test"});
     let definition = json!({
         "apiVersion": "apiextensions.k8s.io/v1", "kind": "CustomResourceDefinition",
-        "metadata": {"name": "pods.metrics.k8s.io", "annotations": approval},
+        "metadata": {"name": format!("{plural}.{group}"), "annotations": approval},
         "spec": {
-            "group": "metrics.k8s.io", "scope": "Namespaced", "names": names,
-            "versions": [version],
+            "group": group, "scope": "Namespaced", "names": names, "versions": [version],
         },
     });
     let (code, answer) = arm.send("POST", TYPES, Some(definition));
     assert!(matches!(code, 201 | 409), "{answer}");
-    let path = METRICS.replace("NS", &scenario.name);
-    arm.wait_for(&|| arm.send("GET", &path, None).0 == 200);
+    arm.wait_for(&|| arm.send("GET", path, None).0 == 200);
 }
 
 fn scaler(target: (&str, &str, &str), spec: Value) -> Step {
@@ -180,6 +194,57 @@ fn targets() -> Vec<Scenario> {
     all
 }
 
+/// A series of an external metric.
+fn depth(name: &str, value: &str) -> Step {
+    Step::Create(
+        DEPTHS,
+        json!({
+            "apiVersion": "external.metrics.k8s.io/v1beta1", "kind": "ExternalMetricValue",
+            "metadata": {"name": name, "labels": {"of": name}},
+            "metricName": "depth", "metricLabels": {"of": name}, "timestamp": "$NOW", "value": value,
+        }),
+    )
+}
+
+/// External metrics that somebody serves.
+fn externals() -> Vec<Scenario> {
+    let metric = |of: Option<&str>, target: Value| {
+        let mut metric = json!({"name": "depth"});
+        if let Some(of) = of {
+            metric["selector"] = json!({"matchLabels": {"of": of}});
+        }
+        json!({"metrics": [{"type": "External", "external": {"metric": metric, "target": target}}]})
+    };
+    let all = |value: &str| json!({"type": "Value", "value": value});
+    let each = |value: &str| json!({"type": "AverageValue", "averageValue": value});
+    vec![
+        scenario(
+            "scaler-external",
+            vec![
+                db(1),
+                run(),
+                depth("a", "4300m"),
+                depth("b", "4300m"),
+                scaler(DB, metric(None, all("4400m"))),
+            ],
+        ),
+        scenario(
+            "scaler-external-each",
+            vec![
+                db(3),
+                run(),
+                depth("a", "8600m"),
+                depth("b", "100"),
+                scaler(DB, metric(Some("a"), each("2150m"))),
+            ],
+        ),
+        scenario(
+            "scaler-external-none",
+            vec![db(1), run(), depth("a", "1"), scaler(DB, metric(Some("b"), all("1")))],
+        ),
+    ]
+}
+
 fn usages() -> Vec<Scenario> {
     let by = |rules: Value, metric: Value| json!({"behavior": rules, "metrics": [metric]});
     let low = || {
@@ -304,5 +369,5 @@ fn usages() -> Vec<Scenario> {
 
 /// All of them.
 pub fn all() -> Vec<Scenario> {
-    [targets(), usages()].concat()
+    [targets(), externals(), usages()].concat()
 }

@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use crate::arm::Arm;
+use crate::{arm::Arm, events};
 
 /// What is done to both arms. `NS` in paths is the scenario's namespace.
 #[derive(Debug, Clone)]
@@ -35,10 +35,14 @@ pub enum Step {
     EvictOnePod,
     /// Every pod gets this patch of its status.
     PatchPods(Value),
+    /// Every EndpointSlice gets this patch.
+    PatchSlices(Value),
     /// The ReplicaSet of this image is scaled.
     ScaleSet(&'static str, u32),
     /// One pod, if there is any, gets another label `app`: the first by the same order.
     RelabelOnePod(&'static str),
+    /// One after the other, without waiting for anybody: the real controllers see the first of them or not.
+    AtOnce(Vec<Step>),
 }
 
 impl Step {
@@ -54,15 +58,26 @@ impl Step {
             | Step::Expect(path) => Some(path),
             Step::Bind | Step::Ready | Step::ReadyOne | Step::End(..) => None,
             Step::DeleteOnePod | Step::EvictOnePod | Step::RelabelOnePod(_) => None,
-            Step::PatchPods(_) | Step::ScaleSet(..) => None,
+            Step::PatchPods(_) | Step::PatchSlices(_) | Step::ScaleSet(..) | Step::AtOnce(_) => {
+                None
+            }
         }
     }
 }
 
 impl Step {
+    /// What is done, one after the other: one thing, unless it is [`Step::AtOnce`].
+    pub fn parts(&self) -> &[Step] {
+        match self {
+            Step::AtOnce(parts) => parts,
+            one => std::slice::from_ref(one),
+        }
+    }
+
     /// Whether a Deployment makes a ReplicaSet of it, which has an age among others.
     pub fn changes_template(&self) -> bool {
-        matches!(self, Step::Patch(WEB, patch) if !patch["spec"]["template"].is_null())
+        let changes = |part: &Step| matches!(part, Step::Patch(WEB, patch) if !patch["spec"]["template"].is_null());
+        self.parts().iter().any(changes)
     }
 }
 
@@ -76,16 +91,25 @@ pub struct Scenario {
 }
 
 impl Scenario {
+    /// What its steps are sent to.
+    pub fn paths(&self) -> impl Iterator<Item = &'static str> + '_ {
+        self.steps.iter().flat_map(Step::parts).filter_map(Step::path)
+    }
+
     /// Whether nothing but owners and what they own is in it: its ends may depend on the order in which the garbage
     /// collector's workers look at them.
     pub fn is_of_owners(&self) -> bool {
-        let mut paths = self.steps.iter().filter_map(Step::path);
-        paths.all(|path| path.starts_with(MAPS))
+        self.paths().all(|path| path.starts_with(MAPS))
+    }
+
+    /// Whether Events are compared too.
+    pub fn tells(&self) -> bool {
+        self.name.starts_with(events::PREFIX)
     }
 
     /// Whether DaemonSets are in it, whose updates may begin at any node.
     pub fn is_of_daemons(&self) -> bool {
-        self.steps.iter().filter_map(Step::path).any(|path| path.contains("/daemonsets"))
+        self.paths().any(|path| path.contains("/daemonsets"))
     }
 }
 
@@ -257,6 +281,18 @@ pub fn all() -> Vec<Scenario> {
                 Step::Ready,
                 image("v2"),
                 change(json!({"replicas": 30})),
+                Step::Ready,
+                Step::Ready,
+            ],
+        ),
+        scenario(
+            "scaled-and-changed-at-once",
+            vec![
+                web(4, json!({})),
+                Step::Ready,
+                Step::AtOnce(vec![image("v2"), change(json!({"replicas": 8}))]),
+                Step::Ready,
+                Step::AtOnce(vec![change(json!({"replicas": 2})), image("v3")]),
                 Step::Ready,
                 Step::Ready,
             ],
@@ -465,6 +501,16 @@ pub fn relabel_one_pod(arm: &dyn Arm, namespace: &str, label: &str) {
 pub fn patch_pods(arm: &dyn Arm, namespace: &str, patch: &Value) {
     for pod in pods(arm, namespace) {
         arm.must("PATCH", &format!("{}/status", path(namespace, &pod)), Some(patch.clone()));
+    }
+}
+
+/// See [`Step::PatchSlices`].
+pub fn patch_slices(arm: &dyn Arm, namespace: &str, patch: &Value) {
+    let slices = format!("/apis/discovery.k8s.io/v1/namespaces/{namespace}/endpointslices");
+    let (_, list) = arm.send("GET", &slices, None);
+    for slice in list["items"].as_array().into_iter().flatten() {
+        let name = slice["metadata"]["name"].as_str().unwrap_or("");
+        arm.must("PATCH", &format!("{slices}/{name}"), Some(patch.clone()));
     }
 }
 

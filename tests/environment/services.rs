@@ -17,6 +17,29 @@ pub fn node() -> Step {
     Step::Create("/api/v1/nodes", json!({"metadata": metadata}))
 }
 
+/// Every slice gets another label, or another value of one.
+pub fn relabel_slices(name: &str, value: &str) -> Step {
+    Step::PatchSlices(json!({"metadata": {"labels": {name: value}}}))
+}
+
+/// The node's zone.
+fn zone(name: &str) -> Step {
+    let labels = json!({
+        "topology.kubernetes.io/zone": name, "topology.kubernetes.io/region": "r", "rack": "1",
+    });
+    Step::Patch("/api/v1/nodes/NS-a", json!({"metadata": {"labels": labels}}))
+}
+
+/// Pod `two` is bound to the node.
+fn bind() -> Step {
+    let target = json!({"kind": "Node", "name": "$NS-a"});
+    Step::Post(
+        "/api/v1/namespaces/NS/pods/two/binding",
+        json!({"apiVersion": "v1", "kind": "Binding", "metadata": {"name": "two"}, "target": target}),
+        201,
+    )
+}
+
 fn pod(name: &str) -> Step {
     Step::Create(
         PODS,
@@ -166,7 +189,7 @@ pub fn all() -> Vec<Scenario> {
                 node(),
                 pod("one"),
                 pod("two"),
-                // After the pods: the real server would give them the label too.
+                // After the pods, or they would have the label too.
                 Step::Patch(
                     "/api/v1/nodes/NS-a",
                     json!({"metadata": {"labels": {"topology.kubernetes.io/zone": "z"}}}),
@@ -185,6 +208,58 @@ pub fn all() -> Vec<Scenario> {
                         "service.kubernetes.io/topology-mode": "Auto",
                     }}}),
                 ),
+            ],
+        ),
+        scenario(
+            "slices-given-away",
+            then(
+                two_pods(),
+                vec![
+                    shop(json!({})),
+                    relabel_slices("kubernetes.io/service-name", "other"),
+                    // What is told of the pods now stands nowhere.
+                    state(TWO_STATUS, "10.1.0.2", true),
+                    relabel_slices("kubernetes.io/service-name", "shop"),
+                    relabel_slices("endpointslice.kubernetes.io/managed-by", "somebody"),
+                    Step::Patch(ONE, json!({"metadata": {"labels": {"app": "other"}}})),
+                    Step::Patch(SHOP, json!({"metadata": {"labels": {"new": "label"}}})),
+                    Step::Delete(SHOP, None),
+                    shop(json!({})),
+                ],
+            ),
+        ),
+        scenario(
+            "slices-labelled",
+            then(
+                two_pods(),
+                vec![
+                    shop(json!({})),
+                    relabel_slices("service.kubernetes.io/headless", "kept"),
+                    relabel_slices("note", "own"),
+                    relabel_slices("of", "other"),
+                ],
+            ),
+        ),
+        scenario(
+            "pod-zone",
+            vec![
+                node(),
+                zone("a"),
+                pod("one"),
+                Step::Create(
+                    PODS,
+                    json!({
+                        "metadata": {"name": "two", "labels": {
+                            "app": "shop", "topology.kubernetes.io/zone": "own",
+                        }},
+                        "spec": {"containers": [{"name": "c", "image": "v1"}]},
+                    }),
+                ),
+                bind(),
+                // What is known of the node later is nobody's concern.
+                zone("b"),
+                state(ONE_STATUS, "10.1.0.1", true),
+                shop(json!({})),
             ],
         ),
         scenario(
@@ -293,6 +368,17 @@ pub fn all() -> Vec<Scenario> {
                 ),
             ],
         ),
+        // That a node does not come back is in `daemon-nodes-come-and-go`.
+        scenario(
+            "pod-node-comes-back",
+            vec![
+                node(),
+                pod("one"),
+                Step::Delete("/api/v1/nodes/NS-a", None),
+                node(),
+                Step::Patch(ONE, json!({"metadata": {"labels": {"app": "other"}}})),
+            ],
+        ),
         scenario(
             "pod-out-of-service",
             vec![
@@ -308,4 +394,99 @@ pub fn all() -> Vec<Scenario> {
             ],
         ),
     ]
+}
+
+/// Of the only scenario with nodes that are ready and of several zones, which concern every Service: it has to be
+/// played alone.
+pub const ZONES: &str = "zones";
+
+/// A node that is ready, with so many processors.
+fn of_zone(path: &'static str, cpu: &str) -> Step {
+    Step::Patch(
+        path,
+        json!({"status": {
+            "allocatable": {"cpu": cpu},
+            "conditions": [{
+                "type": "Ready", "status": "True", "reason": "Test", "message": "",
+                "lastHeartbeatTime": "$NOW", "lastTransitionTime": "$NOW",
+            }],
+        }}),
+    )
+}
+
+/// The node says that it is not.
+fn not_ready(path: &'static str) -> Step {
+    Step::Patch(
+        path,
+        json!({"status": {"conditions": [{
+            "type": "Ready", "status": "False", "reason": "Test", "message": "",
+            "lastHeartbeatTime": "$NOW", "lastTransitionTime": "$NOW",
+        }]}}),
+    )
+}
+
+/// Endpoints shared out by the processors of zones.
+pub fn zones() -> Scenario {
+    const A: &str = "/api/v1/nodes/NS-a/status";
+    const B: &str = "/api/v1/nodes/NS-b/status";
+    const STATUS: [&str; 4] = [
+        "/api/v1/namespaces/NS/pods/p0/status",
+        "/api/v1/namespaces/NS/pods/p1/status",
+        "/api/v1/namespaces/NS/pods/p2/status",
+        "/api/v1/namespaces/NS/pods/p3/status",
+    ];
+    const IPS: [&str; 4] = ["10.1.0.1", "10.1.0.2", "10.1.0.3", "10.1.0.4"];
+    let node = |name: &str, zone: &str| {
+        let labels = json!({"topology.kubernetes.io/zone": zone});
+        let metadata = json!({"name": format!("$NS-{name}"), "labels": labels});
+        Step::Create("/api/v1/nodes", json!({"metadata": metadata}))
+    };
+    let pod = |number: usize, node: &str| {
+        let port = json!({"name": "web", "containerPort": 8080});
+        Step::Create(
+            PODS,
+            json!({
+                "metadata": {"name": format!("p{number}"), "labels": {"app": "shop"}},
+                "spec": {
+                    "nodeName": format!("$NS-{node}"), "terminationGracePeriodSeconds": 0,
+                    "containers": [{"name": "c", "image": "v1", "ports": [port]}],
+                },
+            }),
+        )
+    };
+    let ready = |number: usize| state(STATUS[number], IPS[number], true);
+    let mode = |mode: Value| {
+        let annotations = json!({"service.kubernetes.io/topology-mode": mode});
+        Step::Patch(SHOP, json!({"metadata": {"annotations": annotations}}))
+    };
+    let mut steps = vec![node("a", "x"), node("b", "y"), of_zone(A, "2"), of_zone(B, "2")];
+    steps.extend([pod(0, "a"), pod(1, "a"), pod(2, "b"), pod(3, "b")]);
+    steps.extend([
+        shop(json!({})),
+        mode(json!("Auto")),
+        ready(0),
+        // One of two for the other zone.
+        ready(1),
+        // Three are not to be shared out by two.
+        ready(2),
+        ready(3),
+        // Its endpoints stay, and there is only one zone left.
+        not_ready(B),
+        of_zone(B, "2"),
+        // Which nobody notices before something else happens to a node.
+        of_zone(A, "6"),
+        mode(json!("Disabled")),
+        mode(json!("auto")),
+        mode(Value::Null),
+        Step::Delete(SHOP, None),
+    ]);
+    let pods = [
+        "/api/v1/namespaces/NS/pods/p0",
+        "/api/v1/namespaces/NS/pods/p1",
+        "/api/v1/namespaces/NS/pods/p2",
+        "/api/v1/namespaces/NS/pods/p3",
+    ];
+    steps.extend(pods.map(|path| Step::Delete(path, None)));
+    steps.extend(["/api/v1/nodes/NS-a", "/api/v1/nodes/NS-b"].map(|path| Step::Delete(path, None)));
+    scenario(ZONES, steps)
 }

@@ -79,7 +79,7 @@ if [ -n "$controllers" ]; then
   "$judge/kube-controller-manager" --controllers="$controllers" --kubeconfig="$dir/kubeconfig" --leader-elect=false \
     --service-account-private-key-file="$dir/sa.key" --use-service-account-credentials=false \
     --cluster-signing-cert-file="$dir/authority.crt" --cluster-signing-key-file="$dir/authority.key" \
-    --kube-api-qps=1000 --kube-api-burst=1000 --concurrent-namespace-syncs=50 \
+    --kube-api-qps=1000 --kube-api-burst=1000 --concurrent-namespace-syncs=50 --node-monitor-grace-period=87600h \
     --bind-address=127.0.0.1 --secure-port=0 >"$dir/kube-controller-manager.log" 2>&1 &
   pids="$pids $!"
 fi

@@ -256,8 +256,15 @@ fn one(
             };
             tally.preempted += 1;
             let victims = room_is_made(real, &path, &best)?;
-            let gone = |key: &ObjectKey| remove_pod(real, &pod_path(&key.namespace, &key.name));
-            victims.iter().for_each(gone);
+            let mut concerned = vec![pod.clone()];
+            for key in &victims {
+                let path = pod_path(&key.namespace, &key.name);
+                concerned.push(real.send("GET", &path, None).1);
+                remove_pod(real, &path);
+            }
+            if concerned.iter().any(|pod| pod.to_string().contains("namespaceSelector")) {
+                look_again(real, &path);
+            }
             let pod = real.send("GET", &path, None).1;
             let node = pod["status"]["nominatedNodeName"].as_str().map(trace_text);
             let node = node.or_else(|| pod["spec"]["nodeName"].as_str().map(trace_text));
@@ -266,6 +273,16 @@ fn one(
         }
     }
     Ok(())
+}
+
+/// Makes the real scheduler look at a pod again, by a label that no selector names.
+///
+/// It asks whether a pod's deletion helps another one without the labels of its namespace (`podMatchesAllAffinityTerms`
+/// of its plugin InterPodAffinity), so a term with a `namespaceSelector`, of either, never matches, and a pod that such a
+/// term keeps away is not looked at again before five minutes have passed, whoever has gone.
+fn look_again(real: &Real, path: &str) {
+    let label = json!({"metadata": {"labels": {"looked-at": "again"}}});
+    real.must("PATCH", path, Some(label));
 }
 
 fn trace_text(text: &str) -> std::sync::Arc<str> {

@@ -30,7 +30,7 @@ fn the_real_scheduler_decides_the_same() {
     std::fs::create_dir_all(&folder).expect("the folder can be made");
     let binder = "--controllers=persistentvolume-binder-controller";
     let cluster = Cluster::start(&folder, &[binder, "--scheduler"]);
-    let real = Real::new(&cluster.access());
+    let real = Real::new(&cluster.access(), arm::PATIENCE);
     judge::prepare(&real);
     let mut different: Vec<String> = Vec::new();
     for scenario in wanted() {

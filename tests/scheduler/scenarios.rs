@@ -1,7 +1,7 @@
 //! Scenarios by hand, as data: a behaviour each. Where a pod has a choice, one node is better than the others: both
 //! arms have to take it.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use cluster::Controller;
 use serde_json::{Value, json};
@@ -70,7 +70,7 @@ pub fn asks(cpu: &str) -> Value {
 
 /// Plays a scenario on both arms; what differs at the first step where they don't agree.
 pub fn play(scenario: &Scenario, real: &Real) -> Option<String> {
-    let embedded = Embedded::of(vec![Controller::Scheduler, Controller::VolumeBinder]);
+    let embedded = Embedded::of(vec![Controller::Scheduler, Controller::VolumeBinder], true);
     judge::prepare(&embedded);
     for arm in [&embedded as &dyn Arm, real] {
         arm.make_namespace(scenario.name);
@@ -136,7 +136,26 @@ fn form(arm: &dyn Arm, namespace: &str) -> Value {
     let volumes = list("/api/v1/persistentvolumes");
     let volumes: BTreeMap<String, Value> =
         volumes.iter().map(|volume| (name(volume), of_volume(volume))).collect();
-    json!({"pods": pods, "claims": claims, "volumes": volumes})
+    let uids = list(&format!("/api/v1/namespaces/{namespace}/pods"));
+    let uids: Vec<(String, String)> = uids
+        .iter()
+        .map(|pod| (pod["metadata"]["uid"].as_str().unwrap_or("").to_owned(), name(pod)))
+        .collect();
+    let events = list(&format!("/api/v1/namespaces/{namespace}/events"));
+    let events: BTreeSet<String> =
+        events.iter().filter_map(|event| of_event(event, &uids)).collect();
+    json!({"pods": pods, "claims": claims, "volumes": volumes, "events": events})
+}
+
+/// What the scheduler tells of a pod, with pods' names for their uids. Not how often.
+fn of_event(event: &Value, uids: &[(String, String)]) -> Option<String> {
+    let pod = event["involvedObject"]["name"].as_str().filter(|name| *name != "probe")?;
+    if event["reportingComponent"] != "default-scheduler" {
+        return None;
+    }
+    let text = |field: &str| event[field].as_str().unwrap_or("");
+    let told = [pod, text("type"), text("reason"), text("action"), text("message")].join(" ");
+    Some(uids.iter().fold(told, |told, (uid, name)| told.replace(uid, name)))
 }
 
 fn of_pod(pod: &Value) -> Value {

@@ -27,6 +27,17 @@ pub fn play(test: &str, command: &[&str], steps: &Value) -> Played {
 
 /// The same, ending with this exit code; what `trommel play` told of the run.
 pub fn play_to_its_end(test: &str, command: &[&str], steps: &Value, exit: i32) -> Value {
+    play_with_heartbeats(test, command, steps, &[], exit)
+}
+
+/// The same, with fields that the campaign calls heartbeats.
+pub fn play_with_heartbeats(
+    test: &str,
+    command: &[&str],
+    steps: &Value,
+    heartbeats: &[&str],
+    exit: i32,
+) -> Value {
     let house = House::new(&format!("time/{test}"), &[]);
     let workload = json!({
         "apiVersion": "trommel.dev/v1alpha1",
@@ -38,7 +49,11 @@ pub fn play_to_its_end(test: &str, command: &[&str], steps: &Value, exit: i32) -
         "apiVersion": "trommel.dev/v1alpha1",
         "kind": "Campaign",
         "metadata": {"name": "time"},
-        "spec": {"subject": {"command": command, "clock": "virtual"}, "workload": {"file": "workload.yaml"}},
+        "spec": {
+            "subject": {"command": command, "clock": "virtual"},
+            "workload": {"file": "workload.yaml"},
+            "heartbeats": heartbeats,
+        },
     });
     house.write("workload.yaml", &workload.to_string());
     house.write("campaign.yaml", &campaign.to_string());
@@ -87,16 +102,7 @@ impl Played {
         let first = *moments.first().unwrap_or_else(|| panic!("no {word}: {}", self.lines()));
         let found: Vec<f64> =
             moments.iter().map(|moment| moment.since(first).as_secs_f64()).collect();
-        let near = |number: usize, found: f64, wanted: f64| {
-            // A runtime may round each of its waits up to a millisecond, and works a little in between.
-            (found - wanted).abs() <= 0.01 * (1 + number) as f64 + self.creep()
-        };
-        let equal = found.len() == seconds.len()
-            && found
-                .iter()
-                .zip(seconds)
-                .enumerate()
-                .all(|(number, (found, wanted))| near(number, *found, *wanted));
+        let equal = near(&found, seconds, self.creep()) && none_is_short(&found, seconds);
         assert!(equal, "{word}\n  found {found:?}\n wanted {seconds:?}\n{}", self.told);
     }
 
@@ -121,6 +127,26 @@ impl Played {
     }
 }
 
+/// Whether these are the moments that are wanted, as many and each near its own, on a clock that may be ahead by so
+/// much.
+fn near(found: &[f64], wanted: &[f64], creep: f64) -> bool {
+    // A runtime may round each of its waits up to a millisecond, and works a little in between.
+    let near = |(number, (found, wanted)): (usize, (&f64, &f64))| {
+        (found - wanted).abs() <= 0.01 * (1 + number) as f64 + creep
+    };
+    found.len() == wanted.len() && found.iter().zip(wanted).enumerate().all(near)
+}
+
+/// Whether the pauses between them are all there: late by some milliseconds says nothing, but who does not wait at all
+/// where milliseconds are wanted would be near enough. A tenth, because one of a schedule may come late, and the next
+/// on time.
+fn none_is_short(found: &[f64], wanted: &[f64]) -> bool {
+    let pauses = |moments: &[f64]| -> Vec<f64> {
+        moments.windows(2).map(|pair| pair[1] - pair[0]).collect()
+    };
+    pauses(found).iter().zip(pauses(wanted)).all(|(found, wanted)| *found >= 0.9 * wanted)
+}
+
 /// What the controller's clock showed, which is the world's time and the thousandth part of the real time that it
 /// worked.
 fn moment(at: Time, own: &str) -> Time {
@@ -134,4 +160,26 @@ fn moment(at: Time, own: &str) -> Time {
 /// `0, step, 2 step, …`, so many.
 pub fn every(step: f64, count: usize) -> Vec<f64> {
     (0..count).map(|number| number as f64 * step).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_back_off_without_its_first_pauses_is_none() {
+        let check = |found: &[f64], expect: bool| {
+            let wanted = [0.0, 0.005, 0.015, 0.035, 0.075];
+            let fits = near(found, &wanted, 0.0) && none_is_short(found, &wanted);
+            assert_eq!(fits, expect, "{found:?}");
+        };
+        check(&[0.0, 0.005, 0.015, 0.035, 0.075], true);
+        check(&[0.0, 0.006, 0.017, 0.038, 0.079], true);
+        check(&[0.0, 0.0, 0.0, 0.02, 0.06], false);
+        check(&[0.0, 0.005, 0.015, 0.015, 0.055], false);
+        check(&[0.0, 0.005, 0.015, 0.035], false);
+        check(&[0.0, 0.005, 0.015, 0.035, 0.2], false);
+        // A schedule of which one comes late.
+        assert!(none_is_short(&[0.0, 60.008, 120.0], &[0.0, 60.0, 120.0]));
+    }
 }

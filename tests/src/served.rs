@@ -45,9 +45,14 @@ impl Served {
 
     /// What kubectl says of it.
     pub fn kubectl(&self, arguments: &[&str]) -> Ended {
+        Ended::of(self.kubectl_command(arguments))
+    }
+
+    /// A command line of kubectl for it.
+    pub fn kubectl_command(&self, arguments: &[&str]) -> Command {
         let mut kubectl = Command::new("kubectl");
         kubectl.env("KUBECONFIG", &self.kubeconfig).args(arguments).stdin(Stdio::null());
-        Ended::of(kubectl)
+        kubectl
     }
 
     /// Its exit code and what it said, after a signal.

@@ -41,6 +41,10 @@ const ABSENCES: &[Absence] = &[
                 "a cluster that does not answer announces nothing: asked again, at a pace",
             ),
             (
+                "harness/src/trial/accompany.rs",
+                "a program of the workload announces nothing about itself: looked at, at a pace",
+            ),
+            (
                 "harness/src/trial/quiet.rs",
                 "a real timer of the subject where time is not virtual, and the pace of the hot-loop limit",
             ),

@@ -3,5 +3,6 @@
 
 mod livelock;
 mod moments;
+mod programs;
 mod runtimes;
 mod stamps;

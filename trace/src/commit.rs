@@ -38,12 +38,15 @@ pub struct Commit {
     pub actor: Actor,
     /// By which call, if it came through a proxy.
     pub call: Option<CallId>,
+    /// Whether it changed nothing but what the campaign calls a heartbeat ([`crate::Heartbeats`]).
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub heartbeat: bool,
 }
 
 impl Commit {
-    /// Leases and Events: no part of a world's identity.
+    /// Leases, Events and heartbeats: no part of a world's identity.
     pub fn is_bookkeeping(&self) -> bool {
-        self.key.resource.is_bookkeeping()
+        self.heartbeat || self.key.resource.is_bookkeeping()
     }
 
     /// Whether the request that made it goes on and removes the object: watches see that a pod gets no time before it

@@ -3,10 +3,13 @@
 use std::sync::{Arc, Mutex};
 
 use serde::{Deserialize, Serialize};
+use serde_json::Value;
 
 use crate::{
     call::{Answer, Call},
     commit::Commit,
+    heartbeat::{Heartbeats, Pulse},
+    key::ObjectKey,
     process::ProcessEvent,
     step::{Settled, StepEvent},
     time::Time,
@@ -125,21 +128,38 @@ pub struct Recorder {
 struct Inner {
     history: History,
     sink: Option<Box<Sink>>,
+    pulse: Pulse,
 }
 
 impl Recorder {
     /// Records into memory, and into `sink` where there is one.
     pub fn new(clocks: Arc<Clocks>, sink: Option<Box<Sink>>) -> Recorder {
         Recorder {
-            inner: Arc::new(Mutex::new(Inner { history: History::default(), sink })),
+            inner: Arc::new(Mutex::new(Inner {
+                history: History::default(),
+                sink,
+                pulse: Pulse::default(),
+            })),
             clocks,
         }
     }
 
+    /// Marks commits that are beats from now on; the store holds these objects.
+    pub fn expect_heartbeats<'a>(
+        &self,
+        heartbeats: Heartbeats,
+        objects: impl IntoIterator<Item = (&'a ObjectKey, &'a Arc<Value>)>,
+    ) {
+        self.lock().pulse = Pulse::new(heartbeats, objects);
+    }
+
     /// Appends an event; returns its sequence number.
-    pub fn record(&self, event: Event) -> u64 {
+    pub fn record(&self, mut event: Event) -> u64 {
         let mut inner = self.lock();
         let (at, real_us) = (self.clocks)();
+        if let Event::Commit(commit) = &mut event {
+            commit.heartbeat = inner.pulse.beats(commit, at);
+        }
         let sequence = inner.history.records.len() as u64;
         let record = Record { sequence, at, real_us, event };
         if let Some(sink) = &mut inner.sink {

@@ -18,6 +18,7 @@ pub mod watch;
 pub mod webhook;
 
 pub mod flight;
+pub mod heartbeat;
 pub mod history;
 
 pub mod comparison;
@@ -30,6 +31,7 @@ pub use call::{Actor, Answer, Body, Call, CallId, ClientCertificates, Connection
 pub use commit::{Change, Commit};
 pub use comparison::{Accepted, Folder, Mask, Masks, Path, comparison, fold_key};
 pub use flight::{Flight, SocketPair};
+pub use heartbeat::Heartbeats;
 pub use history::{Event, History, Record, Recorder};
 pub use identity::{Context, Identity, canonical_world, identity};
 pub use key::{GroupResource, ObjectKey, Revision};

@@ -33,6 +33,11 @@ pub enum WebhookOutcome {
     },
     /// No, and why.
     Denied(String),
+    /// Objects of a custom type in another version.
+    Converted {
+        /// How many.
+        objects: u64,
+    },
     /// Nothing that counts, and why.
     Failed(String),
 }

@@ -29,6 +29,7 @@ pub mod manifest;
 mod node;
 mod operation;
 mod place;
+mod programs;
 mod run;
 mod scalar;
 mod scope;
@@ -42,6 +43,7 @@ pub use client::{Body, BoxError, Client, ClientError, Resource, Upstream};
 pub use install::{InstallError, apply_manifests};
 pub use operation::{Act, ActVerb, Check, Operation, OperationKind, Phase, Run};
 pub use place::{LoadError, Place};
+pub use programs::{Asleep, Programs};
 pub use run::{OUTPUT_BYTES_MAX, RunContext, RunError, RunOutcome, run};
 pub use workload::{NotResumable, Workload};
 

@@ -5,7 +5,7 @@
 //! When it ends, when it takes too long, or when the caller drops the future, the whole group is killed: what a
 //! script starts in the background does not outlive it. (chainsaw lets it live.)
 //!
-//! The timeout is real time: a program waits by its own clock.
+//! The timeout is real time: a program waits by its own clock. Whoever holds a [`Programs`] sees whether it waits.
 
 use std::{path::PathBuf, process::Stdio, time::Duration};
 
@@ -21,6 +21,7 @@ use crate::{
     client::Client,
     expression::Bindings,
     operation::{Operation, OperationKind, Run},
+    programs::{Listed, Programs},
 };
 
 /// What a program needs to run.
@@ -34,6 +35,8 @@ pub struct RunContext {
     pub client: Client,
     /// Real time that it may take; `None`: the operation's timeout, taken as real time.
     pub timeout: Option<Duration>,
+    /// Where it is listed while it runs.
+    pub programs: Programs,
 }
 
 /// What a program did.
@@ -76,7 +79,7 @@ pub async fn run(operation: &Operation, context: &RunContext) -> Result<RunOutco
         fail(format!("can't start {} in {}: {error}", run.program, run.dir.display()))
     })?;
     let timeout = context.timeout.unwrap_or(operation.timeout);
-    let (outcome, ended) = finish(child, timeout).await;
+    let (outcome, ended) = finish(child, timeout, &context.programs).await;
     let error = match (ended, outcome.code) {
         (Ended::Late, _) => Some(format!("killed: it took longer than {timeout:?}")),
         (Ended::Itself, Some(0)) => None,
@@ -134,19 +137,23 @@ enum Ended {
 }
 
 /// Kills the group when dropped, so that no path leaves a process behind.
-struct Group(Option<Pid>);
+struct Group {
+    leader: Option<Pid>,
+    _listed: Listed,
+}
 
 impl Drop for Group {
     fn drop(&mut self) {
-        if let Some(group) = self.0 {
+        if let Some(group) = self.leader {
             // An error means that nobody is left.
             let _ = kill_process_group(group, Signal::KILL);
         }
     }
 }
 
-async fn finish(mut child: Child, timeout: Duration) -> (RunOutcome, Ended) {
-    let group = Group(child.id().and_then(|id| Pid::from_raw(id as i32)));
+async fn finish(mut child: Child, timeout: Duration, programs: &Programs) -> (RunOutcome, Ended) {
+    let leader = child.id().and_then(|id| Pid::from_raw(id as i32));
+    let group = Group { leader, _listed: programs.list(child.id()) };
     let (stdout, stderr) = (child.stdout.take(), child.stderr.take());
     let wait = async {
         let status = tokio::time::timeout(timeout, child.wait()).await;

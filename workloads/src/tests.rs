@@ -6,7 +6,8 @@ use serde_json::{Value, json};
 use trace::Cursor;
 
 use crate::{
-    CheckOutcome, Client, OperationKind, RunContext, Workload, act, apply_manifests, check, run,
+    CheckOutcome, Client, OperationKind, Programs, RunContext, Workload, act, apply_manifests,
+    check, run,
     toy::{self, toy},
 };
 
@@ -95,6 +96,7 @@ fn all_of_it_can_be_sent_to_another_thread() {
         env: vec![],
         client: client.clone(),
         timeout: None,
+        programs: Programs::default(),
     };
     send(&run(operation, &context));
     send(&apply_manifests(&client, &[]));

@@ -17,10 +17,11 @@ const EVENTS: u32 = 10_000;
 /// Runs that are compared with each other.
 const RUNS: u32 = 200;
 /// Campaigns whose undisturbed runs are compared: name, file, what it needs.
-const ALIKE: [(&str, &str, &[&str]); 5] = [
+const ALIKE: [(&str, &str, &[&str]); 6] = [
     ("kube-rs", "examples/bar-foo/campaign.yaml", &[]),
     ("client-go", "examples/sample-controller/campaign.yaml", &["go", "version"]),
     ("controller-runtime", "tests/campaigns/go-bar-foo/campaign.yaml", &["go", "version"]),
+    ("controller-runtime, in turn", "tests/campaigns/go-bar-foo/in-turn.yaml", &["go", "version"]),
     ("fabric8", "tests/subjects/java-timers/campaign/alike.yaml", &["mvn", "--version"]),
     ("kopf", "tests/campaigns/python-bar-foo/campaign.yaml", &["python3", "--version"]),
 ];
@@ -137,7 +138,7 @@ fn truths(runner: &mut Runner) -> anyhow::Result<Vec<Vec<String>>> {
     let examples = runner.binaries.join("examples");
     let go = text(&scratch.join("watcher"));
     let go_source = text(&folder.join("watcher.go"));
-    let programs: [(&str, &[&str], Vec<String>); 4] = [
+    let programs: [(&str, &[&str], Vec<String>); 5] = [
         ("Go", &["go", "build", "-o", &go, &go_source], vec![go.clone()]),
         ("Rust (tokio)", &["true"], vec![text(&examples.join("watcher"))]),
         (
@@ -146,6 +147,7 @@ fn truths(runner: &mut Runner) -> anyhow::Result<Vec<Vec<String>>> {
             vec!["python3".into(), text(&folder.join("watcher.py"))],
         ),
         ("Java", &["java", "-version"], vec!["java".into(), text(&folder.join("Watcher.java"))]),
+        ("Node", &["node", "--version"], vec!["node".into(), text(&folder.join("watcher.js"))]),
     ];
     let mut rows = Vec::new();
     for (name, prepare, command) in programs {

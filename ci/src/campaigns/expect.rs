@@ -14,6 +14,8 @@ pub enum Variant {
     AsWritten,
     /// `fixed.yaml`: its fixed twin.
     Fixed,
+    /// `in-turn.yaml`: what comes to the controller with its bug comes one at a time.
+    InTurn,
 }
 
 impl Variant {
@@ -22,6 +24,7 @@ impl Variant {
         match self {
             Variant::AsWritten => "campaign.yaml",
             Variant::Fixed => "fixed.yaml",
+            Variant::InTurn => "in-turn.yaml",
         }
     }
 }

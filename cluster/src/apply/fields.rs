@@ -1,6 +1,7 @@
 //! Sets of field paths.
 
 use std::{
+    cmp::Ordering,
     collections::{BTreeMap, BTreeSet},
     fmt,
 };
@@ -18,6 +19,60 @@ pub enum PathElement {
     Value(String),
     /// An item by place.
     Index(u64),
+}
+
+impl PathElement {
+    /// Upstream's order (`PathElement.Compare`), in which keys and values are compared as what they are.
+    fn compare(&self, other: &PathElement) -> Ordering {
+        match (self, other) {
+            (PathElement::Key(left), PathElement::Key(right))
+            | (PathElement::Value(left), PathElement::Value(right)) => {
+                let read = |text: &str| serde_json::from_str::<Value>(text).unwrap_or_default();
+                compare_values(&read(left), &read(right))
+            }
+            _ => self.cmp(other),
+        }
+    }
+}
+
+/// Numbers, texts, booleans, lists, maps, nothing, in this order (`value.Compare`).
+fn compare_values(left: &Value, right: &Value) -> Ordering {
+    let rank = |value: &Value| match value {
+        Value::Number(_) => 0,
+        Value::String(_) => 1,
+        Value::Bool(_) => 2,
+        Value::Array(_) => 3,
+        Value::Object(_) => 4,
+        Value::Null => 5,
+    };
+    match (left, right) {
+        (Value::Number(left), Value::Number(right)) => match (left.as_i64(), right.as_i64()) {
+            (Some(left), Some(right)) => left.cmp(&right),
+            _ => left.as_f64().unwrap_or(0.0).total_cmp(&right.as_f64().unwrap_or(0.0)),
+        },
+        (Value::String(left), Value::String(right)) => left.cmp(right),
+        (Value::Bool(left), Value::Bool(right)) => left.cmp(right),
+        (Value::Array(left), Value::Array(right)) => {
+            let unequal = left.iter().zip(right).map(|(left, right)| compare_values(left, right));
+            unequal
+                .reduce(Ordering::then)
+                .unwrap_or(Ordering::Equal)
+                .then(left.len().cmp(&right.len()))
+        }
+        (Value::Object(left), Value::Object(right)) => {
+            let fields = |fields: &serde_json::Map<String, Value>| -> BTreeMap<String, Value> {
+                fields.clone().into_iter().collect()
+            };
+            let (left, right) = (fields(left), fields(right));
+            let each = left.iter().zip(&right).map(|((name, value), (other_name, other))| {
+                name.cmp(other_name).then_with(|| compare_values(value, other))
+            });
+            each.reduce(Ordering::then)
+                .unwrap_or(Ordering::Equal)
+                .then(left.len().cmp(&right.len()))
+        }
+        _ => rank(left).cmp(&rank(right)),
+    }
 }
 
 impl fmt::Display for PathElement {
@@ -109,7 +164,8 @@ impl FieldSet {
         result
     }
 
-    /// All paths as text, shortest first among equals: `.spec.replicas`.
+    /// All paths as text, `.spec.replicas`, in upstream's order (`Set.Iterate`): at each place those that end there
+    /// before longer ones.
     pub fn paths(&self) -> Vec<String> {
         let mut paths = Vec::new();
         self.collect("", &mut paths);
@@ -117,15 +173,13 @@ impl FieldSet {
     }
 
     fn collect(&self, prefix: &str, paths: &mut Vec<String>) {
-        let all: BTreeSet<&PathElement> = self.members.iter().chain(self.children.keys()).collect();
-        for element in all {
-            let path = format!("{prefix}{element}");
-            if self.members.contains(element) {
-                paths.push(path.clone());
-            }
-            if let Some(child) = self.children.get(element) {
-                child.collect(&path, paths);
-            }
+        let mut members: Vec<&PathElement> = self.members.iter().collect();
+        members.sort_by(|left, right| left.compare(right));
+        paths.extend(members.iter().map(|element| format!("{prefix}{element}")));
+        let mut children: Vec<(&PathElement, &FieldSet)> = self.children.iter().collect();
+        children.sort_by(|(left, _), (right, _)| left.compare(right));
+        for (element, child) in children {
+            child.collect(&format!("{prefix}{element}"), paths);
         }
     }
 }
@@ -151,10 +205,45 @@ mod tests {
         assert_eq!(left.intersection(&right), set(&["a.b", "c.d"]));
         assert_eq!(left.difference(&right), set(&["a"]));
         assert_eq!(left.union(&right), set(&["a", "a.b", "c.d", "e"]));
-        assert_eq!(left.union(&right).paths(), [".a", ".a.b", ".c.d", ".e"]);
+        assert_eq!(left.union(&right).paths(), [".a", ".e", ".a.b", ".c.d"]);
         assert!(left.difference(&left).is_empty());
         let key = PathElement::Key(r#"{"name":"x","port":80}"#.to_owned());
         assert_eq!(key.to_string(), r#"[name="x",port=80]"#);
         assert_eq!(PathElement::Value("\"f\"".to_owned()).to_string(), "[=\"f\"]");
+    }
+
+    #[test]
+    fn an_object_s_own_fields_come_before_those_of_its_parts() {
+        let key = |port: u16| PathElement::Key(format!(r#"{{"port":{port},"protocol":"TCP"}}"#));
+        let mut ports = FieldSet::default();
+        for path in
+            [vec![key(8080)], vec![key(80), PathElement::Field("name".to_owned())], vec![key(443)]]
+        {
+            ports.insert(&path);
+        }
+        let mut all = set(&["subsets", "metadata.labels.l", "metadata.name"]);
+        all.put_child(PathElement::Field("ports".to_owned()), ports);
+        let expected = [
+            ".subsets",
+            ".metadata.name",
+            ".metadata.labels.l",
+            r#".ports[port=443,protocol="TCP"]"#,
+            r#".ports[port=8080,protocol="TCP"]"#,
+            r#".ports[port=80,protocol="TCP"].name"#,
+        ];
+        assert_eq!(all.paths(), expected);
+    }
+
+    #[test]
+    fn keys_and_values_are_ordered_as_what_they_are() {
+        let value = |text: &str| PathElement::Value(text.to_owned());
+        let order = [
+            "9", "10.5", "80", "\"a\"", "\"b\"", "false", "true", "[1]", "[1,2]", "[2]", "{}",
+            "null",
+        ];
+        for pair in order.windows(2) {
+            assert_eq!(value(pair[0]).compare(&value(pair[1])), Ordering::Less, "{pair:?}");
+        }
+        assert_eq!(PathElement::Index(0).compare(&value("1")), Ordering::Greater);
     }
 }

@@ -37,6 +37,19 @@ impl Identity {
         Identity { operation, version: String::new(), ..Identity::update(write) }
     }
 
+    /// By which conflicts are ordered: the text by which upstream tells managers apart (`BuildManagerIdentifier`).
+    fn order(&self) -> String {
+        let fields = [
+            ("manager", &self.manager),
+            ("operation", &self.operation),
+            ("apiVersion", &self.version),
+            ("subresource", &self.subresource),
+        ];
+        let given = fields.into_iter().filter(|(_, value)| !value.is_empty());
+        let texts: Vec<String> = given.map(|(name, value)| format!("{name:?}:{value:?}")).collect();
+        format!("{{{}}}", texts.join(","))
+    }
+
     /// As messages show it.
     fn shown(&self) -> String {
         let mut text = format!("{:?}", self.manager);
@@ -100,14 +113,20 @@ impl Managers {
         self.entries.get(identity).map(|entry| &entry.fields)
     }
 
-    /// The versions in which they wrote.
-    pub(super) fn versions(&self) -> BTreeSet<&str> {
-        self.entries.values().map(|entry| entry.api_version.as_str()).collect()
+    /// In which version an entry was written last, and its fields.
+    pub(super) fn last(&self, identity: &Identity) -> Option<(String, FieldSet)> {
+        let entry = self.entries.get(identity)?;
+        Some((entry.api_version.clone(), entry.fields.clone()))
     }
 
-    /// Fields of all entries.
-    pub(super) fn all_fields(&self) -> FieldSet {
-        self.entries.values().fold(FieldSet::default(), |all, entry| all.union(&entry.fields))
+    /// Fields of all entries, by the version in which they were written.
+    pub(super) fn by_version(&self) -> BTreeMap<String, FieldSet> {
+        let mut all: BTreeMap<String, FieldSet> = BTreeMap::new();
+        for entry in self.entries.values() {
+            let known = all.entry(entry.api_version.clone()).or_default();
+            *known = known.union(&entry.fields);
+        }
+        all
     }
 
     /// Adds fields to an entry and moves its time.
@@ -168,16 +187,16 @@ impl Managers {
         own: &Identity,
         changed: impl Fn(&str) -> FieldSet,
     ) -> Vec<Conflict> {
-        let others = self.entries.iter().filter(|(identity, _)| *identity != own);
-        let mut conflicts: Vec<Conflict> = others
-            .flat_map(|(identity, entry)| {
-                let paths = entry.fields.intersection(&changed(&entry.api_version)).paths();
-                paths.into_iter().map(|path| Conflict { manager: identity.shown(), path })
-            })
-            .collect();
-        conflicts
-            .sort_by(|left, right| (&left.manager, &left.path).cmp(&(&right.manager, &right.path)));
-        conflicts
+        let mut others: Vec<(&Identity, &Entry)> =
+            self.entries.iter().filter(|(identity, _)| *identity != own).collect();
+        others.sort_by_cached_key(|(identity, _)| identity.order());
+        let paths = |(identity, entry): (&Identity, &Entry)| {
+            let manager = identity.shown();
+            let paths = entry.fields.intersection(&changed(&entry.api_version)).paths();
+            let conflict = move |path| Conflict { manager: manager.clone(), path };
+            paths.into_iter().map(conflict).collect::<Vec<_>>()
+        };
+        others.into_iter().flat_map(paths).collect()
     }
 
     /// Merges the oldest update entries into `ancient-changes` while there are too many.

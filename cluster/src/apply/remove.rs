@@ -3,36 +3,104 @@
 use serde_json::Value;
 
 use super::{
+    Versions,
     fields::{FieldSet, PathElement},
     managers::Managers,
     place::{self, Place, Shape},
-    set,
+    root, set,
 };
+use crate::schema::Schema;
 
-/// Removes from the merged object what `last` (the manager's former set) held and the managers, with the
-/// new set among them, hold no more.
+/// Removes from the merged object, which has version `own`, what `last` (the manager's former set, with the version in
+/// which it was written) held and the managers, with the new set among them, hold no more. Errors: the object can't be
+/// had in the version of some manager.
 pub(super) fn prune(
-    place: Place<'_>,
-    merged: Value,
+    (schema, merged): (&Schema, Value),
     managers: &Managers,
-    last: Option<&FieldSet>,
-) -> Value {
-    let Some(last) = last.filter(|last| !last.is_empty()) else { return merged };
-    let named = |set: &FieldSet| set::with_named_fields(place, set);
-    let all = named(&set::of(place, &merged));
-    let last = named(last);
-    let pruned = items(place, &merged, &last);
+    last: Option<&(String, FieldSet)>,
+    own: &str,
+    versions: &mut dyn Versions,
+) -> Result<Value, String> {
+    let Some((version, last)) = last.filter(|(_, last)| !last.is_empty()) else {
+        return Ok(merged);
+    };
+    let seen = if version == own {
+        None
+    } else {
+        versions.at(&merged, version) .map_err(|why| {
+        format!("failed to prune fields: failed to convert merged object to last applied version: {why}")
+    })?
+    };
+    let Some((merged, schema)) = seen else {
+        return prune_in(own, (schema, &merged), managers, last, versions);
+    };
+    let pruned = prune_in(version, (&schema, &merged), managers, last, versions)?;
+    back(&pruned, own, versions)
+}
 
-    // Put back what somebody owns.
-    let owned = named(&managers.all_fields());
-    let kept = named(&set::of(place, &pruned));
-    let gone = all.difference(&kept.union(&owned));
-    let pruned = items(place, &merged, &gone);
+/// The same in the version in which the manager wrote last.
+fn prune_in(
+    version: &str,
+    (schema, merged): (&Schema, &Value),
+    managers: &Managers,
+    last: &FieldSet,
+    versions: &mut dyn Versions,
+) -> Result<Value, String> {
+    let place = root(schema);
+    let last = set::with_named_fields(place, last);
+    let pruned = items(place, merged, &last);
+
+    // Put back what somebody owns, in the version of each.
+    let mut owned = managers.by_version();
+    let mut owned_here = owned.remove(version).unwrap_or_default();
+    let mut elsewhere = Vec::new();
+    for (version, fields) in owned {
+        match versions.at(merged, &version).map_err(|why| unowned("merged", &version, &why))? {
+            Some(seen) => elsewhere.push((version, fields, seen)),
+            None => owned_here = owned_here.union(&fields),
+        }
+    }
+    let mut pruned = put_back(place, merged, &pruned, &owned_here);
+    for (version, fields, (merged, schema)) in &elsewhere {
+        let seen = versions.at(&pruned, version);
+        let seen = seen.map_err(|why| unowned("pruned", version, &why))?;
+        if let Some((seen, _)) = seen {
+            pruned = put_back(root(schema), merged, &seen, fields);
+        }
+    }
+    if !elsewhere.is_empty() {
+        pruned = back(&pruned, version, versions)?;
+    }
 
     // Put back what only went because it stood below something that went.
-    let kept = named(&set::of(place, &pruned));
-    let gone = all.difference(&kept).intersection(&last);
-    items(place, &merged, &gone)
+    let gone = missing(place, merged, &pruned).intersection(&last);
+    Ok(items(place, merged, &gone))
+}
+
+/// An object in the version from which one has come.
+fn back(object: &Value, version: &str, versions: &mut dyn Versions) -> Result<Value, String> {
+    let seen = versions.at(object, version);
+    let seen = seen.map_err(|why| format!("failed to prune fields: {why}"))?;
+    Ok(seen.map_or_else(|| object.clone(), |(object, _)| object))
+}
+
+fn unowned(what: &str, version: &str, why: &str) -> String {
+    format!(
+        "failed to prune fields: failed add back owned items: failed to convert {what} object at version {version}: \
+         {why}"
+    )
+}
+
+/// What of the merged object is not in the pruned one.
+fn missing(place: Place<'_>, merged: &Value, pruned: &Value) -> FieldSet {
+    let named = |value: &Value| set::with_named_fields(place, &set::of(place, value));
+    named(merged).difference(&named(pruned))
+}
+
+/// The pruned object with all of the merged one that somebody owns.
+fn put_back(place: Place<'_>, merged: &Value, pruned: &Value, owned: &FieldSet) -> Value {
+    let owned = set::with_named_fields(place, owned);
+    items(place, merged, &missing(place, merged, pruned).difference(&owned))
 }
 
 /// The value without the members of `gone`. A map or list that loses its last item stays, empty, unless

@@ -23,6 +23,20 @@ fn custom() -> Schema {
     Schema::custom(&gvk, Some(&schema)).unwrap()
 }
 
+fn track(live: Option<&Value>, new: &mut Value, schema: &Schema, write: &Write<'_>) {
+    super::track(live, new, schema, write, &mut BuiltIn);
+}
+
+fn apply(
+    live: Option<&Value>,
+    config: &Value,
+    schema: &Schema,
+    write: &Write<'_>,
+    force: bool,
+) -> Result<Value, ApplyError> {
+    super::apply(live, config, schema, write, force, &mut BuiltIn)
+}
+
 fn write<'a>(manager: &'a str, now: &'a str) -> Write<'a> {
     Write { manager, api_version: "example.com/v1", subresource: "", now, ignores: Ignores::Status }
 }

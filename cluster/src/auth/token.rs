@@ -1,26 +1,19 @@
 //! Tokens of ServiceAccounts: JSON web tokens with upstream's claims (KEP-1205), good until they expire by the
 //! world's clock or the account is gone.
 //!
-//! They are signed with a key that everyone can read here (HS256): whoever reaches this server owns it. So no
-//! keys are published at `/openid/v1/jwks`, and a program that checks signatures by itself can't check these.
+//! They are signed with a key that everyone can read ([`super::key`]), whose public part is at `/openid/v1/jwks`: a
+//! program that checks signatures by itself can check these. What a token is bound to (`boundObjectRef`) it does not
+//! say. Who could notice: a program that looks for the pod in a token, or in its user's `extra`.
 
-use base64::{
-    Engine,
-    engine::general_purpose::{STANDARD, URL_SAFE_NO_PAD as BASE64},
-};
-use hmac::{Hmac, Mac};
+use base64::{Engine, engine::general_purpose::STANDARD};
 use serde_json::{Value, json};
-use sha2::Sha256;
 use trace::{GroupResource, ObjectKey, Time};
 
-use super::{CREDENTIAL, User};
+use super::{CREDENTIAL, User, key};
 use crate::world::{World, meta};
 
 /// Who issues tokens, and whom they are for where nobody else is named.
 pub(crate) const ISSUER: &str = "https://kubernetes.default.svc.cluster.local";
-
-const KEY: &[u8] = b"trommel";
-const HEADER: &str = r#"{"alg":"HS256","kid":"trommel"}"#;
 
 /// What a token says.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -55,14 +48,8 @@ impl Claims {
             },
             "nbf": since.seconds(), "sub": format!("system:serviceaccount:{namespace}:{name}"),
         });
-        sign(&claims)
+        key::token(&claims)
     }
-}
-
-fn sign(claims: &Value) -> String {
-    let signed = format!("{}.{}", BASE64.encode(HEADER), BASE64.encode(claims.to_string()));
-    let signature = BASE64.encode(mac(&signed).finalize().into_bytes());
-    format!("{signed}.{signature}")
 }
 
 /// What the token of a Secret says of it (`legacyPrivateClaims`).
@@ -83,7 +70,7 @@ pub(crate) fn of_secret(namespace: &str, secret: &str, (name, uid): (&str, &str)
     for (part, text) in parts {
         claims[format!("{OF_SECRET}{part}")] = json!(text);
     }
-    sign(&claims)
+    key::token(&claims)
 }
 
 /// What a token of a Secret says, if the Secret still has it (`legacyValidator`).
@@ -106,18 +93,9 @@ fn read_of_secret(world: &World, token: &str, claims: &Value) -> Option<Claims> 
     })
 }
 
-fn mac(signed: &str) -> Hmac<Sha256> {
-    let mut mac = Hmac::new_from_slice(KEY).expect("HMAC takes keys of every length");
-    mac.update(signed.as_bytes());
-    mac
-}
-
 /// What a token says, if it is one of this server's, is not out of date, and its account is still there.
 pub(crate) fn read(world: &World, token: &str) -> Option<Claims> {
-    let (signed, signature) = token.rsplit_once('.')?;
-    mac(signed).verify_slice(&BASE64.decode(signature).ok()?).ok()?;
-    let (_, claims) = signed.split_once('.')?;
-    let claims: Value = serde_json::from_slice(&BASE64.decode(claims).ok()?).ok()?;
+    let claims = key::claims(token)?;
     if claims["iss"] == SECRET_ISSUER {
         return still_there(world, read_of_secret(world, token, &claims)?);
     }
@@ -167,8 +145,7 @@ mod tests {
         let token = claims.token();
         assert_eq!(read(&world, &token), Some(claims.clone()));
         assert_eq!(claims.user().name, "system:serviceaccount:a:b");
-        let (signed, _) = token.rsplit_once('.').expect("three parts");
-        assert_eq!(read(&world, &format!("{signed}.{}", BASE64.encode("x"))), None);
+        assert_eq!(read(&world, &format!("{token}x")), None);
         assert_eq!(read(&world, "anything"), None);
         let mut later = world.clone();
         later.now = Time(60_000_000_000);

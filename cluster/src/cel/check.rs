@@ -12,6 +12,7 @@ use kube_cel::cel::{
 };
 
 use super::{
+    cost::Types,
     macros,
     place::{Part, Places},
     run,
@@ -29,6 +30,8 @@ pub(super) struct Checker<'a> {
     mixed: usize,
     /// Where the last checked part stands.
     last: usize,
+    /// Of the parts as they were parsed.
+    types: Types,
     errors: Vec<(usize, String)>,
 }
 
@@ -67,15 +70,21 @@ impl<'a> Checker<'a> {
             places: Places::new(source),
             mixed: 0,
             last: 0,
+            types: Types::new(),
             errors: Vec::new(),
         }
     }
 
     /// The type of an expression, which is made ready to run. Errors: all that doesn't fit, in cel-go's form.
-    pub(super) fn run(mut self, expression: &mut IdedExpr) -> Result<Ty, String> {
+    pub(super) fn run(self, expression: &mut IdedExpr) -> Result<Ty, String> {
+        self.run_all(expression).map(|(ty, _)| ty)
+    }
+
+    /// The same, and the types of all parts.
+    pub(super) fn run_all(mut self, expression: &mut IdedExpr) -> Result<(Ty, Types), String> {
         let ty = self.check(expression);
         if self.errors.is_empty() {
-            return Ok(ty);
+            return Ok((ty, self.types));
         }
         self.errors.sort();
         let all = self.errors.iter().map(|(at, message)| self.places.describe(*at, message));
@@ -88,6 +97,16 @@ impl<'a> Checker<'a> {
     }
 
     fn check(&mut self, expression: &mut IdedExpr) -> Ty {
+        let id = expression.id;
+        let ty = self.type_of(expression);
+        // What macros made has no number.
+        if id != 0 {
+            self.types.insert(id, ty.clone());
+        }
+        ty
+    }
+
+    fn type_of(&mut self, expression: &mut IdedExpr) -> Ty {
         match &mut expression.expr {
             Expr::Literal(literal) => {
                 self.last = self.places.next(Part::Literal);
@@ -163,6 +182,10 @@ impl<'a> Checker<'a> {
 
     fn select(&mut self, expression: &mut IdedExpr) -> Ty {
         let Expr::Select(select) = &mut expression.expr else { return Ty::Dyn };
+        if let Some((name, ty)) = self.qualified_variable(select) {
+            expression.expr = Expr::Ident(name);
+            return ty;
+        }
         let operand = self.check(&mut select.operand);
         let mut at = self.places.next(Part::Select(select.field.clone()));
         if select.test {
@@ -185,6 +208,16 @@ impl<'a> Checker<'a> {
         if test { Ty::plain("bool") } else { ty }
     }
 
+    /// `authorizer.requestResource`: a variable whose name has a dot. Whether it is there is never asked.
+    fn qualified_variable(&mut self, select: &SelectExpr) -> Option<(String, Ty)> {
+        let Expr::Ident(prefix) = &select.operand.expr else { return None };
+        let name = format!("{prefix}.{}", select.field);
+        let ty = self.variable(&name).filter(|_| !select.test)?.clone();
+        self.places.next(Part::Ident(prefix.clone()));
+        self.last = self.places.next(Part::Select(select.field.clone()));
+        Some((name, ty))
+    }
+
     /// The type of a field of a value of this type.
     fn field(&mut self, operand: &Ty, name: &str, at: usize) -> Ty {
         let schema = self.schema;
@@ -200,6 +233,10 @@ impl<'a> Checker<'a> {
             Ty::Object(_, true) if name == "metadata" => Some(Ty::Metadata),
             Ty::Object(id, _) => property(schema.node(*id), name)
                 .and_then(|(_, id)| declared(schema, id, schema.node(id).embedded_resource)),
+            // Types of functions, which have no fields, are objects that nobody has declared.
+            Ty::Plain(name) if name.starts_with("kubernetes.") => {
+                return self.wrong(at, format!("unexpected failed resolution of '{name}'"));
+            }
             Ty::Plain(_) | Ty::List(_) | Ty::Type(_) => {
                 return self
                     .wrong(at, format!("type '{operand}' does not support field selection"));

@@ -84,6 +84,7 @@ pub(super) fn expand(call: &CallExpr) -> Option<Result<IdedExpr, String>> {
         parts.insert("f_", call.args[2].clone());
     }
     let mut expanded = run::parse(&text).ok()?;
+    forget(&mut expanded);
     fill(&mut expanded, &parts);
     Some(Ok(expanded))
 }
@@ -92,8 +93,24 @@ pub(super) fn expand(call: &CallExpr) -> Option<Result<IdedExpr, String>> {
 fn keys(target: &IdedExpr) -> IdedExpr {
     let text = "type(dyn(x_)) == map ? dyn(x_) : dyn(lists.range(size(x_)))";
     let mut keys = run::parse(text).unwrap_or_default();
+    forget(&mut keys);
     fill(&mut keys, &BTreeMap::from([("x_", target.clone())]));
     keys
+}
+
+/// Numbers all parts of an expression after `last`, each differently.
+pub(super) fn number(expression: &mut IdedExpr, last: &mut u64) {
+    *last += 1;
+    expression.id = *last;
+    for below in children(expression) {
+        number(below, last);
+    }
+}
+
+/// Takes their numbers from the parts of a template, which those of the expression have too.
+fn forget(expression: &mut IdedExpr) {
+    expression.id = 0;
+    children(expression).into_iter().for_each(forget);
 }
 
 /// Puts the parts where their names stand.

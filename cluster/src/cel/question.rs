@@ -1,9 +1,6 @@
 //! Expressions about requests: match conditions of webhooks, and all of admission policies. Their variables are of
 //! JSON whose type is looked at when they are run; so is which variables a policy makes (`variables.x`), which
 //! upstream knows when the policy is written.
-//!
-//! `authorizer` is not known: an expression that uses it can't be evaluated, which is an error as any other. Who could
-//! notice: a webhook or a policy that asks for permissions, whose `failurePolicy` decides.
 
 use std::sync::{Arc, LazyLock};
 
@@ -13,8 +10,14 @@ use kube_cel::cel::{
 };
 use serde_json::Value;
 
-use super::{check::Checker, macros, place, run, types::Ty, value};
-use crate::schema::Schema;
+use super::{
+    authorizer::{self, Asker},
+    check::Checker,
+    macros, place, run,
+    types::Ty,
+    value,
+};
+use crate::{rbac::Attributes, schema::Schema};
 
 /// A compiled expression.
 #[derive(Debug)]
@@ -35,6 +38,15 @@ pub(crate) struct Variables {
 const NAMES: [&str; 4] = ["object", "oldObject", "request", "namespaceObject"];
 /// Under this name stand a policy's own variables.
 const COMPOSED: &str = "variables";
+/// The object that configures a policy.
+const PARAMS: &str = "params";
+/// Names by which most expressions can ask for permissions.
+const AUTHORIZER: &str = "authorizer";
+const REQUEST_RESOURCE: &str = "authorizer.requestResource";
+
+fn type_of(name: &str) -> Ty {
+    if name == AUTHORIZER { Ty::plain(authorizer::TYPE) } else { Ty::Dyn }
+}
 
 /// The checker wants one; nothing here is of its type.
 static NO_TYPES: LazyLock<Schema> =
@@ -58,6 +70,12 @@ impl Variables {
     pub(crate) fn set(&mut self, name: &'static str, value: &Value) {
         self.named.retain(|(known, _)| *known != name);
         self.named.push((name, value::plain(value)));
+    }
+
+    /// Lets expressions ask what the sender of a request may do, of which `resource` says what it is about.
+    pub(crate) fn authorize(&mut self, asker: &Asker, resource: Attributes) {
+        self.named.push((AUTHORIZER, asker.value()));
+        self.named.push((REQUEST_RESOURCE, asker.resource(resource)));
     }
 
     /// Adds a variable of a policy, which may refer to those before it. One that can't be evaluated is an error
@@ -94,13 +112,24 @@ impl Variables {
 impl Question {
     /// Compiles a webhook's condition. Errors: why cel-go refuses it.
     pub(crate) fn compile(source: &str) -> Result<Question, String> {
-        Question::naming(source, &[])
+        Question::naming(source, &[AUTHORIZER])
+    }
+
+    /// Compiles a condition of a policy that is being written, with or without a `paramKind`; it can't name the policy's
+    /// own variables then (`getStrictStatelessCELCompiler`). Errors: why cel-go refuses it.
+    pub(crate) fn of_condition(source: &str, has_params: bool) -> Result<Question, String> {
+        Question::naming(source, if has_params { &[AUTHORIZER, PARAMS] } else { &[AUTHORIZER] })
     }
 
     /// Compiles an expression of a policy, with or without a `paramKind`. Errors: why cel-go refuses it.
     pub(crate) fn of_policy(source: &str, has_params: bool) -> Result<Question, String> {
-        let more: &[&str] = if has_params { &[COMPOSED, "params"] } else { &[COMPOSED] };
-        Question::naming(source, more)
+        let all = [AUTHORIZER, COMPOSED, PARAMS];
+        Question::naming(source, if has_params { &all } else { &all[..2] })
+    }
+
+    /// Compiles what makes a policy's message, which can't ask for permissions. Errors: why cel-go refuses it.
+    pub(crate) fn of_message(source: &str, has_params: bool) -> Result<Question, String> {
+        Question::naming(source, if has_params { &[COMPOSED, PARAMS] } else { &[COMPOSED] })
     }
 
     fn naming(source: &str, more: &[&str]) -> Result<Question, String> {
@@ -114,7 +143,11 @@ impl Question {
             return Err(format!("{name} is not known to this server"));
         }
         let names = NAMES.iter().chain(more);
-        let variables = names.map(|name| ((*name).to_owned(), Ty::Dyn)).collect();
+        let mut variables: Vec<(String, Ty)> =
+            names.map(|name| ((*name).to_owned(), type_of(name))).collect();
+        if more.contains(&AUTHORIZER) {
+            variables.push((REQUEST_RESOURCE.to_owned(), Ty::plain(authorizer::RESOURCE_TYPE)));
+        }
         let ty = Checker::new(&NO_TYPES, source, variables).run(&mut tree)?;
         Ok(Question { tree, ty })
     }

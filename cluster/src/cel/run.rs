@@ -49,6 +49,7 @@ static FUNCTIONS: LazyLock<Context<'static>> = LazyLock::new(|| {
     context.add_function("dyn", |value: Value| -> ResolveResult { Ok(value) });
     context.add_function("bool", to_bool);
     context.add_function(SELECT, select);
+    super::authorizer::register(&mut context);
     for name in TYPES {
         context.add_variable_from_value(name, type_value(name));
     }

@@ -1,12 +1,15 @@
 //! What is wrong with the rules of a CRD (`ValidateCustomResourceDefinitionOpenAPISchema`): they must be whole,
-//! compile against their schema, and use `oldSelf` only where there is one.
+//! compile against their schema, use `oldSelf` only where there is one, and not cost too much.
+
+mod budget;
 
 use serde_json::Value;
 
+use self::budget::Budget;
 use super::{field_path, text};
 use crate::{
     cel::Subject,
-    schema::{Additional, FieldError, FieldErrorKind, ListType, NodeId, Schema},
+    schema::{Additional, FieldError, FieldErrorKind, ListType, Node, NodeId, Schema, Type},
 };
 
 const REASONS: [&str; 4] =
@@ -14,10 +17,13 @@ const REASONS: [&str; 4] =
 
 /// Errors of all rules of a schema; `at` is its path in the CRD.
 pub(crate) fn rule_errors(schema: &Schema, at: &str) -> Vec<FieldError> {
-    let mut walk = Walk { schema, shape: Vec::new(), expressions: Vec::new() };
-    walk.visit(schema.root_id(), at, true, None);
+    let mut walk =
+        Walk { schema, shape: Vec::new(), expressions: Vec::new(), budget: Budget::default() };
+    let place = Place { root: true, uncorrelated: None, count: Some(1) };
+    walk.visit(schema.root_id(), at, place);
     let mut errors = walk.shape;
     errors.extend(walk.expressions);
+    errors.extend(walk.budget.errors(at));
     errors
 }
 
@@ -26,25 +32,40 @@ struct Walk<'a> {
     /// Rules that are not whole. While there are any, expressions further up are not looked at.
     shape: Vec<FieldError>,
     expressions: Vec<FieldError>,
+    budget: Budget,
+}
+
+/// Where a node stands.
+#[derive(Clone, Copy)]
+struct Place<'a> {
+    /// Whether it is the root of a resource.
+    root: bool,
+    /// The list above whose items have no old value.
+    uncorrelated: Option<&'a str>,
+    /// How many values it can have at most; none if nothing above says so.
+    count: Option<u64>,
 }
 
 impl Walk<'_> {
-    /// `uncorrelated`: the list above whose items have no old value.
-    fn visit(&mut self, id: NodeId, at: &str, root: bool, uncorrelated: Option<&str>) {
+    fn visit(&mut self, id: NodeId, at: &str, place: Place<'_>) {
         let schema = self.schema;
         let node = schema.node(id);
-        if let Additional::Values(below) = node.additional {
-            let embedded = schema.node(below).embedded_resource;
-            self.visit(below, &format!("{at}.additionalProperties"), embedded, uncorrelated);
+        let count = place.count.zip(factor(node)).map(|(count, more)| count.saturating_mul(more));
+        let below = |below: NodeId| {
+            let root = schema.node(below).embedded_resource;
+            Place { root, count, ..place }
+        };
+        if let Additional::Values(values) = node.additional {
+            self.visit(values, &format!("{at}.additionalProperties"), below(values));
         }
-        for (name, &below) in &node.properties {
-            let embedded = schema.node(below).embedded_resource;
-            self.visit(below, &format!("{at}.properties[{name}]"), embedded, uncorrelated);
+        for (name, &property) in &node.properties {
+            self.visit(property, &format!("{at}.properties[{name}]"), below(property));
         }
-        if let Some(below) = node.items {
+        if let Some(items) = node.items {
             let lost = (node.list_type != ListType::Map).then_some(at);
-            let embedded = schema.node(below).embedded_resource;
-            self.visit(below, &format!("{at}.items"), embedded, uncorrelated.or(lost));
+            let uncorrelated = place.uncorrelated.or(lost);
+            let Place { root, count, .. } = below(items);
+            self.visit(items, &format!("{at}.items"), Place { root, uncorrelated, count });
         }
         for (index, rule) in node.rules.iter().enumerate() {
             self.shape(id, rule, &format!("{at}.x-kubernetes-validations[{index}]"));
@@ -53,11 +74,11 @@ impl Walk<'_> {
             return;
         }
         for (index, rule) in node.rules.iter().enumerate() {
-            let place = format!("{at}.x-kubernetes-validations[{index}]");
+            let at = format!("{at}.x-kubernetes-validations[{index}]");
             let optional_old = rule["optionalOldSelf"] == true;
-            let subject = Subject { schema, node: id, root, optional_old };
+            let subject = Subject { schema, node: id, root: place.root, optional_old };
             if subject.is_seen() {
-                self.expressions(&subject, rule, &place, uncorrelated);
+                self.expressions(&subject, rule, &at, place);
             }
         }
     }
@@ -123,16 +144,10 @@ impl Walk<'_> {
         self.shape.extend(errors);
     }
 
-    fn expressions(
-        &mut self,
-        subject: &Subject<'_>,
-        rule: &Value,
-        at: &str,
-        uncorrelated: Option<&str>,
-    ) {
-        let compiled = subject.compile(text(rule, "rule"));
+    fn expressions(&mut self, subject: &Subject<'_>, rule: &Value, at: &str, place: Place<'_>) {
+        let compiled = subject.estimate(text(rule, "rule"));
         let why = match &compiled {
-            Ok(expression) if expression.results_in("bool") => None,
+            Ok((expression, _)) if expression.results_in("bool") => None,
             Ok(_) => Some("cel expression must evaluate to a bool".to_owned()),
             Err(why) => Some(format!("compilation failed: {why}")),
         };
@@ -144,18 +159,28 @@ impl Walk<'_> {
             }
             return;
         }
+        if let Ok((_, Some(cost))) = compiled {
+            // Where nothing above limits it, there are as many values as a request can hold.
+            let cost = cost.saturating_mul(place.count.unwrap_or_else(|| subject.count()));
+            let field = format!("{at}.rule");
+            self.expressions.extend(self.budget.spend(&field, "estimated rule cost", cost));
+        }
         let made = text(rule, "messageExpression");
         if !made.is_empty() {
-            let why = match subject.compile(made) {
-                Ok(expression) if expression.results_in("string") => None,
+            let field = format!("{at}.messageExpression");
+            let why = match subject.estimate(made) {
+                Ok((expression, cost)) if expression.results_in("string") => {
+                    let (what, cost) = ("estimated messageExpression cost", cost.unwrap_or(0));
+                    self.expressions.extend(self.budget.spend(&field, what, cost));
+                    None
+                }
                 Ok(_) => Some("messageExpression must evaluate to a string".to_owned()),
                 Err(why) => Some(format!("messageExpression compilation failed: {why}")),
             };
-            let field = format!("{at}.messageExpression");
             self.expressions.extend(why.map(|detail| whole(&field, rule, detail)));
         }
-        if compiled.is_ok_and(|expression| expression.uses_old) {
-            if let Some(list) = uncorrelated {
+        if compiled.is_ok_and(|(expression, _)| expression.uses_old) {
+            if let Some(list) = place.uncorrelated {
                 let detail = format!(
                     "oldSelf cannot be used on the uncorrelatable portion of the schema within {list}"
                 );
@@ -179,6 +204,17 @@ impl Walk<'_> {
             &rule["optionalOldSelf"],
             "may not be set if oldSelf is not used in rule",
         ));
+    }
+}
+
+/// How many values a node can have for each that it is in; none if nothing says so (`extractMaxElements`).
+fn factor(node: &Node) -> Option<u64> {
+    let limits = node.limits.as_deref();
+    match (node.kind, node.additional) {
+        (Type::Object, Additional::Unsaid) => Some(1),
+        (Type::Object, _) => limits.and_then(|limits| limits.max_properties),
+        (Type::Array, _) => limits.and_then(|limits| limits.max_items),
+        _ => Some(1),
     }
 }
 

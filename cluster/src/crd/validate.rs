@@ -35,6 +35,7 @@ pub(crate) fn errors(crd: &Value, old: Option<&Value>, asked: Asked) -> Vec<Fiel
         }
     }
     versions(spec, &mut errors);
+    errors.extend(super::conversion::errors(spec));
     if crd["status"]["storedVersions"].as_array().is_none_or(Vec::is_empty) {
         let detail = "must have at least one stored version";
         errors.push(invalid("status.storedVersions", &Value::Null, detail));

@@ -142,12 +142,15 @@ fn aggregated_row(row: &Resource) -> Value {
     entry
 }
 
+/// Where the server is, for whoever asks without saying how they came.
+pub(super) const SERVER_ADDRESS: &str = "127.0.0.1:443";
+
 /// `/api`.
 pub(super) fn api_versions() -> Value {
     json!({
         "kind": "APIVersions",
         "versions": ["v1"],
-        "serverAddressByClientCIDRs": [{"clientCIDR": "0.0.0.0/0", "serverAddress": "127.0.0.1:443"}],
+        "serverAddressByClientCIDRs": [{"clientCIDR": "0.0.0.0/0", "serverAddress": SERVER_ADDRESS}],
     })
 }
 
@@ -252,7 +255,8 @@ fn legacy_rows(row: &Resource, custom_storage: Option<&str>) -> Vec<Value> {
 
 /// `/`.
 pub(super) fn paths(world: &World) -> Value {
-    let mut paths = vec!["/api".to_owned(), "/api/v1".to_owned(), "/apis".to_owned()];
+    let first = ["/.well-known/openid-configuration", "/api", "/api/v1", "/apis"];
+    let mut paths: Vec<String> = first.map(str::to_owned).into();
     for group in groups(world) {
         paths.push(format!("/apis/{}", group.name));
         paths.extend(
@@ -260,8 +264,16 @@ pub(super) fn paths(world: &World) -> Value {
         );
     }
     paths.extend(
-        ["/healthz", "/livez", "/openapi/v2", "/openapi/v3", "/readyz", "/version"]
-            .map(str::to_owned),
+        [
+            "/healthz",
+            "/livez",
+            "/openapi/v2",
+            "/openapi/v3",
+            "/openid/v1/jwks",
+            "/readyz",
+            "/version",
+        ]
+        .map(str::to_owned),
     );
     json!({"paths": paths})
 }

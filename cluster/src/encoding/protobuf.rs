@@ -3,6 +3,13 @@
 mod read;
 mod write;
 
+pub(crate) use write::time_problem;
+
+/// Whether Go reads a text as a duration: `1h0m0s`, `1.5s`, `100ms`.
+pub(crate) fn is_duration(text: &str) -> bool {
+    write::duration::parse(text).is_some()
+}
+
 use serde_json::{Map, Value};
 
 use super::{

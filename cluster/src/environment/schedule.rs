@@ -13,7 +13,7 @@ use std::sync::Arc;
 use controllers::{Controller, Next, Request};
 use trace::{ObjectKey, Revision, Time};
 
-use super::{Environment, Item, wire};
+use super::{Environment, Item, answer, events, wire};
 use crate::{server::Live, webhooks::Calls};
 
 /// What can happen next.
@@ -82,15 +82,15 @@ pub(crate) fn take(live: &mut Live, controller: Controller, key: &ObjectKey) -> 
             Next::Requests(requests) => environment.sends(requests),
             Next::Request(request) if may_send => {
                 may_send = false;
-                let response = wire::send(live, controller, &request, &mut Calls::exempt(now));
-                if let Some(environment) = live.world.environment.as_mut().map(Arc::make_mut) {
-                    environment.answered(response);
-                }
+                let sent = wire::send(live, controller, &request, &mut Calls::exempt(now));
+                answer(live, working, &request, sent);
             }
             Next::Request(_) => environment.put_aside(),
             Next::Done { requeue_after } => environment.done(now, requeue_after),
             Next::Failed(_) => environment.failed(now),
         }
     }
+    // What it has to tell, it tells at once.
+    while events::step(live, &mut Calls::exempt(now)).is_some() {}
     true
 }

@@ -143,7 +143,7 @@ fn has_kubelet(world: &World, pod: &Value) -> bool {
 }
 
 /// Whether a node's kubelet is stopped.
-fn is_stopped(node: &Value) -> bool {
+pub(crate) fn is_stopped(node: &Value) -> bool {
     node["metadata"]["annotations"][KUBELET] == STOPPED
 }
 

@@ -3,6 +3,8 @@
 //! Bodies are what upstream's controllers send. A PUT carries the stored object with the fields that the request
 //! names and the revision that the controller saw: where that is not the stored one, the answer is the same 409.
 
+use std::sync::Arc;
+
 use base64::{Engine, engine::general_purpose::STANDARD};
 use bytes::Bytes;
 use controllers::{
@@ -27,7 +29,7 @@ const RELEASE: &str = "v1.36.3";
 
 pub(super) const JSON: &str = "application/json";
 const MERGE_PATCH: &str = "application/merge-patch+json";
-const STRATEGIC_PATCH: &str = "application/strategic-merge-patch+json";
+pub(super) const STRATEGIC_PATCH: &str = "application/strategic-merge-patch+json";
 const APPLY_PATCH: &str = "application/apply-patch+yaml";
 
 /// One call.
@@ -39,43 +41,65 @@ pub(super) struct Call<'a> {
     pub(super) body: Value,
 }
 
+/// What came of a request.
+pub(super) struct Sent {
+    pub(super) response: Response,
+    /// The object that was written, if one was.
+    pub(super) written: Option<Arc<Value>>,
+}
+
+impl Sent {
+    /// The name of what was written; empty where nothing was.
+    pub(super) fn name(&self) -> &str {
+        self.written.as_ref().map_or("", |object| meta(object, "name"))
+    }
+}
+
+impl From<Response> for Sent {
+    fn from(response: Response) -> Sent {
+        Sent { response, written: None }
+    }
+}
+
 /// Carries out a controller's request.
-pub(crate) fn send(
+pub(super) fn send(
     live: &mut Live,
     controller: Controller,
     request: &Request,
     calls: &mut Calls,
-) -> Response {
+) -> Sent {
     if let Request::List { resource, namespace } = request {
         let found = live.world.environment.iter().flat_map(|environment| {
             let listed = environment.view.list(resource, namespace);
             listed.map(|(_, object)| object.meta.clone())
         });
-        return Response::Listed(found.collect());
+        return Response::Listed(found.collect()).into();
     }
     if let Request::Remember { key, memory } = request {
-        if let Some(environment) = live.world.environment.as_mut().map(std::sync::Arc::make_mut) {
+        if let Some(environment) = live.world.environment.as_mut().map(Arc::make_mut) {
             environment.view.remember(key, memory.clone());
         }
-        return Response::Written(None);
+        return Response::Written(None).into();
     }
     if let Request::Review { spec } = request {
-        return review(live, controller, spec, calls);
+        return review(live, controller, spec, calls).into();
     }
     let key = key_of(request);
     if matches!(request, Request::GetScale { .. }) {
-        return get_scale(live, controller, &key, calls);
+        return get_scale(live, controller, &key, calls).into();
     }
-    match call(live, &key, request, calls)
-        .and_then(|call| carry_out(live, controller, &call, calls))
+    match call(live, &key, request, calls).and_then(|call| outcome(live, controller, &call, calls))
     {
-        Ok(()) => {
+        Ok(outcome) => {
+            let written = match outcome.payload {
+                Payload::Object(object) => Some(object),
+                _ => None,
+            };
             let environment = live.world.environment.as_ref();
-            Response::Written(
-                environment.and_then(|environment| environment.view.get(&key).cloned()),
-            )
+            let seen = environment.and_then(|environment| environment.view.get(&key).cloned());
+            Sent { response: Response::Written(seen), written }
         }
-        Err(refusal) => refused(refusal),
+        Err(refusal) => refused(refusal).into(),
     }
 }
 
@@ -437,15 +461,6 @@ fn seen(live: &Live, key: &ObjectKey, revision: Revision) -> Result<Value, Refus
     Ok(object)
 }
 
-fn carry_out(
-    live: &mut Live,
-    controller: Controller,
-    call: &Call<'_>,
-    calls: &mut Calls,
-) -> Result<(), Refusal> {
-    outcome(live, controller, call, calls).map(drop)
-}
-
 /// Carries out a call of which only the outcome counts.
 pub(super) fn carry_out_for(
     live: &mut Live,
@@ -453,8 +468,8 @@ pub(super) fn carry_out_for(
     call: &Call<'_>,
     calls: &mut Calls,
 ) -> Response {
-    match carry_out(live, controller, call, calls) {
-        Ok(()) => Response::Written(None),
+    match outcome(live, controller, call, calls) {
+        Ok(_) => Response::Written(None),
         Err(refusal) => refused(refusal),
     }
 }

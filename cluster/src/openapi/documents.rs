@@ -127,5 +127,6 @@ pub(crate) const V3: &[(&str, &str)] = &[
     ),
     ("apis/storage.k8s.io", include_str!("../../data/openapi-v3/apis__storage.k8s.io.json")),
     ("apis/storage.k8s.io/v1", include_str!("../../data/openapi-v3/apis__storage.k8s.io__v1.json")),
+    ("openid/v1/jwks", include_str!("../../data/openapi-v3/openid__v1__jwks.json")),
     ("version", include_str!("../../data/openapi-v3/version.json")),
 ];

@@ -1,4 +1,4 @@
-//! RFC 7396.
+//! RFC 7396, as the library does it that upstream uses (`evanphx/json-patch`): nulls inside of lists go too.
 
 use serde_json::Value;
 
@@ -14,8 +14,39 @@ pub(super) fn apply(live: &Value, patch: &Value) -> Result<Value, PatchError> {
         return Err(PatchError::BadRequest(why.to_owned()));
     }
     let mut object = live.clone();
-    json_patch::merge(&mut object, patch);
+    merge(&mut object, patch);
     Ok(object)
+}
+
+fn merge(live: &mut Value, patch: &Value) {
+    let (Value::Object(fields), Value::Object(changes)) = (&mut *live, patch) else {
+        // Of what takes a map's place nothing is taken away.
+        *live = if live.is_object() { patch.clone() } else { without_nulls(patch) };
+        return;
+    };
+    for (name, change) in changes {
+        match fields.get_mut(name) {
+            _ if change.is_null() => {
+                fields.remove(name);
+            }
+            Some(found) if !found.is_null() => merge(found, change),
+            _ => {
+                fields.insert(name.clone(), without_nulls(change));
+            }
+        }
+    }
+}
+
+/// Without the fields that are null, anywhere inside (`pruneNulls`).
+fn without_nulls(value: &Value) -> Value {
+    match value {
+        Value::Object(fields) => {
+            let kept = fields.iter().filter(|(_, value)| !value.is_null());
+            kept.map(|(name, value)| (name.clone(), without_nulls(value))).collect()
+        }
+        Value::Array(items) => items.iter().map(without_nulls).collect(),
+        other => other.clone(),
+    }
 }
 
 #[cfg(test)]
@@ -31,6 +62,9 @@ mod tests {
         let patch = json!({"a": {"b": null, "c": [3]}, "e": {"f": null, "g": 1}});
         let expect = json!({"a": {"c": [3]}, "d": 1, "e": {"g": 1}});
         assert_eq!(apply(&live, &patch).unwrap(), expect);
+        let inside = json!({"a": {"c": [{"x": null, "y": 1}, null]}, "e": [[{"z": null}]]});
+        let expect = json!({"a": {"b": 1, "c": [{"y": 1}, null]}, "d": 1, "e": [[{}]]});
+        assert_eq!(apply(&live, &inside).unwrap(), expect);
         assert_eq!(apply(&live, &json!([])).unwrap_err().code(), 400);
     }
 

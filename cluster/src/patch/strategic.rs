@@ -2,7 +2,8 @@
 //!
 //! Directives: `$patch: replace | delete | merge` in maps and list items, `$retainKeys`,
 //! `$deleteFromPrimitiveList/FIELD`, `$setElementOrder/FIELD`. As upstream, a directive is obeyed also
-//! where the schema gives no strategy, and nulls in the patch delete.
+//! where the schema gives no strategy, and nulls in the patch delete; where it replaces what is there, its nulls are
+//! kept, for Go's decoders to make something of.
 //!
 //! One difference from upstream, which could only show in hand-written or stale patches: inside an item
 //! that the live list doesn't have, upstream leaves directives unobeyed (`$patch: delete` then adds the
@@ -40,7 +41,7 @@ fn bad(text: impl Into<String>) -> PatchError {
 }
 
 /// As Go prints a decoded value (`%v`): maps by their keys, in order.
-fn go_text(value: &Value) -> String {
+pub(crate) fn go_text(value: &Value) -> String {
     let joined = |parts: Vec<String>| parts.join(" ");
     match value {
         Value::Object(fields) => {
@@ -120,7 +121,10 @@ fn merge_map(mut live: Fields, patch: &Fields, place: Place<'_>) -> Outcome<Fiel
                 }
                 Value::Object(merge_map(Fields::new(), patch, place)?)
             }
-            (_, Value::Array(list)) => merge_list(Vec::new(), list, None, place)?,
+            (_, Value::Array(list)) => {
+                let list: Vec<Value> = list.iter().map(without_nulls).collect();
+                merge_list(Vec::new(), &list, None, place)?
+            }
             (_, value) => value.clone(),
         };
         live.insert(name.clone(), merged);
@@ -136,8 +140,20 @@ fn without_directives(patch: &Fields) -> Fields {
             || name.starts_with(DELETE_FROM)
             || name.starts_with(ORDER)
     };
-    let kept = patch.iter().filter(|(name, value)| !directive(name) && !value.is_null());
+    let kept = patch.iter().filter(|(name, _)| !directive(name));
     kept.map(|(name, value)| (name.clone(), plain(value))).collect()
+}
+
+/// A value without nulls anywhere inside, but as items of lists (`discardNullValuesFromPatch`).
+fn without_nulls(value: &Value) -> Value {
+    match value {
+        Value::Object(fields) => {
+            let kept = fields.iter().filter(|(_, value)| !value.is_null());
+            kept.map(|(name, value)| (name.clone(), without_nulls(value))).collect()
+        }
+        Value::Array(items) => items.iter().map(without_nulls).collect(),
+        other => other.clone(),
+    }
 }
 
 /// A value without directives anywhere inside.
@@ -341,6 +357,24 @@ mod tests {
                 "containers": [{"name": "a", "image": "i"}]}),
             json!({"containers": [{"name": "b"}, {"name": "a", "image": "i"}, {"name": "x"}]}),
         );
+    }
+
+    #[test]
+    fn nulls_stay_where_the_patch_replaces() {
+        let patched = |kind: (&str, &str, &str), live: Value, patch: Value| {
+            let schema = Schema::builtin(kind.0, kind.1, kind.2).unwrap();
+            apply(&live, &patch, Some(&schema)).unwrap()
+        };
+        let range = ("", "v1", "LimitRange");
+        let patch = json!({"spec": {"limits": [{"max": {"storage": null}}]}});
+        let live = json!({"spec": {"limits": [{"min": {"storage": "1"}}]}});
+        assert_eq!(patched(range, live, patch.clone()), patch);
+        let nothing = json!({"spec": {"limits": [{"max": {}}]}});
+        assert_eq!(patched(range, json!({}), patch), nothing);
+        let budget = ("policy", "v1", "PodDisruptionBudget");
+        let patch = json!({"spec": {"selector": {"matchLabels": {"a": null}}}});
+        let live = json!({"spec": {"selector": {"matchLabels": {"b": "c"}}}});
+        assert_eq!(patched(budget, live, patch.clone()), patch);
     }
 
     #[test]

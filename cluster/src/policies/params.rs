@@ -1,6 +1,6 @@
 //! The objects that a policy is configured by (`CollectParams`).
 
-use std::ops::Bound;
+use std::{ops::Bound, sync::Arc};
 
 use serde_json::Value;
 use trace::ObjectKey;
@@ -36,15 +36,13 @@ pub(super) fn kind(world: &World, named: &Value) -> Result<Option<Kind>, String>
     }
 }
 
-/// The objects that a binding refers to; one that is null where none are asked for. Errors: there are none, though
-/// there have to be.
+/// The objects that a binding refers to, as they are stored. Errors: there are none, though there have to be.
 pub(super) fn of(
     world: &World,
-    kind: Option<&Kind>,
+    kind: &Kind,
     reference: &Value,
     namespace: &str,
-) -> Result<Vec<Value>, String> {
-    let Some(kind) = kind.filter(|_| reference.is_object()) else { return Ok(vec![Value::Null]) };
+) -> Result<Vec<Arc<Value>>, String> {
     let namespace = match (kind.row().namespaced, reference["namespace"].as_str()) {
         (false, Some(given)) if !given.is_empty() => {
             return Err("paramRef.namespace must not be provided for a cluster-scoped `paramKind`"
@@ -60,29 +58,22 @@ pub(super) fn of(
         }
         (true, _) => namespace,
     };
-    let found = match reference["name"].as_str().filter(|name| !name.is_empty()) {
+    let found: Vec<_> = match reference["name"].as_str().filter(|name| !name.is_empty()) {
         Some(name) => {
             let key = ObjectKey::new(kind.storage.clone(), namespace, name);
             world.store.get(&key).cloned().into_iter().collect()
         }
         None => selected(world, kind, &reference["selector"], namespace),
     };
-    let shown: Result<Vec<_>, _> = found.iter().map(|object| kind.present(object)).collect();
-    let shown = shown.map_err(|refusal| refusal.message)?;
-    if shown.is_empty() && reference["parameterNotFoundAction"] == "Deny" {
+    if found.is_empty() && reference["parameterNotFoundAction"] == "Deny" {
         return Err(
             "no params found for policy binding with `Deny` parameterNotFoundAction".to_owned()
         );
     }
-    Ok(shown.iter().map(|object| (**object).clone()).collect())
+    Ok(found)
 }
 
-fn selected(
-    world: &World,
-    kind: &Kind,
-    selector: &Value,
-    namespace: &str,
-) -> Vec<std::sync::Arc<Value>> {
+fn selected(world: &World, kind: &Kind, selector: &Value, namespace: &str) -> Vec<Arc<Value>> {
     let Ok(labels) = Labels::parse(&selector_text(selector)) else { return Vec::new() };
     let all = world.store.root().scan(&kind.storage, namespace, Bound::Unbounded);
     all.filter(|(_, object)| labels.is_empty() || labels.matches(object))

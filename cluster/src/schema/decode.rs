@@ -3,6 +3,7 @@
 use serde_json::Value;
 
 use super::{Additional, Node, Schema, Type, validate::type_fits};
+use crate::encoding;
 
 /// See [`Schema::decode_error`].
 pub(super) fn decode_error(schema: &Schema, object: &Value) -> Option<String> {
@@ -12,12 +13,32 @@ pub(super) fn decode_error(schema: &Schema, object: &Value) -> Option<String> {
         false => (schema.field(schema.root(), "metadata")?, object.get("metadata")?),
     };
     let (given, owner, path, wanted) = misfit(schema, node, value, "", "")?;
+    // What a type's own decoder refuses ends the decoding; other misfits are told once all is read, the first of them.
+    if let Some(why) = unreadable(schema, node, value) {
+        return Some(why);
+    }
     let place = if owner.is_empty() {
         "Go value".to_owned()
     } else {
         format!("Go struct field {owner}.{path}")
     };
     Some(format!("json: cannot unmarshal {given} into {place} of type {wanted}"))
+}
+
+/// The first time that can't be read, in Go's words.
+fn unreadable(schema: &Schema, node: &Node, value: &Value) -> Option<String> {
+    match value {
+        Value::String(text) => encoding::time_problem(short_name(node)?, text),
+        Value::Object(fields) => {
+            let mut fields = fields.iter();
+            fields.find_map(|(name, value)| unreadable(schema, schema.field(node, name)?, value))
+        }
+        Value::Array(items) => {
+            let node = schema.items(node)?;
+            items.iter().find_map(|item| unreadable(schema, node, item))
+        }
+        _ => None,
+    }
 }
 
 type Misfit = (&'static str, String, String, String);
@@ -104,5 +125,10 @@ mod tests {
             )
         );
         assert_eq!(deployment.decode_error(&json!({"spec": {"replicas": null}})), None);
+        let lease = Schema::builtin("coordination.k8s.io", "v1", "Lease").unwrap();
+        let two =
+            json!({"spec": {"leaseDurationSeconds": {}, "renewTime": "2020-01-01T00:00:01.5Z"}});
+        let error = lease.decode_error(&two).expect("two mistakes");
+        assert!(error.starts_with("parsing time \"2020-01-01T00:00:01.5Z\""), "{error}");
     }
 }

@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 
-use super::{Additional, Node, Schema, defaults};
+use super::{Node, Schema, defaults};
 
 /// See [`Schema::default`].
 pub(super) fn default(schema: &Schema, object: &mut Value) {
@@ -56,11 +56,11 @@ fn fill_null(node: &Node, value: &mut Value) {
 
 /// Drops the nulls that may not be null and have no default: upstream does so after defaulting, which is
 /// how `foo: null` in a manifest means "not set".
-fn drop_nulls(schema: &Schema, node: &Node, value: &mut Value) {
+pub(super) fn drop_nulls(schema: &Schema, node: &Node, value: &mut Value) {
     match value {
         Value::Object(fields) => fields.retain(|name, value| {
             let Some(field) = schema.field(node, name) else { return true };
-            let keep = !wrong_null(value, field) || is_map_value(node, name);
+            let keep = !wrong_null(value, field);
             drop_nulls(schema, field, value);
             keep
         }),
@@ -70,11 +70,6 @@ fn drop_nulls(schema: &Schema, node: &Node, value: &mut Value) {
         }
         _ => {}
     }
-}
-
-/// Values of `additionalProperties` are not dropped: the key itself carries meaning there.
-fn is_map_value(node: &Node, name: &str) -> bool {
-    !node.properties.contains_key(name) && matches!(node.additional, Additional::Values(_))
 }
 
 #[cfg(test)]
@@ -94,6 +89,7 @@ mod tests {
             "absent": {"type": "object", "properties": {"b": {"type": "string", "default": "y"}}},
             "open": {"type": "string", "nullable": true, "default": "z"},
             "plain": {"type": "string"},
+            "map": {"type": "object", "additionalProperties": {"type": "string"}},
             "list": {"type": "array", "items": {"type": "object", "properties": {
                 "c": {"type": "string", "default": "i"}}}},
         }}}});
@@ -103,9 +99,10 @@ mod tests {
             assert_eq!(object, expect);
         };
         check(
-            json!({"spec": {"list": [{}, {"c": "own"}], "open": null, "plain": null}}),
+            json!({"spec": {"list": [{}, {"c": "own"}], "open": null, "plain": null,
+                "map": {"k": null, "l": "v"}}}),
             json!({"spec": {"replicas": 1, "nested": {"a": "x"}, "open": null,
-                "list": [{"c": "i"}, {"c": "own"}]}}),
+                "list": [{"c": "i"}, {"c": "own"}], "map": {"l": "v"}}}),
         );
         check(
             json!({"spec": {"replicas": null, "nested": null, "absent": {}}}),

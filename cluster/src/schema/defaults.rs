@@ -8,7 +8,7 @@ mod older;
 
 use serde_json::{Map, Value, json};
 
-use super::{Node, Schema};
+use super::{Node, Schema, image};
 
 type Fields = Map<String, Value>;
 
@@ -129,7 +129,13 @@ fn core(name: &str, fields: &mut Fields) {
         | "DownwardAPIVolumeSource" => set(fields, "defaultMode", 420),
         "ServiceAccountTokenProjection" => set(fields, "expirationSeconds", 3600),
         "HostPathVolumeSource" => set(fields, "type", ""),
-        "Volume" if fields.len() == 1 => set(fields, "emptyDir", json!({})),
+        "Volume" if fields.iter().all(|(name, value)| name == "name" || value.is_null()) => {
+            set(fields, "emptyDir", json!({}));
+        }
+        // Of Go's structs there is always one.
+        "Service" => {
+            inner(fields, "spec");
+        }
         "ServiceSpec" => service(fields),
         "ServicePort" => {
             set(fields, "protocol", "TCP");
@@ -148,6 +154,7 @@ fn core(name: &str, fields: &mut Fields) {
                 let labels = inner(metadata, "labels");
                 labels.insert("kubernetes.io/metadata.name".to_owned(), Value::from(name));
             }
+            inner(fields, "status");
         }
         "NamespaceStatus" => set(fields, "phase", "Active"),
         "PersistentVolumeClaimSpec" => set(fields, "volumeMode", "Filesystem"),
@@ -155,7 +162,11 @@ fn core(name: &str, fields: &mut Fields) {
             fields,
             json!({"persistentVolumeReclaimPolicy": "Retain", "volumeMode": "Filesystem"}),
         ),
-        "PersistentVolumeClaimStatus" | "PersistentVolumeStatus" => set(fields, "phase", "Pending"),
+        // Whether or not they have a status: Go's structs always have.
+        "PersistentVolumeClaim" | "PersistentVolume" => {
+            inner(fields, "spec");
+            set(inner(fields, "status"), "phase", "Pending");
+        }
         "ReplicationController" => replication_controller(fields),
         "GRPCAction" => {
             fields.entry("service").or_insert_with(|| json!(""));
@@ -211,10 +222,7 @@ fn pod(fields: &mut Fields) {
 }
 
 fn container(fields: &mut Fields) {
-    let image = text(fields, "image");
-    let last = image.rsplit('/').next().unwrap_or(image);
-    let untagged = !last.contains(':') && !image.contains('@');
-    let latest = (untagged || last.ends_with(":latest")) && !image.contains('@');
+    let latest = image::is_latest(text(fields, "image"));
     set_all(
         fields,
         json!({"terminationMessagePath": "/dev/termination-log",
@@ -225,15 +233,23 @@ fn container(fields: &mut Fields) {
 
 fn service(fields: &mut Fields) {
     set_all(fields, json!({"sessionAffinity": "None", "type": "ClusterIP"}));
-    if text(fields, "sessionAffinity") == "ClientIP" {
-        let config = inner(inner(fields, "sessionAffinityConfig"), "clientIP");
-        set(config, "timeoutSeconds", 10800);
+    match text(fields, "sessionAffinity") {
+        "ClientIP" => {
+            let config = inner(inner(fields, "sessionAffinityConfig"), "clientIP");
+            set(config, "timeoutSeconds", 10800);
+        }
+        "None" => {
+            fields.remove("sessionAffinityConfig");
+        }
+        _ => {}
     }
     let kind = text(fields, "type").to_owned();
-    if matches!(kind.as_str(), "NodePort" | "LoadBalancer") {
+    let addresses = fields.get("externalIPs").and_then(Value::as_array);
+    let external = addresses.is_some_and(|addresses| !addresses.is_empty());
+    if matches!(kind.as_str(), "NodePort" | "LoadBalancer") || (kind == "ClusterIP" && external) {
         set(fields, "externalTrafficPolicy", "Cluster");
     }
-    if kind != "ExternalName" {
+    if matches!(kind.as_str(), "NodePort" | "LoadBalancer" | "ClusterIP") {
         set(fields, "internalTrafficPolicy", "Cluster");
     }
     if kind == "LoadBalancer" {
@@ -256,6 +272,9 @@ fn apps(name: &str, fields: &mut Fields) {
             }
         }
         "ReplicaSetSpec" => set(fields, "replicas", 1),
+        "StatefulSet" => {
+            inner(fields, "spec");
+        }
         "StatefulSetSpec" => {
             set_all(
                 fields,
@@ -263,8 +282,14 @@ fn apps(name: &str, fields: &mut Fields) {
                     "podManagementPolicy": "OrderedReady"}),
             );
             let strategy = inner(fields, "updateStrategy");
+            // How to roll is filled in where nothing is said, not where only that is left out.
+            if text(strategy, "type").is_empty() {
+                inner(strategy, "rollingUpdate");
+            }
             set(strategy, "type", "RollingUpdate");
-            if text(strategy, "type") == "RollingUpdate" {
+            if text(strategy, "type") == "RollingUpdate"
+                && strategy.get("rollingUpdate").is_some_and(Value::is_object)
+            {
                 set(inner(strategy, "rollingUpdate"), "partition", 0);
             }
             let claims = fields.get_mut("volumeClaimTemplates").and_then(Value::as_array_mut);
@@ -415,7 +440,9 @@ fn others(name: &str, fields: &mut Fields) {
             set(fields, "preemptionPolicy", "PreemptLowerPriority")
         }
         "api.autoscaling.v1.ScaleSpec" => {}
-        "api.rbac.v1.RoleRef" => set(fields, "apiGroup", RBAC),
+        "api.rbac.v1.RoleBinding" | "api.rbac.v1.ClusterRoleBinding" => {
+            set(inner(fields, "roleRef"), "apiGroup", RBAC);
+        }
         "api.rbac.v1.Subject" => match text(fields, "kind") {
             "User" | "Group" => set(fields, "apiGroup", RBAC),
             _ => {}
@@ -440,7 +467,12 @@ fn others(name: &str, fields: &mut Fields) {
             } else {
                 json!(["Ingress"])
             };
-            set(fields, "policyTypes", types);
+            if fields.get("policyTypes").and_then(Value::as_array).is_none_or(Vec::is_empty) {
+                fields.insert("policyTypes".to_owned(), types);
+            }
+        }
+        "api.networking.v1.NetworkPolicy" => {
+            inner(fields, "spec");
         }
         "api.networking.v1.NetworkPolicyPort" => set(fields, "protocol", "TCP"),
         "api.admissionregistration.v1.MutatingWebhook"
@@ -523,7 +555,17 @@ mod tests {
                 ("/spec/internalTrafficPolicy", json!("Cluster")),
             ],
         );
+        check(("", "v1", "Service"), json!({}), &[("/spec/sessionAffinity", json!("None"))]);
         check(("batch", "v1", "Job"), json!({"spec": {}}), &[("/spec/completions", json!(1))]);
+        let types = |spec: Value, expect: Value| {
+            let policy = json!({ "spec": spec });
+            let path = "/spec/policyTypes";
+            check(("networking.k8s.io", "v1", "NetworkPolicy"), policy, &[(path, expect)]);
+        };
+        types(Value::Null, json!(["Ingress"]));
+        types(json!({"policyTypes": [], "egress": [{}]}), json!(["Ingress", "Egress"]));
+        let group = ("/roleRef/apiGroup", json!("rbac.authorization.k8s.io"));
+        check(("rbac.authorization.k8s.io", "v1", "ClusterRoleBinding"), json!({}), &[group]);
         check(
             ("", "v1", "Namespace"),
             json!({"metadata": {"name": "n"}, "status": {}}),

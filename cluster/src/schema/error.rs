@@ -25,6 +25,8 @@ pub enum FieldErrorKind {
     Forbidden,
     /// Refers to something that doesn't exist.
     NotFound,
+    /// Could not be judged.
+    Internal,
 }
 
 /// One wrong field.
@@ -52,6 +54,7 @@ impl FieldErrorKind {
             FieldErrorKind::TooMany => "Too many",
             FieldErrorKind::Forbidden => "Forbidden",
             FieldErrorKind::NotFound => "Not found",
+            FieldErrorKind::Internal => "Internal error",
         }
     }
 
@@ -67,6 +70,7 @@ impl FieldErrorKind {
             FieldErrorKind::TooMany => "FieldValueTooMany",
             FieldErrorKind::Forbidden => "FieldValueForbidden",
             FieldErrorKind::NotFound => "FieldValueNotFound",
+            FieldErrorKind::Internal => "InternalError",
         }
     }
 }

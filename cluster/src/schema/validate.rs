@@ -48,7 +48,9 @@ impl Check<'_> {
             return;
         }
         if !type_fits(node, value) {
-            self.wrong_type(wanted(node), value, at);
+            self.wrong_type(node, value, at);
+            // What is said of values of any type is said all the same.
+            self.limits(node, value, at);
             return;
         }
         match value {
@@ -61,9 +63,17 @@ impl Check<'_> {
         self.limits(node, value, at);
     }
 
-    fn wrong_type(&mut self, wanted: &str, value: &Value, at: &Path<'_>) {
+    /// Where a format is asked for, it and the value's own are told instead of types, but of texts and lists.
+    fn wrong_type(&mut self, node: &Node, value: &Value, at: &Path<'_>) {
         let field = at.to_string();
-        let given = type_name(value);
+        let format = node.format.as_deref().filter(|_| !value.is_null() && !node.int_or_string);
+        let (wanted, given) = match (format, value) {
+            (Some(format), Value::Number(number)) => {
+                (format, if number.is_f64() { "float64" } else { "int64" })
+            }
+            (Some(format), Value::Bool(_) | Value::Object(_)) => (format, ""),
+            _ => (wanted(node), type_name(value)),
+        };
         self.errors.push(FieldError::with_value(
             &field,
             FieldErrorKind::TypeInvalid,
@@ -281,8 +291,16 @@ impl Check<'_> {
                     }
                 }
                 for (name, value) in fields.iter().filter(|(name, _)| !skips(at, name)) {
-                    if let Some(field) = self.schema.field(node, name) {
-                        self.builtin(field, value, &Path::Field(at, name));
+                    let Some(field) = self.schema.field(node, name) else { continue };
+                    let below = Path::Field(at, name);
+                    match value {
+                        Value::Array(items) if has_loose_items(node, name) => {
+                            let Some(field) = self.schema.items(field) else { continue };
+                            for (index, item) in items.iter().enumerate() {
+                                self.builtin(field, item, &Path::Index(&below, index));
+                            }
+                        }
+                        value => self.builtin(field, value, &below),
                     }
                 }
             }
@@ -309,6 +327,17 @@ impl Check<'_> {
             _ => {}
         }
     }
+}
+
+/// Lists whose keys count for patches and applies only: nobody refuses an object that has one twice, or not at all.
+fn has_loose_items(node: &Node, name: &str) -> bool {
+    let Some(definition) = &node.name else { return false };
+    matches!(
+        (definition.strip_prefix("io.k8s.api.core.v1.").unwrap_or(""), name),
+        ("Container" | "EphemeralContainer", "env" | "ports" | "volumeMounts")
+            | ("PodSpec", "hostAliases" | "imagePullSecrets")
+            | ("ServiceAccount", "secrets")
+    )
 }
 
 /// Status and metadata of built-in types are not judged here.
@@ -515,5 +544,9 @@ mod tests {
                  \"Always\", \"Never\", \"OnFailure\"",
             ]
         );
+        let spec = json!({"containers": [{"name": "c", "env": [{"name": "A"}, {"name": "A"}],
+            "ports": [{"containerPort": 1}, {"containerPort": 1}]}], "imagePullSecrets": [{"name": "s"}, {}, {"name": "s"}]});
+        let pod = Schema::builtin("", "v1", "Pod").unwrap();
+        assert_eq!(pod.validate(&json!({"spec": spec}), None), vec![], "keys that may repeat");
     }
 }

@@ -12,7 +12,7 @@ use serde_json::{
 };
 use trace::{DeliveryKind, Time, Verb};
 
-use super::{Body, Shared, request::Request};
+use super::{Author, Body, BoxError, Conversation, Shared, request::Request};
 use crate::{
     auth,
     encoding::{
@@ -21,6 +21,7 @@ use crate::{
     },
     facts::{self, api_version},
     names::Names,
+    node::{self, Reply, follow::Following},
     route::{self, Target},
     status::Refusal,
     table::{self, IncludeObject},
@@ -32,6 +33,9 @@ use crate::{
 
 const METADATA: &str = Meta::METADATA.kind;
 const METADATA_LIST: &str = Meta::METADATA_LIST.kind;
+
+/// Subresources whose answers have no media types to choose from (`ConnectResource` produces `*/*`).
+const CONNECTS: [&str; 4] = ["exec", "attach", "portforward", "proxy"];
 
 /// Answers a request: who is it, may they; takes the lock, carries it out, encodes what came out.
 pub(crate) async fn respond(shared: &Arc<Shared>, mut request: Request) -> Response<Body> {
@@ -109,7 +113,9 @@ fn attempt(
     let outcome = verbs::carry_out(&mut live, request, target, kind.clone(), verb, calls);
     shared.publish(&live);
     drop(live);
-    let answer = outcome.and_then(|outcome| View { kind, agreed, include }.answer(shared, outcome));
+    let author = &request.author;
+    let view = View { kind, agreed, include };
+    let answer = outcome.and_then(|outcome| view.answer(shared, author, outcome));
     answer.unwrap_or_else(|refusal| refuse(request, &refusal))
 }
 
@@ -120,6 +126,9 @@ fn agree(
     target: &route::Route,
     verb: Verb,
 ) -> Result<MediaType, String> {
+    if CONNECTS.contains(&target.subresource.as_str()) {
+        return Ok(MediaType::JSON);
+    }
     let accept = request.accept();
     match unroutable(&accept, target) {
         // Custom types are behind a router that looks at nothing.
@@ -169,15 +178,26 @@ struct View {
 }
 
 impl View {
-    fn answer(self, shared: &Arc<Shared>, outcome: Outcome) -> Result<Response<Body>, Refusal> {
+    fn answer(
+        self,
+        shared: &Arc<Shared>,
+        author: &Author,
+        outcome: Outcome,
+    ) -> Result<Response<Body>, Refusal> {
         let mut content_type = self.agreed.content_type();
         let body = match outcome.payload {
             Payload::Object(object) => full(self.object(&object, shared.now())?),
             Payload::List(list) => full(self.list(&list, shared.now())?),
-            Payload::Text(text) => {
+            Payload::Nothing => return Ok(nothing(outcome.code)),
+            Payload::Log(log, followed) => {
                 content_type = "text/plain".to_owned();
-                full(Bytes::from(text))
+                match followed {
+                    Some(number) => Body::new(Following::new(shared.clone(), number, log)),
+                    None => full(Bytes::from(log)),
+                }
             }
+            Payload::Node(Reply::Plain(plain)) => return Ok(say(plain)),
+            Payload::Node(Reply::Switch(switch)) => return Ok(switch_to(switch)),
             Payload::Watch(number) => {
                 content_type = self.agreed.watch_content_type();
                 let view = self.clone();
@@ -187,7 +207,7 @@ impl View {
                 let encode = Box::new(move |frame| {
                     view.event(frame, clock.now(), std::mem::replace(&mut first, false))
                 });
-                Body::new(Stream::new(shared.clone(), number, encode))
+                Body::new(Stream::new(shared.clone(), number, author.clone(), encode))
             }
         };
         let mut response = Response::new(body);
@@ -286,10 +306,7 @@ impl View {
     /// The bytes of one watch event.
     fn event(&self, frame: Frame, now: Time, first: bool) -> Bytes {
         let (name, object) = match frame {
-            Frame::Event(delivery, object) => match self.kind.present(&object) {
-                Ok(object) => (event_type(delivery), object),
-                Err(refusal) => ("ERROR", Arc::new(refusal.to_value())),
-            },
+            Frame::Event(delivery, object) => (event_type(delivery), object),
             Frame::Bookmark { revision, initial_events_end } => {
                 ("BOOKMARK", Arc::new(bookmark(&self.kind, revision, initial_events_end)))
             }
@@ -356,6 +373,44 @@ pub(crate) fn refuse(request: &Request, refusal: &Refusal) -> Response<Body> {
         headers.insert(header::RETRY_AFTER, HeaderValue::from(seconds));
     }
     response
+}
+
+/// An answer without content, which has no type.
+fn nothing(code: u16) -> Response<Body> {
+    let mut response = Response::new(full(Bytes::new()));
+    *response.status_mut() = StatusCode::from_u16(code).unwrap_or(StatusCode::NO_CONTENT);
+    response
+}
+
+/// What a kubelet says in plain text.
+fn say(plain: node::Plain) -> Response<Body> {
+    let mut response = Response::new(full(Bytes::from(plain.text)));
+    *response.status_mut() = StatusCode::from_u16(plain.code).unwrap_or(StatusCode::OK);
+    set_content_type(response.headers_mut(), "text/plain; charset=utf-8");
+    append(response.headers_mut(), plain.headers);
+    response
+}
+
+/// 101, and who speaks then.
+fn switch_to(switch: node::Switch) -> Response<Body> {
+    let mut response = Response::new(full(Bytes::new()));
+    *response.status_mut() = StatusCode::SWITCHING_PROTOCOLS;
+    append(response.headers_mut(), switch.headers);
+    let talk = switch.talk;
+    let speaks = tower::service_fn(move |stream| {
+        let talked = talk(stream);
+        async move { Ok::<(), BoxError>(talked.await?) }
+    });
+    response.extensions_mut().insert(Conversation::new(speaks));
+    response
+}
+
+fn append(headers: &mut http::HeaderMap, new: node::upgrade::Headers) {
+    for (name, value) in new {
+        if let Ok(value) = HeaderValue::from_str(&value) {
+            headers.append(name, value);
+        }
+    }
 }
 
 /// The answer to a path of a group or version that is not served: not a Status, as upstream's.

@@ -2,20 +2,15 @@
 
 use bytes::Bytes;
 use http::{HeaderMap, Method, request::Parts};
-use serde_json::Value;
 use trace::{Actor, CallId, ClientCertificates};
 
 use crate::{
     apply::manager_from_user_agent,
     auth::User,
     route,
-    schema::{FieldError, FieldErrorKind},
     server::{Author, BODY_LIMIT_BYTES},
     status::Refusal,
 };
-
-/// Longest `fieldManager` in characters.
-const FIELD_MANAGER_LIMIT: usize = 128;
 
 /// One request.
 pub(crate) struct Request {
@@ -69,6 +64,16 @@ impl Request {
         Request::new(parts, Ok(body))
     }
 
+    #[cfg(test)]
+    pub(crate) fn set_query(&mut self, query: &str) {
+        self.query = route::query(query);
+    }
+
+    #[cfg(test)]
+    pub(crate) fn add_header(&mut self, name: &'static str, value: &str) {
+        self.headers.append(name, value.parse().expect("a header"));
+    }
+
     /// The body's bytes. Errors: too long, or cut.
     pub(crate) fn body(&self) -> Result<&Bytes, Refusal> {
         self.body.as_ref().map_err(|too_long| match too_long {
@@ -80,6 +85,12 @@ impl Request {
     /// A query parameter; empty if absent.
     pub(crate) fn query(&self, name: &str) -> &str {
         self.query.iter().find(|(key, _)| key == name).map_or("", |(_, value)| value)
+    }
+
+    /// All values of a query parameter.
+    pub(crate) fn all<'a>(&'a self, name: &'a str) -> impl Iterator<Item = &'a str> {
+        let found = self.query.iter().filter(move |(key, _)| key == name);
+        found.map(|(_, value)| value.as_str())
     }
 
     /// Whether a query parameter is there at all.
@@ -116,57 +127,34 @@ impl Request {
         self.header_lines("accept").collect::<Vec<_>>().join(",")
     }
 
-    /// Whether `dryRun=All`. Errors: any other value.
-    pub(crate) fn dry_run(&self) -> Result<bool, Refusal> {
-        let mut dry = false;
-        for (_, value) in self.query.iter().filter(|(key, _)| key == "dryRun") {
-            match value.as_str() {
-                "" => {}
-                "All" => dry = true,
-                other => {
-                    let message =
-                        format!("dryRun: Unsupported value: {other:?}: supported values: \"All\"");
-                    return Err(Refusal::new(422, "Invalid", message));
-                }
-            }
-        }
-        Ok(dry)
+    /// All values of `dryRun`.
+    pub(crate) fn dry_run_values(&self) -> Vec<&str> {
+        let given = self.query.iter().filter(|(key, _)| key == "dryRun");
+        given.map(|(_, value)| value.as_str()).collect()
     }
 
-    /// `fieldValidation`; the default is Warn (GA 1.27).
-    pub(crate) fn field_validation(&self) -> Result<FieldValidation, Refusal> {
+    /// Whether `dryRun=All`; that there is nothing else has been looked at (`check_write`).
+    pub(crate) fn dry_run(&self) -> bool {
+        self.dry_run_values().contains(&"All")
+    }
+
+    /// `fieldValidation`; the default is Warn (GA 1.27). That it is one of them has been looked at (`check_write`).
+    pub(crate) fn field_validation(&self) -> FieldValidation {
         match self.query("fieldValidation") {
-            "Ignore" => Ok(FieldValidation::Ignore),
-            "" | "Warn" => Ok(FieldValidation::Warn),
-            "Strict" => Ok(FieldValidation::Strict),
-            other => {
-                let detail = r#"supported values: "", "Ignore", "Strict", "Warn""#;
-                let (field, kind) = ("fieldValidation", FieldErrorKind::NotSupported);
-                let error = FieldError::with_value(field, kind, &Value::from(other), detail);
-                let options = match self.method.as_str() {
-                    "POST" => "CreateOptions",
-                    "PATCH" => "PatchOptions",
-                    _ => "UpdateOptions",
-                };
-                Err(Refusal::invalid("meta.k8s.io", options, "", &[error]))
-            }
+            "Ignore" => FieldValidation::Ignore,
+            "Strict" => FieldValidation::Strict,
+            _ => FieldValidation::Warn,
         }
     }
 
     /// The name under which written fields are owned: `fieldManager`, or the first part of `User-Agent`
     /// (`managerOrUserAgent` in `apiserver/pkg/endpoints/handlers`).
-    pub(crate) fn field_manager(&self) -> Result<String, Refusal> {
+    pub(crate) fn field_manager(&self) -> String {
         let manager = self.query("fieldManager");
-        if manager.chars().count() > FIELD_MANAGER_LIMIT {
-            let message = format!(
-                "fieldManager: Invalid value: {manager:?}: may not be more than {FIELD_MANAGER_LIMIT} bytes"
-            );
-            return Err(Refusal::new(422, "Invalid", message));
-        }
         if !manager.is_empty() {
-            return Ok(manager.to_owned());
+            return manager.to_owned();
         }
         let name = manager_from_user_agent(self.header("user-agent"));
-        Ok(if name.is_empty() { "unknown".to_owned() } else { name })
+        if name.is_empty() { "unknown".to_owned() } else { name }
     }
 }

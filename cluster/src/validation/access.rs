@@ -3,10 +3,13 @@
 use serde_json::{Value, json};
 
 use super::check::{Check, list, text};
-use crate::facts::Resource;
+use crate::{facts::Resource, verbs::path_segment_problem};
 
 /// Greatest value of a class that is not the system's.
 const USER_PRIORITY_MAX: i64 = 1_000_000_000;
+
+/// The group of roles, and of all whom they are given to.
+const GROUP: &str = "rbac.authorization.k8s.io";
 
 pub(super) fn rbac(check: &mut Check<'_>, row: &Resource, new: &Value) {
     match row.resource.as_str() {
@@ -44,25 +47,52 @@ fn rules(check: &mut Check<'_>, role: &Value, namespaced: bool) {
     }
 }
 
+/// `ValidateRoleBinding`, `ValidateClusterRoleBinding`
 fn binding(check: &mut Check<'_>, binding: &Value, namespaced: bool) {
-    let kind = text(&binding["roleRef"], "kind");
+    let role = &binding["roleRef"];
+    let (group, kind, name) = (text(role, "apiGroup"), text(role, "kind"), text(role, "name"));
+    if group != GROUP {
+        check.not_supported("roleRef.apiGroup", &json!(group), &[GROUP]);
+    }
     let known: &[&str] = if namespaced { &["Role", "ClusterRole"] } else { &["ClusterRole"] };
     if !known.contains(&kind) {
         check.not_supported("roleRef.kind", &json!(kind), known);
     }
-    for (index, subject) in list(binding, "subjects").iter().enumerate() {
-        let at = format!("subjects[{index}]");
-        if text(subject, "name").is_empty() {
-            check.required(&format!("{at}.name"), "");
+    if name.is_empty() {
+        check.required("roleRef.name", "");
+    } else if let Some(why) = path_segment_problem(name) {
+        check.invalid("roleRef.name", &json!(name), &why);
+    }
+    for (index, one) in list(binding, "subjects").iter().enumerate() {
+        subject(check, one, namespaced, &format!("subjects[{index}]"));
+    }
+}
+
+/// `ValidateRoleBindingSubject`
+fn subject(check: &mut Check<'_>, subject: &Value, namespaced: bool, at: &str) {
+    let (name, group) = (text(subject, "name"), text(subject, "apiGroup"));
+    if name.is_empty() {
+        check.required(&format!("{at}.name"), "");
+    }
+    let field = format!("{at}.apiGroup");
+    match text(subject, "kind") {
+        "ServiceAccount" => {
+            if !name.is_empty() {
+                check.subdomain(&format!("{at}.name"), name);
+            }
+            if !group.is_empty() {
+                check.not_supported(&field, &json!(group), &[""]);
+            }
+            // In a namespace the binding's own is filled in by nobody, yet not missed.
+            if !namespaced && text(subject, "namespace").is_empty() {
+                check.required(&format!("{at}.namespace"), "");
+            }
         }
-        let kinds = ["ServiceAccount", "User", "Group"];
-        if !kinds.contains(&text(subject, "kind")) {
-            check.not_supported(&format!("{at}.kind"), &json!(text(subject, "kind")), &kinds);
-        }
-        let account = text(subject, "kind") == "ServiceAccount";
-        // In a namespace the binding's own is filled in by nobody, yet not missed.
-        if account && !namespaced && text(subject, "namespace").is_empty() {
-            check.required(&format!("{at}.namespace"), "");
+        "User" | "Group" if group == GROUP => {}
+        "User" | "Group" => check.not_supported(&field, &json!(group), &[GROUP]),
+        other => {
+            let kinds = ["ServiceAccount", "User", "Group"];
+            check.not_supported(&format!("{at}.kind"), &json!(other), &kinds);
         }
     }
 }

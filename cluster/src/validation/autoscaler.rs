@@ -2,7 +2,10 @@
 
 use serde_json::{Value, json};
 
-use super::check::{Check, list, text};
+use super::{
+    check::{Check, list, text},
+    resources,
+};
 use crate::{encoding::quantity_nanos, facts, verbs::path_segment_problem};
 
 const STABILIZATION_SECONDS_MAX: i64 = 3600;
@@ -44,19 +47,59 @@ pub(super) fn autoscaler(check: &mut Check<'_>, old: Option<&Value>, new: &Value
         let detail = "must be greater than or equal to `minReplicas`";
         check.invalid("spec.maxReplicas", &json!(most), detail);
     }
-    let target = |object: &Value| text(&object["spec"]["scaleTargetRef"], "apiVersion").to_owned();
-    let lax = old.is_some_and(|old| version_problem(&target(old)).is_some());
-    reference(check, &spec["scaleTargetRef"], "spec.scaleTargetRef", lax);
+    let target = &spec["scaleTargetRef"];
+    let group = match old.map(|old| &old["spec"]["scaleTargetRef"]) {
+        // What is scaled already is scaled on.
+        Some(old)
+            if ["apiVersion", "kind"]
+                .iter()
+                .all(|field| text(old, field) == text(target, field)) =>
+        {
+            Group::Any
+        }
+        _ if text(target, "kind") == "ReplicationController" => Group::Core,
+        _ => Group::Named,
+    };
+    reference(check, target, "spec.scaleTargetRef", group);
+    let described = described_group(old);
     for (index, metric) in list(spec, "metrics").iter().enumerate() {
-        metric_spec(check, metric, &format!("spec.metrics[{index}]"));
+        metric_spec(check, metric, &format!("spec.metrics[{index}]"), described);
+    }
+    let zero = spec["minReplicas"].as_i64() == Some(0);
+    let outside = |metric: &Value| matches!(text(metric, "type"), "Object" | "External");
+    if zero && !list(spec, "metrics").iter().any(outside) {
+        let why = "must specify at least one Object or External metric to support scaling to zero replicas";
+        check.forbidden("spec.metrics", why);
     }
     for rules in ["scaleUp", "scaleDown"] {
         scaling_rules(check, &spec["behavior"][rules], &format!("spec.behavior.{rules}"));
     }
 }
 
-/// `ValidateCrossVersionObjectReference`; `lax` where any version does.
-fn reference(check: &mut Check<'_>, reference: &Value, at: &str, lax: bool) {
+/// What the version of something that is referred to may be.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Group {
+    /// Anything.
+    Any,
+    /// A version, of a group or of the core.
+    Core,
+    /// A version of a group that is named.
+    Named,
+}
+
+/// What may be measured, unless an object that is measured already is none of that.
+fn described_group(old: Option<&Value>) -> Group {
+    let metrics = old.map_or(&[][..], |old| list(&old["spec"], "metrics"));
+    let described = metrics
+        .iter()
+        .filter(|metric| metric["type"] == "Object")
+        .map(|metric| text(&metric["object"]["describedObject"], "apiVersion"));
+    let mut wrong = described.filter_map(|version| version_problem(version, Group::Core));
+    if wrong.next().is_some() { Group::Any } else { Group::Core }
+}
+
+/// `ValidateCrossVersionObjectReference`
+fn reference(check: &mut Check<'_>, reference: &Value, at: &str, group: Group) {
     for field in ["kind", "name"] {
         let (value, field) = (text(reference, field), format!("{at}.{field}"));
         if value.is_empty() {
@@ -66,21 +109,24 @@ fn reference(check: &mut Check<'_>, reference: &Value, at: &str, lax: bool) {
         }
     }
     let version = text(reference, "apiVersion");
-    if let Some(why) = version_problem(version).filter(|_| !lax) {
+    if let Some(why) = version_problem(version, group) {
         check.invalid(&format!("{at}.apiVersion"), &json!(version), &why);
     }
 }
 
-/// Core types have no group and are scaled all the same.
-fn version_problem(api_version: &str) -> Option<String> {
-    match api_version.split('/').count() {
-        _ if api_version.is_empty() => Some("apiVersion must specify API group".to_owned()),
-        1 | 2 => None,
-        _ => Some(format!("unexpected GroupVersion string: {api_version}")),
+/// `ValidateAPIVersion`
+fn version_problem(api_version: &str, group: Group) -> Option<String> {
+    let slashes = api_version.matches('/').count();
+    let unnamed = slashes == 0 || api_version.starts_with('/');
+    match group {
+        Group::Any => None,
+        _ if slashes > 1 => Some(format!("unexpected GroupVersion string: {api_version}")),
+        Group::Named if unnamed => Some("apiVersion must specify API group".to_owned()),
+        _ => None,
     }
 }
 
-fn metric_spec(check: &mut Check<'_>, metric: &Value, at: &str) {
+fn metric_spec(check: &mut Check<'_>, metric: &Value, at: &str, described: Group) {
     let kind = text(metric, "type");
     let field = format!("{at}.type");
     if kind.is_empty() {
@@ -95,7 +141,7 @@ fn metric_spec(check: &mut Check<'_>, metric: &Value, at: &str) {
     let order = ["object", "external", "pods", "resource", "containerResource"];
     let given: Vec<&str> = order.into_iter().filter(|field| metric[*field].is_object()).collect();
     if let Some(first) = given.first() {
-        source(check, first, &metric[*first], &format!("{at}.{first}"));
+        source(check, first, &metric[*first], &format!("{at}.{first}"), described);
     }
     if let Some(own) = own.filter(|own| !given.contains(own)) {
         let detail = "must populate information for the given metric source";
@@ -109,13 +155,18 @@ fn metric_spec(check: &mut Check<'_>, metric: &Value, at: &str) {
     }
 }
 
-fn source(check: &mut Check<'_>, kind: &str, source: &Value, at: &str) {
+fn source(check: &mut Check<'_>, kind: &str, source: &Value, at: &str, described: Group) {
     let target = &source["target"];
     let has = |field: &str| !target[field].is_null();
     let average = format!("{at}.target.averageValue");
     match kind {
         "object" => {
-            reference(check, &source["describedObject"], &format!("{at}.describedObject"), true);
+            reference(
+                check,
+                &source["describedObject"],
+                &format!("{at}.describedObject"),
+                described,
+            );
             identifier(check, source, at);
             metric_target(check, target, at);
             if !has("value") && !has("averageValue") {
@@ -148,8 +199,12 @@ fn source(check: &mut Check<'_>, kind: &str, source: &Value, at: &str) {
 fn resource_source(check: &mut Check<'_>, kind: &str, source: &Value, at: &str) {
     let target = &source["target"];
     let has = |field: &str| !target[field].is_null();
-    if text(source, "name").is_empty() {
-        check.required(&format!("{at}.name"), "must specify a resource name");
+    match text(source, "name") {
+        "" => check.required(&format!("{at}.name"), "must specify a resource name"),
+        name if kind == "containerResource" => {
+            resources::container_name(check, &format!("{at}.name"), name);
+        }
+        _ => {}
     }
     if kind == "containerResource" {
         match text(source, "container") {

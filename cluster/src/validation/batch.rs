@@ -5,15 +5,19 @@ use serde_json::{Value, json};
 
 use super::{
     check::{Check, text},
-    job,
+    cron, job,
 };
 use crate::facts::Resource;
 
+/// A Job's name is its CronJob's and eleven characters more.
+const NAME_MOST_BYTES: usize = 52;
+
 pub(super) fn batch(check: &mut Check<'_>, row: &Resource, old: Option<&Value>, new: &Value) {
     match row.resource.as_str() {
-        "jobs" => job::job(check, new, old.is_some()),
+        "jobs" => job::job(check, old, new),
         "cronjobs" => {
-            schedule(check, text(&new["spec"], "schedule"));
+            let was = old.map_or("", |old| text(&old["spec"], "schedule"));
+            schedule(check, was, &new["spec"]);
             time_zone(
                 check,
                 old.map_or(&Value::Null, |old| &old["spec"]),
@@ -26,27 +30,50 @@ pub(super) fn batch(check: &mut Check<'_>, row: &Resource, old: Option<&Value>, 
                 "spec.failedJobsHistoryLimit",
                 &new["spec"]["failedJobsHistoryLimit"],
             );
-            job::spec(check, &new["spec"]["jobTemplate"]["spec"], "spec.jobTemplate.spec");
+            job_template(check, &new["spec"]["jobTemplate"]["spec"]);
+            let name = text(&new["metadata"], "name");
+            if old.is_none() && name.len() > NAME_MOST_BYTES {
+                let detail = format!("must be no more than {NAME_MOST_BYTES} characters");
+                check.invalid("metadata.name", &json!(name), &detail);
+            }
         }
         _ => {}
     }
 }
 
-/// The forms that the cron library reads: descriptors and five fields.
-fn schedule(check: &mut Check<'_>, schedule: &str) {
+/// Jobs select their pods by themselves (`ValidateJobTemplateSpec`).
+fn job_template(check: &mut Check<'_>, spec: &Value) {
+    const AT: &str = "spec.jobTemplate.spec";
+    job::spec(check, spec, AT);
+    if !spec["selector"].is_null() {
+        let detail = "`selector` will be auto-generated";
+        check.invalid(&format!("{AT}.selector"), &spec["selector"], detail);
+    }
+    if spec["manualSelector"] == json!(true) {
+        let field = format!("{AT}.manualSelector");
+        check.not_supported(&field, &spec["manualSelector"], &["nil", "false"]);
+    }
+}
+
+/// `validateScheduleFormat`; a zone in a schedule is tolerated where it was.
+fn schedule(check: &mut Check<'_>, was: &str, spec: &Value) {
     const AT: &str = "spec.schedule";
+    let (schedule, zoned) = (text(spec, "schedule"), was.contains("TZ"));
     if schedule.is_empty() {
-        check.required(AT, "");
+        return check.required(AT, "");
+    }
+    if let Some(why) = cron::problem(schedule) {
+        check.invalid(AT, &json!(schedule), &why);
+    }
+    if !schedule.contains("TZ") {
         return;
     }
-    if schedule.starts_with('@') {
-        return;
-    }
-    let fields: Vec<&str> = schedule.split_whitespace().collect();
-    if fields.len() != 5 {
-        let detail =
-            format!("expected exactly 5 fields, found {}: [{}]", fields.len(), fields.join(" "));
-        check.invalid(AT, &json!(schedule), &detail);
+    if !zoned {
+        let detail = "cannot use TZ or CRON_TZ in schedule, use timeZone field instead";
+        check.invalid(AT, &json!(schedule), detail);
+    } else if !spec["timeZone"].is_null() {
+        let detail = "cannot use both timeZone field and TZ or CRON_TZ in schedule";
+        check.invalid(AT, &json!(schedule), detail);
     }
 }
 

@@ -1,9 +1,8 @@
-//! ConfigMaps, Secrets, claims, nodes.
+//! ConfigMaps, Secrets, namespaces.
 
 use serde_json::{Value, json};
 
 use super::check::{Check, list, text};
-use crate::encoding::quantity_nanos;
 
 const KEY_PROBLEM: &str = "a valid config key must consist of alphanumeric characters, '-', '_' or '.' (e.g. \
     'key.name',  or 'KEY_NAME',  or 'key-name', regex used for validation is '[-._a-zA-Z0-9]+')";
@@ -71,70 +70,30 @@ pub(super) fn immutable_contents(check: &mut Check<'_>, old: &Value, new: &Value
     }
 }
 
-/// A PersistentVolumeClaim's spec, also in a StatefulSet's template.
-pub(super) fn claim(check: &mut Check<'_>, spec: &Value, at: &str) {
-    let modes = spec["accessModes"].as_array();
-    if modes.is_none_or(Vec::is_empty) {
-        check.required(&format!("{at}.accessModes"), "at least 1 access mode is required");
-    }
-    for (index, mode) in modes.into_iter().flatten().enumerate() {
-        let known = ["ReadOnlyMany", "ReadWriteMany", "ReadWriteOnce", "ReadWriteOncePod"];
-        if !known.contains(&mode.as_str().unwrap_or("")) {
-            check.not_supported(&format!("{at}.accessModes[{index}]"), mode, &known);
-        }
-    }
-    let field = format!("{at}.resources[storage]");
-    match spec.pointer("/resources/requests/storage") {
-        None => check.required(&field, ""),
-        Some(size) if size.as_str().and_then(quantity_nanos).is_some_and(|size| size <= 0) => {
-            check.invalid(&field, size, "must be greater than zero");
-        }
-        Some(_) => {}
-    }
-}
-
-pub(super) fn claim_update(check: &mut Check<'_>, old: &Value, new: &Value) {
-    let size = |value: &Value, path: &str| {
-        value.pointer(path).and_then(Value::as_str).and_then(quantity_nanos)
-    };
-    let fixed = |claim: &Value| {
-        let mut spec = claim["spec"].clone();
-        for field in ["resources", "volumeAttributesClassName"] {
-            spec.as_object_mut().map(|spec| spec.remove(field));
-        }
-        // A claim is bound once.
-        if text(&old["spec"], "volumeName").is_empty() {
-            spec.as_object_mut().map(|spec| spec.remove("volumeName"));
-        }
-        spec
-    };
-    if fixed(old) != fixed(new) {
-        let detail = "spec is immutable after creation except resources.requests and \
-                      volumeAttributesClassName for bound claims";
-        check.forbidden("spec", detail);
-    }
-    let field = "spec.resources.requests.storage";
-    let request = "/spec/resources/requests/storage";
-    let (before, after) = (size(old, request), size(new, request));
-    if after < before {
-        if old["status"]["phase"] == "Bound" && after < size(old, "/status/capacity/storage") {
-            check.forbidden(field, "field can not be less than status.capacity");
-        } else if old["status"]["phase"] != "Bound" {
-            check.forbidden(field, "field can not be less than previous value");
+/// The finalizers of a namespace's contents (`ValidateNamespace`).
+pub(super) fn namespace(check: &mut Check<'_>, new: &Value) {
+    const AT: &str = "spec.finalizers";
+    const STANDARD: [&str; 3] = ["kubernetes", "orphan", "foregroundDeletion"];
+    for name in list(&new["spec"], "finalizers") {
+        let own = name.as_str().unwrap_or("");
+        let before = check.count();
+        check.qualified_name(AT, own);
+        if check.count() == before && !own.contains('/') && !STANDARD.contains(&own) {
+            let why = "name is neither a standard finalizer name nor is it fully qualified";
+            check.invalid(AT, name, why);
         }
     }
 }
 
-/// What a node got once it keeps (`ValidateNodeUpdate`).
-pub(super) fn node_update(check: &mut Check<'_>, old: &Value, new: &Value) {
-    let ranges = |node: &Value| list(&node["spec"], "podCIDRs").to_vec();
-    if !ranges(old).is_empty() && ranges(old) != ranges(new) {
-        let detail = "node updates may not change podCIDR except from \"\" to valid";
-        check.forbidden("spec.podCIDRs", detail);
-    }
-    let before = text(&old["spec"], "providerID");
-    if !before.is_empty() && before != text(&new["spec"], "providerID") {
-        let detail = "node updates may not change providerID except from \"\" to valid";
-        check.forbidden("spec.providerID", detail);
+/// The phase of a namespace says whether it is being deleted (`ValidateNamespaceStatusUpdate`).
+pub(super) fn namespace_status(check: &mut Check<'_>, new: &Value) {
+    let (phase, when) = match new["metadata"]["deletionTimestamp"].is_null() {
+        true => ("Active", "is empty"),
+        false => ("Terminating", "is not empty"),
+    };
+    let given = text(&new["status"], "phase");
+    if given != phase {
+        let why = format!("may only be '{phase}' if `deletionTimestamp` {when}");
+        check.invalid("status.Phase", &json!(given), &why);
     }
 }

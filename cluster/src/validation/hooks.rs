@@ -9,8 +9,12 @@ use serde_json::{Value, json};
 use super::{
     Asked,
     check::{Check, list, text},
+    selector::label_selector,
 };
-use crate::{cel::Question, verbs::subdomain_problem};
+use crate::{
+    cel::Question,
+    verbs::{dns_1035_problem, subdomain_problem},
+};
 
 const OPERATIONS: [&str; 5] = ["*", "CONNECT", "CREATE", "DELETE", "UPDATE"];
 const URL_FORM: &str = "; desired format: https://host[/path]";
@@ -70,6 +74,9 @@ fn webhook(check: &mut Check<'_>, hook: &Value, at: &str, effects: &[&str]) {
     for (field, known) in after {
         choice(check, hook.get(field), &format!("{at}.{field}"), known);
     }
+    for field in ["namespaceSelector", "objectSelector"] {
+        label_selector(check, &hook[field], &format!("{at}.{field}"));
+    }
     client(check, &hook["clientConfig"], &format!("{at}.clientConfig"));
     let at = format!("{at}.matchConditions");
     conditions(check, list(hook, "matchConditions"), &at, &Question::compile);
@@ -77,7 +84,7 @@ fn webhook(check: &mut Check<'_>, hook: &Value, at: &str, effects: &[&str]) {
 
 pub(super) fn choice(check: &mut Check<'_>, given: Option<&Value>, at: &str, known: &[&str]) {
     if let Some(given) = given.filter(|given| !known.iter().any(|one| given == one)) {
-        check.one_of(at, given, known);
+        check.one_of_in_order(at, given, known);
     }
 }
 
@@ -170,7 +177,7 @@ fn resources(check: &mut Check<'_>, rule: &Value, at: &str) {
     }
 }
 
-fn client(check: &mut Check<'_>, config: &Value, at: &str) {
+pub(super) fn client(check: &mut Check<'_>, config: &Value, at: &str) {
     let url = config.get("url").filter(|url| !url.is_null());
     let service = config.get("service").filter(|service| !service.is_null());
     match (url, service) {
@@ -296,8 +303,12 @@ fn review_versions(check: &mut Check<'_>, hook: &Value, at: &str) {
     }
     let mut seen = BTreeSet::new();
     for (index, version) in versions.iter().enumerate() {
-        if !seen.insert(version.as_str().unwrap_or("")) {
-            check.invalid(&format!("{at}[{index}]"), version, "duplicate version");
+        let at = format!("{at}[{index}]");
+        let name = version.as_str().unwrap_or("");
+        if !seen.insert(name) {
+            check.invalid(&at, version, "duplicate version");
+        } else if let Some(why) = dns_1035_problem(name) {
+            check.invalid(&at, version, why);
         }
     }
     if !seen.contains("v1") && !seen.contains("v1beta1") {

@@ -5,6 +5,8 @@ mod policies;
 mod status;
 mod template;
 
+use std::collections::BTreeMap;
+
 use serde_json::{Value, json};
 
 use super::{
@@ -25,34 +27,58 @@ const PARALLELISM_OF_MANY: i64 = 10_000;
 const FAILED_INDEXES_OF_MANY: i64 = 10_000;
 const MANAGED_BY_MOST_BYTES: usize = 63;
 
+/// Labels of a Job's pods that say whose they are; both have a twin without a prefix.
+const PREFIXED_LABELS: [&str; 2] =
+    ["batch.kubernetes.io/controller-uid", "batch.kubernetes.io/job-name"];
+
 /// What is said of a change, once.
 const OF_CHANGES: [&str; 2] = ["field is immutable", IN_TANDEM];
 const IN_TANDEM: &str = "can only be modified in tandem with spec.parallelism";
 
 /// `ValidateJob`
-pub(super) fn job(check: &mut Check<'_>, job: &Value, is_update: bool) {
+pub(super) fn job(check: &mut Check<'_>, old: Option<&Value>, job: &Value) {
     let spec = &job["spec"];
     self::spec(check, spec, "spec");
     selects_its_pods(check, spec);
-    if is_update {
+    if old.is_some() {
         // `ValidateUpdate` of its strategy looks at the whole Job, and then at its spec again.
         check.repeat(|error| {
             error.field.starts_with("spec.") && !OF_CHANGES.contains(&error.detail.as_str())
         });
     }
-    generated_selector(check, job);
+    generated_selector(check, old, job);
     pod_names(check, job);
 }
 
-/// Without `manualSelector` a job selects by its uid and nothing else.
-fn generated_selector(check: &mut Check<'_>, job: &Value) {
+/// Without `manualSelector` a job selects by its uid, which stands in its pods' labels with its name
+/// (`validateGeneratedSelector`).
+fn generated_selector(check: &mut Check<'_>, old: Option<&Value>, job: &Value) {
+    const AT: &str = "spec.template.metadata.labels";
     let spec = &job["spec"];
-    if spec["manualSelector"] == json!(true) {
+    if spec["manualSelector"] == json!(true) || spec["selector"].is_null() {
         return;
     }
-    let uid = &job["metadata"]["uid"];
-    let wanted = json!({"matchLabels": {"batch.kubernetes.io/controller-uid": uid}});
-    if spec["selector"] != wanted {
+    let (uid, name) = (&job["metadata"]["uid"], &job["metadata"]["name"]);
+    let labels = |job: &Value| job["spec"]["template"]["metadata"]["labels"].clone();
+    // A Job of old releases has no prefixed labels.
+    let prefixed =
+        old.is_none_or(|old| PREFIXED_LABELS.iter().all(|key| !labels(old)[key].is_null()));
+    let plain = [("controller-uid", uid), ("job-name", name)];
+    let prefixed = PREFIXED_LABELS.into_iter().zip([uid, name]).filter(|_| prefixed);
+    let expected: BTreeMap<&str, &Value> = plain.into_iter().chain(prefixed).collect();
+    let given = labels(job);
+    for (key, value) in &expected {
+        let (at, detail) =
+            (format!("{AT}[{key}]"), format!("must be '{}'", value.as_str().unwrap_or("")));
+        match &given[*key] {
+            Value::Null => check.required(&at, &detail),
+            found if found != *value => check.invalid(&at, &given, &detail),
+            _ => {}
+        }
+    }
+    let readable =
+        !selector::label_selector(&mut Check::new(&mut Vec::new()), &spec["selector"], "");
+    if readable && !selects(&spec["selector"], &json!(expected)) {
         check.invalid("spec.selector", &spec["selector"], "`selector` not auto-generated");
     }
 }
@@ -114,22 +140,11 @@ pub(super) fn spec(check: &mut Check<'_>, spec: &Value, at: &str) {
     restart_policy(check, spec, &format!("{at}.template.spec.restartPolicy"));
 }
 
-/// `IsDomainPrefixedPath`
 fn managed_by(check: &mut Check<'_>, value: &Value, at: &str) {
-    let Some(path) = value.as_str() else { return };
-    match path.split_once('/') {
-        _ if path.is_empty() => check.required(at, ""),
-        Some((host, rest)) if !host.is_empty() && !rest.is_empty() => {
-            if let Some(why) = crate::verbs::subdomain_problem(host) {
-                check.invalid(at, &json!(host), &why);
-            }
-        }
-        _ => {
-            let detail = "must be a domain-prefixed path (such as \"acme.io/foo\")";
-            check.invalid(at, value, detail);
-        }
+    if let Some(path) = value.as_str() {
+        check.domain_prefixed_path(at, path);
+        check.not_longer(at, path.len(), MANAGED_BY_MOST_BYTES);
     }
-    check.not_longer(at, path.len(), MANAGED_BY_MOST_BYTES);
 }
 
 fn completion_mode(check: &mut Check<'_>, spec: &Value, at: &str) {

@@ -4,8 +4,13 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use serde_json::{Value, json};
 
-use super::check::{Check, list, text};
+use super::{
+    check::{Check, list, text},
+    resources,
+};
 use crate::{encoding::quantity_nanos, verbs::qualified_name_problems};
+
+const FIELDS: [&str; 5] = ["max", "min", "default", "defaultRequest", "maxLimitRequestRatio"];
 
 const STANDARD: [&str; 3] = ["Pod", "Container", "PersistentVolumeClaim"];
 
@@ -42,7 +47,24 @@ pub(super) fn range(check: &mut Check<'_>, range: &Value) {
                 "either minimum or maximum storage value is required, but neither was provided";
             check.required(&format!("{at}.limits"), why);
         }
+        names(check, &at, kind, limit);
         amounts(check, &at, kind, limit);
+    }
+}
+
+/// What is limited (`validateLimitRangeResourceName`).
+fn names(check: &mut Check<'_>, at: &str, kind: &str, limit: &Value) {
+    let limited = FIELDS.into_iter().filter(|field| kind != "Pod" || !field.starts_with("default"));
+    for field in limited {
+        for name in limit[field].as_object().into_iter().flat_map(|amounts| amounts.keys()) {
+            let field = format!("{at}.{field}[{name}]");
+            match kind {
+                "Pod" | "Container" => resources::container_name(check, &field, name),
+                _ => {
+                    resources::name(check, &field, name);
+                }
+            }
+        }
     }
 }
 
@@ -62,8 +84,7 @@ fn amounts(check: &mut Check<'_>, at: &str, kind: &str, limit: &Value) {
         let fields = limit[field].as_object().filter(|_| !unread);
         fields.into_iter().flatten().map(|(key, value)| (key.clone(), value.clone())).collect()
     };
-    let fields = ["min", "max", "default", "defaultRequest", "maxLimitRequestRatio"];
-    let all: BTreeMap<&str, _> = fields.iter().map(|field| (*field, read(field))).collect();
+    let all: BTreeMap<&str, _> = FIELDS.iter().map(|field| (*field, read(field))).collect();
     let names: BTreeSet<&String> = all.values().flat_map(BTreeMap::keys).collect();
     let nanos = |value: &Value| value.as_str().and_then(quantity_nanos);
     for name in names {
@@ -86,11 +107,53 @@ fn amounts(check: &mut Check<'_>, at: &str, kind: &str, limit: &Value) {
                 check.invalid(&format!("{at}.{field}[{name}]"), shown, &why);
             }
         }
-        if let Some(ratio) = all["maxLimitRequestRatio"].get(name)
-            && nanos(ratio).is_some_and(|ratio| ratio < 1_000_000_000)
-        {
-            let why = format!("ratio {} is less than 1", ratio.as_str().unwrap_or_default());
-            check.invalid(&format!("{at}.maxLimitRequestRatio[{name}]"), ratio, &why);
+        let of = |field: &str| all[field].get(name);
+        if let Some(ratio) = of("maxLimitRequestRatio") {
+            ratio_problems(
+                check,
+                &format!("{at}.maxLimitRequestRatio[{name}]"),
+                ratio,
+                (of("min"), of("max")),
+            );
         }
+        if let (Some(limit), Some(request)) = (of("default"), of("defaultRequest"))
+            && !resources::is_overcommitted(name)
+            && nanos(limit) != nanos(request)
+        {
+            let why = format!(
+                "default value {} must equal to defaultRequest value {} in {name}",
+                limit.as_str().unwrap_or_default(),
+                request.as_str().unwrap_or_default()
+            );
+            check.invalid(&format!("{at}.defaultRequest[{name}]"), request, &why);
+        }
+    }
+}
+
+/// How much more than it requests a container may be limited to: at least as much, and no more than the bounds allow.
+fn ratio_problems(
+    check: &mut Check<'_>,
+    field: &str,
+    ratio: &Value,
+    (min, max): (Option<&Value>, Option<&Value>),
+) {
+    let number = |value: &Value| {
+        let nanos = value.as_str().and_then(quantity_nanos);
+        // Rounded to thousandths, as upstream's numbers are.
+        nanos.map(|nanos| nanos.div_euclid(1_000_000) as f64 / 1000.0)
+    };
+    let text = ratio.as_str().unwrap_or_default();
+    let Some(own) = number(ratio) else { return };
+    if own < 1.0 {
+        check.invalid(field, ratio, &format!("ratio {text} is less than 1"));
+    }
+    if let (Some(min), Some(max)) = (min.and_then(number), max.and_then(number))
+        && own > max / min
+    {
+        check.invalid(
+            field,
+            ratio,
+            &format!("ratio {text} is greater than max/min = {:.6}", max / min),
+        );
     }
 }

@@ -5,7 +5,10 @@ use std::{collections::BTreeSet, net::IpAddr};
 
 use serde_json::{Value, json};
 
-use super::check::{Check, list, text};
+use super::{
+    address::{not_an_ip, parsed, reachable},
+    check::{Check, list, text},
+};
 use crate::verbs::subdomain_problem;
 
 const PROTOCOLS: [&str; 3] = ["SCTP", "TCP", "UDP"];
@@ -72,53 +75,6 @@ fn node_name(check: &mut Check<'_>, at: &str, endpoint: &Value) {
         && let Some(why) = subdomain_problem(name)
     {
         check.invalid(&format!("{at}.nodeName"), &json!(name), &why);
-    }
-}
-
-fn not_an_ip(check: &mut Check<'_>, field: &str, ip: &str) {
-    let why = "must be a valid IP address, (e.g. 10.9.8.7 or 2001:db8::ffff)";
-    check.invalid(field, &json!(ip), why);
-}
-
-/// As `ParseIPSloppy`: zeros before the digits of an IPv4 address don't count.
-fn parsed(ip: &str) -> Option<IpAddr> {
-    let decimal = |part: &str| {
-        let digits = part.trim_start_matches('0');
-        if digits.is_empty() && !part.is_empty() { "0".to_owned() } else { digits.to_owned() }
-    };
-    let sloppy = || ip.split('.').map(decimal).collect::<Vec<_>>().join(".").parse().ok();
-    ip.parse().ok().or_else(sloppy)
-}
-
-/// `ValidateEndpointIP`
-fn reachable(check: &mut Check<'_>, field: &str, ip: &str) {
-    let Some(address) = parsed(ip) else {
-        return check.invalid(field, &json!(ip), "must be a valid IP address");
-    };
-    let (local, local_multicast) = match address {
-        IpAddr::V4(address) => {
-            (address.is_link_local(), address.octets().starts_with(&[224, 0, 0]))
-        }
-        IpAddr::V6(address) => {
-            let first = address.segments()[0];
-            (first & 0xffc0 == 0xfe80, first & 0xff0f == 0xff02)
-        }
-    };
-    for (is, why) in [
-        (address.is_unspecified(), format!("may not be unspecified ({ip})")),
-        (
-            address.is_loopback(),
-            "may not be in the loopback range (127.0.0.0/8, ::1/128)".to_owned(),
-        ),
-        (local, "may not be in the link-local range (169.254.0.0/16, fe80::/10)".to_owned()),
-        (
-            local_multicast,
-            "may not be in the link-local multicast range (224.0.0.0/24, ff02::/10)".to_owned(),
-        ),
-    ] {
-        if is {
-            check.invalid(field, &json!(ip), &why);
-        }
     }
 }
 

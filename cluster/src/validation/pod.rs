@@ -4,18 +4,69 @@ use std::collections::BTreeSet;
 
 use serde_json::{Value, json};
 
-use super::check::{Check, list, text};
-use crate::{encoding::quantity_nanos, facts::Resource};
+use super::{
+    check::{Check, list, text},
+    probe, resources, tolerations,
+};
+use crate::facts::Resource;
 
-pub(super) fn spec(check: &mut Check<'_>, spec: &Value, at: &str) {
-    let volumes: BTreeSet<&str> = list(spec, "volumes").iter().map(|v| text(v, "name")).collect();
-    for (index, volume) in list(spec, "volumes").iter().enumerate() {
-        let field = format!("{at}.volumes[{index}].name");
-        match text(volume, "name") {
-            "" => check.required(&field, ""),
-            name => check.label_name(&field, name),
+/// What makes pods, its labels and annotations, which upstream says to be no part of its metadata
+/// (`ValidatePodTemplateSpec`).
+pub(super) fn template(check: &mut Check<'_>, template: &Value, at: &str) {
+    let metadata = &template["metadata"];
+    check.labels(&format!("{at}.labels"), &metadata["labels"]);
+    check.annotations(&format!("{at}.annotations"), &metadata["annotations"]);
+    spec(check, &template["spec"], &format!("{at}.spec"));
+    if !list(&template["spec"], "ephemeralContainers").is_empty() {
+        let why = "ephemeral containers not allowed in pod template";
+        check.forbidden(&format!("{at}.spec.ephemeralContainers"), why);
+    }
+}
+
+/// What is asked of pods alone, not of templates (`validatePodMetadataAndSpec`).
+pub(super) fn pod(check: &mut Check<'_>, pod: &Value) {
+    spec(check, &pod["spec"], "spec");
+    for kind in ["containers", "initContainers"] {
+        for (index, one) in list(&pod["spec"], kind).iter().enumerate() {
+            trimmed_image(check, one, &format!("spec.{kind}[{index}].image"));
         }
     }
+}
+
+fn trimmed_image(check: &mut Check<'_>, container: &Value, field: &str) {
+    let image = text(container, "image");
+    if image.trim() != image {
+        let detail = "must not have leading or trailing whitespace";
+        check.invalid(field, &json!(image), detail);
+    }
+}
+
+/// Checks volumes and returns the names of good ones, which containers can mount (`ValidateVolumes`).
+fn volumes<'a>(check: &mut Check<'_>, spec: &'a Value, at: &str) -> BTreeSet<&'a str> {
+    let mut good = BTreeSet::new();
+    for (index, volume) in list(spec, "volumes").iter().enumerate() {
+        let at = format!("{at}.volumes[{index}]");
+        let (field, before) = (format!("{at}.name"), check.count());
+        let name = text(volume, "name");
+        let claim = &volume["persistentVolumeClaim"];
+        if claim.is_object() && text(claim, "claimName").is_empty() {
+            check.required(&format!("{at}.persistentVolumeClaim.claimName"), "");
+        }
+        match name {
+            "" => check.required_also(&field, ""),
+            name => check.label_name(&field, name),
+        }
+        if good.contains(name) {
+            check.duplicate_key(&at, "name", &json!(name));
+        } else if check.count() == before && !name.is_empty() {
+            good.insert(name);
+        }
+    }
+    good
+}
+
+pub(super) fn spec(check: &mut Check<'_>, spec: &Value, at: &str) {
+    let volumes = volumes(check, spec, at);
     let policies = ["ClusterFirstWithHostNet", "ClusterFirst", "Default", "None"];
     let policy = &spec["dnsPolicy"];
     if policy.as_str().is_some_and(|policy| !policies.contains(&policy)) {
@@ -26,6 +77,8 @@ pub(super) fn spec(check: &mut Check<'_>, spec: &Value, at: &str) {
     if restart.as_str().is_some_and(|policy| !restarts.contains(&policy)) {
         check.one_of_in_order(&format!("{at}.restartPolicy"), restart, &restarts);
     }
+    check.labels(&format!("{at}.nodeSelector"), &spec["nodeSelector"]);
+    tolerations::tolerations(check, list(spec, "tolerations"), &format!("{at}.tolerations"));
     let mut names = BTreeSet::new();
     for kind in ["containers", "initContainers"] {
         for (index, one) in list(spec, kind).iter().enumerate() {
@@ -42,6 +95,10 @@ pub(super) fn spec(check: &mut Check<'_>, spec: &Value, at: &str) {
     {
         let detail = "must be between 1 and 2147483647, inclusive";
         check.invalid(&format!("{at}.activeDeadlineSeconds"), seconds, detail);
+    }
+    match text(spec, "nodeName") {
+        "" => {}
+        name => check.subdomain(&format!("{at}.nodeName"), name),
     }
     let field = format!("{at}.terminationGracePeriodSeconds");
     check.not_negative(&field, &spec["terminationGracePeriodSeconds"]);
@@ -79,8 +136,10 @@ pub(super) fn deletion_cost(
     };
     let was_wrong = old.and_then(cost).is_some_and(|cost| !is_number(&cost));
     if let Some(cost) = cost(new).filter(|cost| !was_wrong && !is_number(cost)) {
-        // An update of a pod is checked as a pod and as an update, and both say so.
-        let times = if pointer.is_empty() && old.is_some() { 2 } else { 1 };
+        // An update of a pod is checked as a pod and as an update, a StatefulSet's template as any and as its own, and
+        // both say so.
+        let twice = (pointer.is_empty() && old.is_some()) || row.resource == "statefulsets";
+        let times = if twice { 2 } else { 1 };
         for _ in 0..times {
             check.invalid(&format!("{at}.annotations[{COST}]"), &cost, "must be a 32bit integer");
         }
@@ -92,15 +151,20 @@ fn container(check: &mut Check<'_>, one: &Value, at: &str, volumes: &BTreeSet<&s
         "" => check.required(&format!("{at}.name"), ""),
         name => check.label_name(&format!("{at}.name"), name),
     }
-    let image = text(one, "image");
-    if image.is_empty() {
+    if text(one, "image").is_empty() {
         check.required(&format!("{at}.image"), "");
-    } else if image.trim() != image {
-        let detail = "must not have leading or trailing whitespace";
-        check.invalid(&format!("{at}.image"), &json!(image), detail);
     }
+    let mut names = BTreeSet::new();
     for (index, port) in list(one, "ports").iter().enumerate() {
         let at = format!("{at}.ports[{index}]");
+        let name = text(port, "name");
+        let (field, before) = (format!("{at}.name"), check.count());
+        if !name.is_empty() {
+            check.port_or_name(&field, &port["name"]);
+            if check.count() == before && !names.insert(name) {
+                check.duplicate(&field, &json!(name));
+            }
+        }
         match port.get("containerPort").and_then(Value::as_i64).unwrap_or(0) {
             0 => check.required(&format!("{at}.containerPort"), ""),
             _ => check.port(&format!("{at}.containerPort"), &port["containerPort"]),
@@ -112,6 +176,7 @@ fn container(check: &mut Check<'_>, one: &Value, at: &str, volumes: &BTreeSet<&s
             check.required(&format!("{at}.env[{index}].name"), "");
         }
     }
+    probe::probes(check, one, at);
     let mut paths = BTreeSet::new();
     for (index, mount) in list(one, "volumeMounts").iter().enumerate() {
         let at = format!("{at}.volumeMounts[{index}]");
@@ -129,39 +194,7 @@ fn container(check: &mut Check<'_>, one: &Value, at: &str, volumes: &BTreeSet<&s
             check.invalid(&format!("{at}.mountPath"), &json!(path), "must be unique");
         }
     }
-    resources(check, &one["resources"], &format!("{at}.resources"));
-}
-
-fn resources(check: &mut Check<'_>, resources: &Value, at: &str) {
-    let amounts = |what: &str| resources.get(what).and_then(Value::as_object).into_iter().flatten();
-    for what in ["limits", "requests"] {
-        for (name, amount) in amounts(what) {
-            let field = format!("{at}.{what}[{name}]");
-            if !is_resource(name) {
-                let detail = "must be a standard resource type or fully qualified";
-                check.invalid(&field, &json!(name), detail);
-                check.invalid(&field, &json!(name), "must be a standard resource for containers");
-            }
-            check.amount(&field, amount);
-        }
-    }
-    for (name, request) in amounts("requests") {
-        let number = |value: &Value| value.as_str().and_then(quantity_nanos);
-        let limit = &resources["limits"][name.as_str()];
-        if let (Some(asked), Some(most)) = (number(request), number(limit))
-            && asked > most
-        {
-            let shown = limit.as_str().unwrap_or("");
-            let detail = format!("must be less than or equal to {name} limit of {shown}");
-            check.invalid(&format!("{at}.requests"), request, &detail);
-        }
-    }
-}
-
-fn is_resource(name: &str) -> bool {
-    name.contains('/')
-        || name.starts_with("hugepages-")
-        || ["cpu", "memory", "ephemeral-storage", "storage"].contains(&name)
+    resources::requirements(check, &one["resources"], &format!("{at}.resources"));
 }
 
 /// A resize changes what containers ask for, and nothing that follows from it (`ValidatePodResize`).
@@ -178,28 +211,26 @@ pub(super) fn update(check: &mut Check<'_>, old: &Value, new: &Value) {
     for kind in ["containers", "initContainers"] {
         if list(old, kind).len() != list(new, kind).len() {
             let detail = "pod updates may not add or remove containers";
-            check.forbidden(&format!("spec.{kind}"), detail);
-            return;
+            return check.forbidden(&format!("spec.{kind}"), detail);
         }
+        for (index, one) in list(new, kind).iter().enumerate() {
+            let field = format!("spec.{kind}[{index}].image");
+            if text(one, "image").is_empty() {
+                // Once as a change, once more as of any container.
+                check.required_each_time(&field, "");
+                check.required_each_time(&field, "");
+            }
+            trimmed_image(check, one, &field);
+        }
+    }
+    if !deadline(check, &old["activeDeadlineSeconds"], &new["activeDeadlineSeconds"]) {
+        return;
     }
     if !tolerations_grow(list(old, "tolerations"), list(new, "tolerations")) {
         let detail = "existing toleration can not be modified except its tolerationSeconds";
         check.forbidden("spec.tolerations", detail);
     }
-    if deadline_grows(old, new) {
-        let value = &new["activeDeadlineSeconds"];
-        match value {
-            Value::Null => check.invalid(
-                "spec.activeDeadlineSeconds",
-                &old["activeDeadlineSeconds"],
-                "must not update from a positive integer to nil value",
-            ),
-            value => {
-                let detail = "must be less than or equal to previous value";
-                check.invalid("spec.activeDeadlineSeconds", value, detail);
-            }
-        }
-    }
+    gates(check, list(old, "schedulingGates"), list(new, "schedulingGates"));
     if fixed_parts(old) != fixed_parts(new) {
         let detail = "pod updates may not change fields other than \
             `spec.containers[*].image`,`spec.initContainers[*].image`,`spec.activeDeadlineSeconds`,\
@@ -209,12 +240,34 @@ pub(super) fn update(check: &mut Check<'_>, old: &Value, new: &Value) {
     }
 }
 
-fn deadline_grows(old: &Value, new: &Value) -> bool {
-    let seconds = |spec: &Value| spec.get("activeDeadlineSeconds").and_then(Value::as_i64);
-    match (seconds(old), seconds(new)) {
-        (Some(before), Some(after)) => after > before,
-        (Some(_), None) => true,
-        (None, _) => false,
+/// A deadline comes nearer. Whether the rest of the change is looked at.
+fn deadline(check: &mut Check<'_>, old: &Value, new: &Value) -> bool {
+    const AT: &str = "spec.activeDeadlineSeconds";
+    let Some(seconds) = new.as_i64() else {
+        if !old.is_null() {
+            let detail = "must not update from a positive integer to nil value";
+            check.invalid(AT, &Value::Null, detail);
+        }
+        return true;
+    };
+    let before = check.count();
+    if !(0..=i64::from(i32::MAX)).contains(&seconds) {
+        check.invalid(AT, new, "must be between 0 and 2147483647, inclusive");
+    } else if old.as_i64().is_some_and(|old| old < seconds) {
+        check.invalid(AT, new, "must be less than or equal to previous value");
+    }
+    check.count() == before
+}
+
+/// Gates are opened, not added.
+fn gates(check: &mut Check<'_>, old: &[Value], new: &[Value]) {
+    for (index, gate) in new.iter().enumerate() {
+        if !old.iter().any(|old| old["name"] == gate["name"]) {
+            let name = text(gate, "name");
+            let detail =
+                format!("only deletion is allowed, but found new scheduling gate '{name}'");
+            check.forbidden(&format!("spec.schedulingGates[{index}].name"), &detail);
+        }
     }
 }
 

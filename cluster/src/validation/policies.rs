@@ -19,6 +19,8 @@ const REASONS: [&str; 3] = ["Forbidden", "Invalid", "RequestEntityTooLarge"];
 pub(super) fn policy(check: &mut Check<'_>, spec: &Value) {
     let has_params = spec["paramKind"].is_object();
     let compile = |source: &str| Question::of_policy(source, has_params);
+    let condition = |source: &str| Question::of_condition(source, has_params);
+    let message = |source: &str| Question::of_message(source, has_params);
     choice(check, spec.get("failurePolicy"), "spec.failurePolicy", &["Fail", "Ignore"]);
     if has_params {
         param_kind(check, &spec["paramKind"], "spec.paramKind");
@@ -32,7 +34,7 @@ pub(super) fn policy(check: &mut Check<'_>, spec: &Value) {
             }
         }
     }
-    conditions(check, list(spec, "matchConditions"), "spec.matchConditions", &compile);
+    conditions(check, list(spec, "matchConditions"), "spec.matchConditions", &condition);
     for (index, variable) in list(spec, "variables").iter().enumerate() {
         self::variable(check, variable, &format!("spec.variables[{index}]"), &compile);
     }
@@ -43,7 +45,7 @@ pub(super) fn policy(check: &mut Check<'_>, spec: &Value) {
         check.required("spec.auditAnnotations", detail);
     }
     for (index, one) in validations.iter().enumerate() {
-        validation(check, one, &format!("spec.validations[{index}]"), &compile);
+        validation(check, one, &format!("spec.validations[{index}]"), &compile, &message);
     }
 }
 
@@ -120,11 +122,17 @@ fn is_identifier(name: &str) -> bool {
     starts && name.chars().all(|letter| letter == '_' || letter.is_ascii_alphanumeric())
 }
 
-fn validation(check: &mut Check<'_>, one: &Value, at: &str, compile: Compile<'_>) {
+fn validation(
+    check: &mut Check<'_>,
+    one: &Value,
+    at: &str,
+    compile: Compile<'_>,
+    compile_message: Compile<'_>,
+) {
     needed_expression(check, one, at, Some("bool"), compile);
     let (made, field) = (text(one, "messageExpression"), format!("{at}.messageExpression"));
     if !made.trim().is_empty() {
-        expression(check, made, &field, Some("string"), compile);
+        expression(check, made, &field, Some("string"), compile_message);
     } else if !made.is_empty() {
         check.invalid(&field, &json!(made), "must be non-empty if specified");
     }

@@ -3,18 +3,12 @@
 use serde_json::{Value, json};
 
 use super::check::{Check, list, text};
-use crate::verbs::{label_value_problem, qualified_name_problems};
+use crate::verbs::{label_value_problems, qualified_name_problems};
 
 /// Adds what is wrong with a selector, and says whether anything is.
 pub(super) fn label_selector(check: &mut Check<'_>, selector: &Value, at: &str) -> bool {
     let before = check.count();
-    for (key, value) in selector["matchLabels"].as_object().into_iter().flatten() {
-        let field = format!("{at}.matchLabels");
-        label_key(check, &field, key);
-        if let Some(why) = label_value_problem(value.as_str().unwrap_or("")) {
-            check.invalid(&field, value, &why);
-        }
-    }
+    check.labels(&format!("{at}.matchLabels"), &selector["matchLabels"]);
     for (index, expression) in list(selector, "matchExpressions").iter().enumerate() {
         requirement(check, expression, &format!("{at}.matchExpressions[{index}]"));
     }
@@ -44,13 +38,14 @@ fn requirement(check: &mut Check<'_>, expression: &Value, at: &str) {
     }
     label_key(check, &format!("{at}.key"), text(expression, "key"));
     for (index, value) in values.iter().enumerate() {
-        if let Some(why) = label_value_problem(value.as_str().unwrap_or("")) {
+        for why in label_value_problems(value.as_str().unwrap_or("")) {
             check.invalid(&format!("{at}.values[{index}]"), value, &why);
         }
     }
 }
 
-fn label_key(check: &mut Check<'_>, field: &str, key: &str) {
+/// `ValidateLabelName`
+pub(super) fn label_key(check: &mut Check<'_>, field: &str, key: &str) {
     for why in qualified_name_problems(key) {
         check.invalid(field, &json!(key), &why);
     }

@@ -2,11 +2,18 @@
 
 use serde_json::{Value, json};
 
-use super::check::{Check, list, text};
+use super::{
+    check::{Check, list, text},
+    claim::{VOLUME_MODES, access_modes},
+};
 use crate::encoding::quantity_nanos;
 
-const ACCESS_MODES: [&str; 4] =
-    ["ReadOnlyMany", "ReadWriteMany", "ReadWriteOnce", "ReadWriteOncePod"];
+/// What is said of a change, once.
+const SOURCE_IS_IMMUTABLE: &str = "spec.persistentvolumesource is immutable after creation";
+const CLASS_IS_KEPT: &str = "update from non-nil value to nil is forbidden";
+/// How a volume is mounted, for kinds of volumes that know of that.
+const MOUNT_OPTIONS: &str = "volume.beta.kubernetes.io/mount-options";
+const NANOS: i128 = 1_000_000_000;
 
 /// The kinds of volumes there are, in the order in which upstream looks for them.
 const SOURCES: [&str; 22] = [
@@ -34,31 +41,60 @@ const SOURCES: [&str; 22] = [
     "csi",
 ];
 
-pub(super) fn volume(check: &mut Check<'_>, volume: &Value) {
+/// Kinds of volumes that can't be mounted otherwise (`checkMountOption`).
+const WITHOUT_OPTIONS: [&str; 9] = [
+    "hostPath",
+    "flocker",
+    "fc",
+    "flexVolume",
+    "portworxVolume",
+    "scaleIO",
+    "local",
+    "storageos",
+    "csi",
+];
+
+pub(super) fn volume(check: &mut Check<'_>, old: Option<&Value>, volume: &Value) {
     let spec = &volume["spec"];
-    let modes = list(spec, "accessModes");
-    if modes.is_empty() {
+    if list(spec, "accessModes").is_empty() {
         check.required("spec.accessModes", "");
     }
-    for mode in modes.iter().filter(|mode| !ACCESS_MODES.contains(&mode.as_str().unwrap_or(""))) {
-        check.not_supported("spec.accessModes", mode, &ACCESS_MODES);
-    }
-    let of_one_pod = |mode: &Value| mode == "ReadWriteOncePod";
-    if modes.iter().any(of_one_pod) && !modes.iter().all(of_one_pod) {
-        let detail = "may not use ReadWriteOncePod with other access modes";
-        check.forbidden("spec.accessModes", detail);
-    }
+    access_modes(check, spec, "spec.accessModes");
     capacity(check, &spec["capacity"]);
     reclaim_policy(check, spec);
     sources(check, spec);
-    if let Some(name) = spec["storageClassName"].as_str().filter(|name| !name.is_empty())
-        && let Some(why) = crate::verbs::subdomain_problem(name)
-    {
-        check.invalid("spec.storageClassName", &json!(name), &why);
+    match text(spec, "storageClassName") {
+        "" => {}
+        name => check.subdomain("spec.storageClassName", name),
     }
-    let modes = ["Block", "Filesystem"];
-    if spec["volumeMode"].as_str().is_some_and(|mode| !modes.contains(&mode)) {
-        check.one_of("spec.volumeMode", &spec["volumeMode"], &modes);
+    if spec["volumeMode"].as_str().is_some_and(|mode| !VOLUME_MODES.contains(&mode)) {
+        check.one_of_in_order("spec.volumeMode", &spec["volumeMode"], &VOLUME_MODES);
+    }
+    attributes_class(check, spec);
+    if old.is_some() {
+        // The whole volume is looked at as such, and again as what changes.
+        check.repeat(|error| {
+            error.field.starts_with("spec")
+                && ![SOURCE_IS_IMMUTABLE, CLASS_IS_KEPT].contains(&error.detail.as_str())
+        });
+    }
+    let options = &volume["metadata"]["annotations"][MOUNT_OPTIONS];
+    let source = SOURCES.iter().find(|source| spec[**source].is_object());
+    if !options.is_null() && source.is_none_or(|source| WITHOUT_OPTIONS.contains(source)) {
+        let detail = "may not specify mount options for this volume type";
+        check.forbidden(&format!("metadata.annotations.{MOUNT_OPTIONS}"), detail);
+    }
+}
+
+fn attributes_class(check: &mut Check<'_>, spec: &Value) {
+    const AT: &str = "spec.volumeAttributesClassName";
+    let Some(class) = spec["volumeAttributesClassName"].as_str() else { return };
+    match class {
+        "" => check.required(AT, "an empty string is disallowed"),
+        name => check.subdomain(AT, name),
+    }
+    if !spec["csi"].is_object() {
+        check.required("spec.csi", "has to be specified when using volumeAttributesClassName");
     }
 }
 
@@ -71,9 +107,15 @@ fn capacity(check: &mut Check<'_>, capacity: &Value) {
         check.not_supported("spec.capacity", capacity, &["storage"]);
     }
     for (name, amount) in amounts.into_iter().flatten() {
-        let nanos = amount.as_str().and_then(quantity_nanos);
-        if nanos.is_some_and(|nanos| nanos <= 0) {
-            check.invalid(&format!("spec.capacity[{name}]"), amount, "must be greater than zero");
+        let Some(nanos) = amount.as_str().and_then(quantity_nanos) else { continue };
+        let field = format!("spec.capacity[{name}]");
+        // Rounded away from zero.
+        let whole = nanos.signum() * ((nanos.abs() + NANOS - 1) / NANOS);
+        if whole < 0 {
+            check.invalid_as(&field, whole.to_string(), "must be a valid resource quantity");
+        }
+        if nanos <= 0 {
+            check.invalid(&field, amount, "must be greater than zero");
         }
     }
 }
@@ -99,11 +141,8 @@ fn sources(check: &mut Check<'_>, spec: &Value) {
     for other in given {
         check.forbidden(&format!("spec.{other}"), "may not specify more than 1 volume type");
     }
-    let path = &spec["hostPath"];
-    if path.is_object() && text(path, "path").is_empty() {
-        check.required("spec.hostPath.path", "");
-    } else if text(path, "path").split('/').any(|part| part == "..") {
-        check.invalid("spec.hostPath.path", &path["path"], "must not contain '..'");
+    if spec["hostPath"].is_object() {
+        host_path(check, &spec["hostPath"]);
     }
     if spec["local"].is_object() {
         if text(&spec["local"], "path").is_empty() {
@@ -123,6 +162,30 @@ fn sources(check: &mut Check<'_>, spec: &Value) {
     }
 }
 
+/// `validateHostPathVolumeSource`
+fn host_path(check: &mut Check<'_>, source: &Value) {
+    const TYPES: [&str; 8] = [
+        "",
+        "BlockDevice",
+        "CharDevice",
+        "Directory",
+        "DirectoryOrCreate",
+        "File",
+        "FileOrCreate",
+        "Socket",
+    ];
+    let path = text(source, "path");
+    if path.is_empty() {
+        return check.required("spec.hostPath.path", "");
+    }
+    if path.split('/').any(|part| part == "..") {
+        check.invalid("spec.hostPath.path", &json!(path), "must not contain '..'");
+    }
+    if source["type"].as_str().is_some_and(|kind| !TYPES.contains(&kind)) {
+        check.one_of_in_order("spec.hostPath.type", &source["type"], &TYPES);
+    }
+}
+
 /// What a volume is made of stays (`ValidatePersistentVolumeUpdate`).
 pub(super) fn update(check: &mut Check<'_>, old: &Value, new: &Value) {
     let source = |volume: &Value| -> Vec<(usize, Value)> {
@@ -139,13 +202,11 @@ pub(super) fn update(check: &mut Check<'_>, old: &Value, new: &Value) {
         found
     };
     if source(old) != source(new) {
-        let detail = "spec.persistentvolumesource is immutable after creation";
-        check.forbidden("spec.persistentvolumesource", detail);
+        check.forbidden("spec.persistentvolumesource", SOURCE_IS_IMMUTABLE);
     }
     check.unchanged("volumeMode", &old["spec"]["volumeMode"], &new["spec"]["volumeMode"]);
     let class = |volume: &Value| volume["spec"]["volumeAttributesClassName"].clone();
     if !class(old).is_null() && class(new).is_null() {
-        let detail = "update from non-nil value to nil is forbidden";
-        check.forbidden("spec.volumeAttributesClassName", detail);
+        check.forbidden("spec.volumeAttributesClassName", CLASS_IS_KEPT);
     }
 }

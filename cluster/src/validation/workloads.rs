@@ -4,7 +4,7 @@ use serde_json::{Value, json};
 
 use super::{
     check::{Check, list, text},
-    core, pod,
+    daemon_set, pod,
     selector::label_selector,
 };
 use crate::{facts::Resource, verbs::selector::Labels};
@@ -12,46 +12,24 @@ use crate::{facts::Resource, verbs::selector::Labels};
 pub(super) fn workload(check: &mut Check<'_>, row: &Resource, new: &Value) {
     let spec = &new["spec"];
     let name = row.resource.as_str();
-    if name == "controllerrevisions" {
-        check.not_negative("revision", &new["revision"]);
-        match &new["data"] {
-            Value::Object(_) => {}
-            Value::Null => check.required("data", "data is mandatory"),
-            _ => check.required("data", "data must be a valid JSON object"),
-        }
-        return;
+    if name == "daemonsets" {
+        return daemon_set::daemon_set(check, new);
     }
     for field in ["replicas", "minReadySeconds", "revisionHistoryLimit"] {
         check.not_negative(&format!("spec.{field}"), &spec[field]);
     }
-    match name {
-        "deployments" => deployment(check, spec),
-        "statefulsets" => update_strategy(check, &spec["updateStrategy"]),
-        _ => {}
+    if name == "deployments" {
+        deployment(check, spec);
     }
-    selector_and_labels(check, name, spec);
+    let readable = selector_and_labels(check, name, spec);
     if name == "replicationcontrollers" && !spec["template"].is_object() {
         check.required("spec.template", "");
         return;
     }
-    let with_claims = with_volumes_of_claims(spec);
-    template(check, name, with_claims.as_ref().unwrap_or(&spec["template"]), "spec.template");
-    for (index, claim) in list(spec, "volumeClaimTemplates").iter().enumerate() {
-        core::claim(check, &claim["spec"], &format!("spec.volumeClaimTemplates[{index}].spec"));
+    if readable {
+        template(check, name, &spec["template"], "spec.template");
     }
     status(check, &new["status"]);
-}
-
-/// The template of a StatefulSet as its pods will have it: each claim template is a volume of its name, which containers
-/// mount (`volumesToAddForTemplates`). None where there are no claim templates.
-fn with_volumes_of_claims(spec: &Value) -> Option<Value> {
-    let claims = list(spec, "volumeClaimTemplates");
-    let of_claim = |claim: &Value| json!({"name": claim["metadata"]["name"]});
-    let named = |volume: &&Value| claims.iter().all(|c| c["metadata"]["name"] != volume["name"]);
-    let mut template = (!claims.is_empty()).then(|| spec["template"].clone())?;
-    let own = list(&template["spec"], "volumes").iter().filter(named).cloned();
-    template["spec"]["volumes"] = claims.iter().map(of_claim).chain(own).collect();
-    Some(template)
 }
 
 /// The pods of a workload restart always.
@@ -60,7 +38,27 @@ pub(super) fn template(check: &mut Check<'_>, resource: &str, template: &Value, 
     if policy.is_string() && policy != "Always" && resource != "jobs" {
         check.not_supported(&format!("{at}.spec.restartPolicy"), policy, &["Always"]);
     }
-    pod::spec(check, &template["spec"], &format!("{at}.spec"));
+    let of = match resource {
+        "deployments" | "replicasets" => "ReplicaSet",
+        "replicationcontrollers" => "ReplicationController",
+        _ => "",
+    };
+    if !of.is_empty() && !template["spec"]["activeDeadlineSeconds"].is_null() {
+        let detail = format!("activeDeadlineSeconds in {of} is not Supported");
+        check.forbidden(&format!("{at}.spec.activeDeadlineSeconds"), &detail);
+    }
+    pod::template(check, template, at);
+}
+
+/// `ValidateControllerRevisionCreate`; of an update only the number, as what it holds stays.
+pub(super) fn revision(check: &mut Check<'_>, old: Option<&Value>, new: &Value) {
+    check.not_negative("revision", &new["revision"]);
+    match &new["data"] {
+        _ if old.is_some() => {}
+        Value::Object(_) => {}
+        Value::Null => check.required("data", "data is mandatory"),
+        _ => check.required("data", "data must be a valid JSON object"),
+    }
 }
 
 fn deployment(check: &mut Check<'_>, spec: &Value) {
@@ -87,42 +85,13 @@ fn deployment(check: &mut Check<'_>, spec: &Value) {
     }
 }
 
-/// How a StatefulSet is updated (`ValidateStatefulSetSpec`).
-fn update_strategy(check: &mut Check<'_>, strategy: &Value) {
-    const AT: &str = "spec.updateStrategy";
-    let rolling = &strategy["rollingUpdate"];
-    let shown = match rolling.is_null() {
-        true => "null".to_owned(),
-        false => format!(
-            "{{\"Partition\":{},\"MaxUnavailable\":{}}}",
-            rolling["partition"].as_i64().unwrap_or(0),
-            rolling["maxUnavailable"]
-        ),
-    };
-    match text(strategy, "type") {
-        "RollingUpdate" => {
-            check.not_negative(&format!("{AT}.rollingUpdate.partition"), &rolling["partition"]);
-        }
-        "OnDelete" if rolling.is_null() => {}
-        "OnDelete" => {
-            let detail = "only allowed for updateStrategy 'RollingUpdate'";
-            check.invalid_as(&format!("{AT}.rollingUpdate"), shown, detail);
-        }
-        "" => check.required(AT, ""),
-        other => {
-            check.supported(&format!("{AT}.type"));
-            let shown = format!("{{\"Type\":{},\"RollingUpdate\":{shown}}}", json!(other));
-            check.invalid_as(AT, shown, "must be 'RollingUpdate' or 'OnDelete'");
-        }
-    }
-}
-
 /// An IntOrString in a message.
 fn go_int_or_string(value: &Value) -> String {
     value.to_string()
 }
 
-fn selector_and_labels(check: &mut Check<'_>, resource: &str, spec: &Value) {
+/// Whether the selector can be read; else nobody looks at the template.
+fn selector_and_labels(check: &mut Check<'_>, resource: &str, spec: &Value) -> bool {
     let at = "spec.selector";
     let selector = &spec["selector"];
     let labels = &spec["template"]["metadata"]["labels"];
@@ -136,38 +105,32 @@ fn selector_and_labels(check: &mut Check<'_>, resource: &str, spec: &Value) {
             let detail = "`selector` does not match template `labels`";
             check.invalid("spec.template.metadata.labels", labels, detail);
         }
-        return;
+        return true;
     }
-    let noun = match resource {
-        "deployments" => "deployment",
-        "statefulsets" => "statefulset",
-        "daemonsets" => "daemonset",
-        _ => "deployment",
-    };
     match selector {
-        // Of a DaemonSet nobody asks for one.
-        Value::Null if resource == "daemonsets" => check.not_required(at),
         Value::Null => check.required(at, ""),
         selector if is_empty(selector) => {
-            check.invalid(at, selector, &format!("empty selector is invalid for {noun}"));
+            check.invalid(at, selector, "empty selector is invalid for deployment");
         }
         selector if label_selector(check, selector, at) => {
             check.invalid(at, selector, "invalid label selector");
-            return;
+            return false;
         }
         _ => {}
     }
     if is_empty(selector) && !selector.is_null() {
-        return;
+        return true;
     }
     let matches = !selector.is_null() && selects(selector, labels);
     if !matches {
         let detail = "`selector` does not match template `labels`";
         check.invalid("spec.template.metadata.labels", labels, detail);
     }
+    true
 }
 
-fn is_empty(selector: &Value) -> bool {
+/// Whether a selector selects everything.
+pub(super) fn is_empty(selector: &Value) -> bool {
     let labels = selector["matchLabels"].as_object().is_none_or(serde_json::Map::is_empty);
     labels && list(selector, "matchExpressions").is_empty()
 }
@@ -208,39 +171,24 @@ pub(super) fn update(check: &mut Check<'_>, row: &Resource, old: &Value, new: &V
         "deployments" | "replicasets" | "daemonsets" => {
             check.unchanged("spec.selector", &before["selector"], &after["selector"]);
         }
-        "statefulsets" => {
-            let fixed = |spec: &Value| {
-                let mut spec = spec.clone();
-                for field in [
-                    "replicas",
-                    "ordinals",
-                    "template",
-                    "updateStrategy",
-                    "revisionHistoryLimit",
-                    "persistentVolumeClaimRetentionPolicy",
-                    "minReadySeconds",
-                ] {
-                    spec.as_object_mut().map(|spec| spec.remove(field));
-                }
-                spec
-            };
-            if fixed(before) != fixed(after) {
-                let detail = "updates to statefulset spec for fields other than 'replicas', 'ordinals', \
-                    'template', 'updateStrategy', 'revisionHistoryLimit', \
-                    'persistentVolumeClaimRetentionPolicy' and 'minReadySeconds' are forbidden";
-                check.forbidden("spec", detail);
-            }
-        }
         "controllerrevisions" => check.unchanged("data", &old["data"], &new["data"]),
         _ => {}
     }
 }
 
+/// `ValidatePodDisruptionBudgetSpec`
 pub(super) fn budget(check: &mut Check<'_>, new: &Value) {
     let spec = &new["spec"];
-    label_selector(check, &spec["selector"], "spec.selector");
     for field in ["minAvailable", "maxUnavailable"] {
-        check.not_negative(&format!("spec.{field}"), &spec[field]);
+        if !spec[field].is_null() {
+            check.amount_or_percent(&format!("spec.{field}"), &spec[field]);
+        }
+    }
+    label_selector(check, &spec["selector"], "spec.selector");
+    let known = ["AlwaysAllow", "IfHealthyBudget"];
+    let policy = &spec["unhealthyPodEvictionPolicy"];
+    if policy.as_str().is_some_and(|own| !known.contains(&own)) {
+        check.one_of_in_order("spec.unhealthyPodEvictionPolicy", policy, &known);
     }
     if !spec["minAvailable"].is_null() && !spec["maxUnavailable"].is_null() {
         let detail = "minAvailable and maxUnavailable cannot be both set";

@@ -1,13 +1,17 @@
 //! Server-side apply, and the record of who set which fields.
 
+use std::sync::Arc;
+
 use serde_json::{Value, json};
 
 use super::{Outcome, Work};
 use crate::{
-    apply::{self, ApplyError, Ignores, Write},
-    schema::{FieldError, FieldErrorKind, Schema},
+    apply::{self, ApplyError, BuiltIn, Ignores, Versions, Write},
+    route::Route,
+    schema::Schema,
     status::Refusal,
-    world::meta,
+    webhooks::{Asking, Calls},
+    world::{kinds::Kind, meta},
 };
 
 impl Work<'_> {
@@ -17,10 +21,16 @@ impl Work<'_> {
             return Ok(());
         }
         let Some(schema) = self.kind.schema() else { return Ok(()) };
-        let manager = self.request.field_manager()?;
+        let manager = self.request.field_manager();
         let (api_version, now) = (self.kind.api_version(), self.now_text());
         self.set_emptied(new, &Value::Null, &json!([]));
-        apply::track(old, new, &schema, &self.write(&manager, &api_version, &now));
+        let write = write(&self.kind, self.route, (&manager, &api_version, &now));
+        let asking = Asking { live: &mut *self.live, calls: &mut *self.calls };
+        let versions = &mut OtherVersions { kind: &self.kind, asking };
+        apply::track(old, new, &schema, &write, versions);
+        if self.calls.is_wanting() {
+            return Err(Calls::stopped());
+        }
         self.set_emptied(new, &json!([]), &Value::Null);
         if self.route.subresource == "scale" {
             forget_time(new);
@@ -44,34 +54,17 @@ impl Work<'_> {
         let Some(below) = row.subresource(&self.route.subresource) else { return Ok(()) };
         let schema = Schema::builtin(&below.group, &below.version, &below.kind);
         let Some(schema) = schema else { return Ok(()) };
-        let manager = self.request.field_manager()?;
+        let manager = self.request.field_manager();
         let api_version = crate::facts::api_version(&below.group, &below.version);
         let now = self.now_text();
-        apply::track(None, body, &schema, &self.write(&manager, &api_version, &now));
+        let write = write(&self.kind, self.route, (&manager, &api_version, &now));
+        apply::track(None, body, &schema, &write, &mut BuiltIn);
         Ok(())
     }
 
-    fn write<'a>(&'a self, manager: &'a str, api_version: &'a str, now: &'a str) -> Write<'a> {
-        let subresource = &self.route.subresource;
-        let ignores = match subresource.as_str() {
-            "" if self.kind.has_status() => Ignores::Status,
-            "status" if self.kind.is_custom() => Ignores::AllButStatus,
-            "status" if self.kind.row().group == "apps" => Ignores::SpecAndLabels,
-            "status" => Ignores::Spec,
-            _ => Ignores::Nothing,
-        };
-        Write { manager, api_version, subresource, now, ignores }
-    }
-
-    /// An apply patch: creates the object if it is missing. Errors: 400, 409 with the conflicting fields,
-    /// 422 without a manager.
+    /// An apply patch: creates the object if it is missing. Errors: 400, 409 with the conflicting fields.
     pub(super) fn apply(&mut self) -> Result<Outcome, Refusal> {
-        if self.request.query("fieldManager").is_empty() {
-            let detail = "is required for apply patch";
-            let error = FieldError::bare("fieldManager", FieldErrorKind::Required, detail);
-            return Err(Refusal::invalid("meta.k8s.io", "PatchOptions", "", &[error]));
-        }
-        let dry_run = self.request.dry_run()?;
+        let dry_run = self.request.dry_run();
         let mut config = self.read_patch()?;
         self.check_applied_type(&config)?;
         if self.route.subresource == "scale" {
@@ -81,7 +74,7 @@ impl Work<'_> {
         self.check_identity(&mut config)?;
         self.check_path_name(&mut config)?;
         let old = self.stored().ok();
-        let shown = old.as_ref().map(|old| self.kind.present(old)).transpose()?;
+        let shown = old.as_ref().map(|old| self.present(old)).transpose()?;
         if shown.is_none() {
             self.check_applied_uid(&config)?;
             if !self.route.subresource.is_empty() {
@@ -98,7 +91,11 @@ impl Work<'_> {
         self.check_applied_fields(&given)?;
         let mut merged = self.merge_applied(shown.as_deref(), &config)?;
         self.applied = true;
-        self.shape(&mut merged).map_err(|refusal| self.unconvertible(refusal, &given))?;
+        // What an apply leaves as it is gets no defaults: those of a version that is not stored may be missing each time.
+        let same = |shown: &Value| self.kind.is_custom() && same_but_managers(shown, &merged);
+        if !shown.as_deref().is_some_and(same) {
+            self.shape(&mut merged).map_err(|refusal| self.unconvertible(refusal, &given))?;
+        }
         match old {
             None => {
                 super::object::remove_meta(&mut merged, "resourceVersion");
@@ -138,7 +135,7 @@ impl Work<'_> {
             )));
         }
         let old = self.stored()?;
-        let shown = self.kind.present(&old)?;
+        let shown = self.present(&old)?;
         let mut config = json!({
             "apiVersion": self.kind.api_version(), "kind": self.kind.row().kind,
             "metadata": {"name": self.route.name, "namespace": self.route.namespace},
@@ -175,15 +172,7 @@ impl Work<'_> {
     /// owner.
     fn check_applied_fields(&self, config: &Value) -> Result<(), Refusal> {
         let Some(schema) = self.kind.schema() else { return Ok(()) };
-        let unknown = schema.prune(&mut config.clone());
-        let mut lines: Vec<String> =
-            unknown.iter().map(|path| format!(".{path}: field not declared in schema")).collect();
-        lines.extend(apply::type_errors(&schema, config));
-        let text = match &lines[..] {
-            [] => return Ok(()),
-            [one] => one.clone(),
-            many => format!("errors:\n  {}", many.join("\n  ")),
-        };
+        let Some(text) = untyped(&schema, config) else { return Ok(()) };
         Err(Refusal::unclassified(format!(
             "failed to create typed patch object ({}/{}; {}, Kind={}): {text}",
             meta(config, "namespace"),
@@ -193,14 +182,17 @@ impl Work<'_> {
         )))
     }
 
-    fn merge_applied(&self, live: Option<&Value>, config: &Value) -> Result<Value, Refusal> {
+    fn merge_applied(&mut self, live: Option<&Value>, config: &Value) -> Result<Value, Refusal> {
         let Some(schema) = self.kind.schema() else { return Err(Refusal::method_not_allowed()) };
-        let manager = self.request.field_manager()?;
+        let manager = self.request.field_manager();
         let (api_version, now) = (self.kind.api_version(), self.now_text());
-        let write = self.write(&manager, &api_version, &now);
+        let write = write(&self.kind, self.route, (&manager, &api_version, &now));
         let force = self.request.flag("force");
-        apply::apply(live, config, &schema, &write, force).map_err(|error| match &error {
+        let asking = Asking { live: &mut *self.live, calls: &mut *self.calls };
+        let versions = &mut OtherVersions { kind: &self.kind, asking };
+        apply::apply(live, config, &schema, &write, force, versions).map_err(|error| match &error {
             ApplyError::BadRequest(message) => Refusal::bad_request(message.clone()),
+            ApplyError::Unconverted(message) => Refusal::unclassified(message.clone()),
             ApplyError::Conflicts(conflicts) => {
                 let mut refusal = Refusal::new(409, "Conflict", error.to_string());
                 let causes: Vec<Value> = conflicts.iter().map(apply::Conflict::cause).collect();
@@ -208,6 +200,68 @@ impl Work<'_> {
                 refusal
             }
         })
+    }
+}
+
+/// One write of a request, as the field managers see it: by whom, in which version, when.
+fn write<'a>(
+    kind: &Kind,
+    route: &'a Route,
+    (manager, api_version, now): (&'a str, &'a str, &'a str),
+) -> Write<'a> {
+    let subresource = &route.subresource;
+    let ignores = match subresource.as_str() {
+        "" if kind.has_status() => Ignores::Status,
+        "status" if kind.is_custom() => Ignores::AllButStatus,
+        "status" if kind.row().group == "apps" => Ignores::SpecAndLabels,
+        "status" => Ignores::Spec,
+        _ => Ignores::Nothing,
+    };
+    Write { manager, api_version, subresource, now, ignores }
+}
+
+/// What of an object its schema doesn't know or has another type for, as upstream tells it; none if all is well.
+fn untyped(schema: &Schema, object: &Value) -> Option<String> {
+    let unknown = schema.prune(&mut object.clone());
+    let mut lines: Vec<String> =
+        unknown.iter().map(|path| format!(".{path}: field not declared in schema")).collect();
+    lines.extend(apply::type_errors(schema, object));
+    match &lines[..] {
+        [] => None,
+        [one] => Some(one.clone()),
+        many => Some(format!("errors:\n  {}", many.join("\n  "))),
+    }
+}
+
+/// Whether two states differ in nothing but who manages them.
+fn same_but_managers(old: &Value, new: &Value) -> bool {
+    let bare = |object: &Value| {
+        let mut object = object.clone();
+        super::object::remove_meta(&mut object, "managedFields");
+        object
+    };
+    bare(old) == bare(new)
+}
+
+/// The versions of a request's type, for those who manage fields in others than the request's.
+struct OtherVersions<'a> {
+    kind: &'a Kind,
+    asking: Asking<'a>,
+}
+
+impl Versions for OtherVersions<'_> {
+    fn at(&mut self, object: &Value, api_version: &str) -> Result<Option<(Value, Schema)>, String> {
+        let Some(custom) = self.kind.custom_type() else { return BuiltIn.at(object, api_version) };
+        let object = [Arc::new(object.clone())];
+        let converted = self.asking.convert(self.kind, &object, api_version);
+        let converted = converted.map_err(|refusal| refusal.message)?.into_iter().next();
+        let schema = custom.version(api_version).map(|version| version.schema.clone());
+        let found = converted.map(Arc::unwrap_or_clone).zip(schema);
+        // Nothing is taken out here that the version doesn't know: nobody can own it.
+        match found.as_ref().and_then(|(object, schema)| untyped(schema, object)) {
+            None => Ok(found),
+            Some(why) => Err(why),
+        }
     }
 }
 

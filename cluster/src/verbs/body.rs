@@ -17,7 +17,7 @@ impl Work<'_> {
     /// 413, 415.
     pub(super) fn read_object(&mut self) -> Result<Value, Refusal> {
         let object = self.decode()?.map_err(|why| self.unrecognized(&why))?;
-        if self.request.field_validation()? != FieldValidation::Ignore
+        if self.request.field_validation() != FieldValidation::Ignore
             && !self.request.header("content-type").contains("protobuf")
         {
             let found = encoding::duplicate_fields(self.request.body()?);

@@ -20,7 +20,7 @@ const NAME_ATTEMPTS: usize = 8;
 impl Work<'_> {
     pub(super) fn create(&mut self) -> Result<Outcome, Refusal> {
         let body = self.read_object()?;
-        let dry_run = self.request.dry_run()?;
+        let dry_run = self.request.dry_run();
         self.create_object(body, dry_run)
     }
 
@@ -61,6 +61,7 @@ impl Work<'_> {
         self.warn(None, &new);
         self.approve(change, &new)?;
         self.prune_patched(&mut new);
+        strategy::read_back(&self.kind, &mut new);
         self.admit_valid(None, &new, dry_run)?;
         // What is no revision is no reason to refuse (`etcd3.store.Create`).
         if options::parse(meta(&new, "resourceVersion")).is_ok_and(|Revision(number)| number != 0) {
@@ -68,6 +69,7 @@ impl Work<'_> {
             return Err(Refusal::unclassified(message));
         }
         object::remove_meta(&mut new, "resourceVersion");
+        let stored = self.store_form(new)?;
         let key = self.key(&name);
         if let Some(old) = self.live.world.store.get(&key) {
             let mut refusal = Refusal::already_exists(&self.kind.served(), &name);
@@ -76,12 +78,12 @@ impl Work<'_> {
             }
             return Err(refusal);
         }
-        let stored = self.kind.to_storage(new)?;
         if dry_run {
-            return Ok(Outcome::object(201, self.kind.present(&Arc::new(stored))?));
+            return Ok(Outcome::object(201, self.present(&Arc::new(stored))?));
         }
+        self.foresee(&stored)?;
         let logged = self.live.put(&self.request.author, key, stored);
-        Ok(Outcome::object(201, self.kind.present(&logged.object)?))
+        Ok(Outcome::object(201, self.present(&logged.object)?))
     }
 
     pub(crate) fn generate_name(&mut self, base: &str, dry_run: bool) -> String {
@@ -140,12 +142,12 @@ impl Work<'_> {
 
     /// What upstream's naming and establishing controllers make of a definition, whatever version it was written in.
     /// Errors: it can't be converted.
-    pub(super) fn establish(&self, new: &mut Value) -> Result<(), Refusal> {
-        let mut definition = self.kind.to_storage(new.take())?;
+    pub(super) fn establish(&mut self, new: &mut Value) -> Result<(), Refusal> {
+        let mut definition = self.store_form(new.take())?;
         crd::default_spec(&mut definition);
         let beside = self.types_beside(&definition);
         crd::establish(&mut definition, &beside, &self.now_text());
-        *new = Arc::unwrap_or_clone(self.kind.present(&Arc::new(definition))?);
+        *new = Arc::unwrap_or_clone(self.present(&Arc::new(definition))?);
         Ok(())
     }
 

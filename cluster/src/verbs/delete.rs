@@ -18,7 +18,6 @@ use crate::{
     crd,
     server::{Author, Live},
     status::{self, Refusal},
-    store::Stored,
     webhooks::Calls,
     world::{self, meta},
 };
@@ -46,23 +45,25 @@ impl Work<'_> {
         let options = self.delete_options()?;
         self.warn_of_pods(&options);
         let old = self.stored()?;
+        let shown = self.present(&old)?;
         let (resource, name) = (self.kind.served(), self.route.name.clone());
         self.admit_delete(&name)?;
         self.check_delete_preconditions(&old, &name, &options)?;
-        self.approve_deletion(&old, &options)?;
+        self.approve_deletion(&old, &shown, &options)?;
+        self.foresee_deletion(&old, &shown, &name, &options)?;
         let code = match &options.orphan_dependents {
             Some(false) => 202,
             _ => 200,
         };
-        let outcome = match self.delete_object(&old, &name, &options)? {
+        let outcome = match self.delete_object(&old, &shown, &name, &options)? {
             Fate::Gone(last) if strategy::delete_returns_object(&self.kind) => {
-                Outcome::object(200, self.kind.present(&last)?)
+                Outcome::object(200, self.present(&last)?)
             }
             Fate::Gone(last) => {
                 let status = status::deleted(&resource, &name, meta(&last, "uid"));
                 Outcome::object(200, Arc::new(status))
             }
-            Fate::Waits(object) => Outcome::object(code, self.kind.present(&object)?),
+            Fate::Waits(object) => Outcome::object(code, self.present(&object)?),
         };
         Ok(outcome)
     }
@@ -71,15 +72,21 @@ impl Work<'_> {
         let options = self.delete_options()?;
         self.warn_of_pods(&options);
         let scope = Scope::read(self.kind.clone(), self.route, self.request)?;
-        let found: Vec<(ObjectKey, Arc<Value>)> = scope
-            .scan(self.live.world.store.root(), Bound::Unbounded)
-            .map(|(key, object)| (key.clone(), object.clone()))
-            .collect();
+        let root = self.live.world.store.root().clone();
+        let (keys, selected): (Vec<_>, Vec<_>) =
+            self.found(&scope, &root, Bound::Unbounded)?.unzip();
         let revision = self.live.world.revision();
+        let mut items = self.present_stored(selected)?;
+        // What is marked, not removed, is what is stored, also where a selector has looked at it in another version.
+        let found: Vec<(&ObjectKey, &Arc<Value>)> =
+            keys.into_iter().filter_map(|key| Some((key, root.get(key)?))).collect();
         // All webhooks first: what was deleted could not be asked about again. One that refuses ends it there.
         let (mut allowed, mut refused) = (found.len(), Ok(()));
-        for (index, (_, object)) in found.iter().enumerate() {
-            refused = self.approve_deletion(object, &options);
+        for (index, ((key, object), shown)) in found.iter().zip(&items).enumerate() {
+            let shown = shown.object();
+            refused = self.approve_deletion(object, shown, &options).and_then(|()| {
+                self.each(key, |one| one.foresee_deletion(object, shown, &key.name, &options))
+            });
             if self.calls.is_wanting() {
                 return Err(Calls::stopped());
             }
@@ -88,26 +95,9 @@ impl Work<'_> {
                 break;
             }
         }
-        let mut items = Vec::new();
-        for (key, object) in found.into_iter().take(allowed) {
-            let route = crate::route::Route {
-                namespace: key.namespace.to_string(),
-                name: key.name.to_string(),
-                ..self.route.clone()
-            };
-            let mut one = Work {
-                live: &mut *self.live,
-                request: self.request,
-                route: &route,
-                kind: self.kind.clone(),
-                warnings: Vec::new(),
-                strict: Vec::new(),
-                emptied: Vec::new(),
-                applied: false,
-                calls: &mut *self.calls,
-            };
-            one.delete_object(&object, &key.name, &options)?;
-            items.push(Stored::new(self.kind.present(&object)?));
+        items.truncate(allowed);
+        for ((key, object), shown) in found.iter().zip(&items) {
+            self.each(key, |one| one.delete_object(object, shown.object(), &key.name, &options))?;
         }
         refused?;
         let metadata = self.list_metadata(revision);
@@ -115,18 +105,61 @@ impl Work<'_> {
         Ok(Outcome { code: 200, payload, warnings: Vec::new() })
     }
 
+    /// Does to one object of a collection what is done to one alone.
+    fn each<T>(&mut self, key: &ObjectKey, act: impl FnOnce(&mut Work<'_>) -> T) -> T {
+        let route = crate::route::Route {
+            namespace: key.namespace.to_string(),
+            name: key.name.to_string(),
+            ..self.route.clone()
+        };
+        act(&mut Work {
+            live: &mut *self.live,
+            request: self.request,
+            route: &route,
+            kind: self.kind.clone(),
+            warnings: Vec::new(),
+            strict: Vec::new(),
+            emptied: Vec::new(),
+            unstored: Vec::new(),
+            applied: false,
+            misnamed: None,
+            bare_labels: false,
+            calls: &mut *self.calls,
+        })
+    }
+
     /// Asks webhooks about a delete. Errors: what they refuse with.
     fn approve_deletion(
         &mut self,
         old: &Arc<Value>,
+        shown: &Value,
         options: &DeleteOptions,
     ) -> Result<(), Refusal> {
         if !self.meets_any_hook() {
             return Ok(());
         }
-        let shown = self.kind.present(old)?;
         let grace = self.is_pod().then(|| self.grace_seconds(old, options));
-        self.approve_delete(&shown, options.shown(grace), options.dry_run)
+        self.approve_delete(shown, options.shown(grace), options.dry_run)
+    }
+
+    /// Asks what has to be converted for a delete: as upstream, an object that waits for its finalizers is marked in
+    /// the request's version, and stored anew.
+    fn foresee_deletion(
+        &mut self,
+        old: &Arc<Value>,
+        shown: &Arc<Value>,
+        name: &str,
+        options: &DeleteOptions,
+    ) -> Result<(), Refusal> {
+        if !self.kind.needs_webhook(old) && !self.kind.stores_by_webhook() {
+            return Ok(());
+        }
+        let trial = DeleteOptions { dry_run: true, ..options.clone() };
+        let fate = self.delete_object(old, shown, name, &trial)?;
+        if let Fate::Waits(object) = fate {
+            self.foresee(&object)?;
+        }
+        Ok(())
     }
 
     /// Before anything is looked at (`pkg/registry/batch/job/storage`).
@@ -149,24 +182,27 @@ impl Work<'_> {
         DeleteOptions::read(self.request, body.as_ref())
     }
 
+    /// Deletes an object, of which `shown` is what the request's version shows.
     pub(super) fn delete_object(
         &mut self,
         old: &Arc<Value>,
+        shown: &Arc<Value>,
         name: &str,
         options: &DeleteOptions,
     ) -> Result<Fate, Refusal> {
         self.admit_delete(name)?;
         self.check_delete_preconditions(old, name, options)?;
-        let mut new = (**old).clone();
+        // Versions of built-in types don't hold all of an object here.
+        let mut new = if self.kind.is_custom() { (**shown).clone() } else { (**old).clone() };
         if self.kind.storage == world::namespaces() {
-            return Ok(self.delete_namespace(old, new, options));
+            return self.delete_namespace(old, new, options);
         }
         if self.is_pod() && is_pending(old, options) {
             return Ok(Fate::Waits(old.clone()));
         }
         set_propagation(&mut new, options, strategy::orphans_by_default(&self.kind));
         if self.kind.storage == world::crds() {
-            return Ok(self.delete_crd(old, new, options));
+            return self.delete_crd(old, new, options);
         }
         let grace = self.grace_seconds(&new, options);
         let waits = grace > 0 || !object::finalizers(&new).is_empty();
@@ -175,7 +211,7 @@ impl Work<'_> {
         // (`updateForGracefulDeletionAndFinalizers`).
         if waits || self.is_pod() {
             self.mark(&mut new, grace);
-            last = self.keep(old, new, options);
+            last = self.keep(old, new, options)?;
         }
         if waits {
             return Ok(Fate::Waits(last));
@@ -239,7 +275,7 @@ impl Work<'_> {
     /// Marks an object as being deleted (`markAsDeleting`, `BeforeDelete`). A second delete can only
     /// shorten the time that is left.
     fn mark(&self, new: &mut Value, grace: i64) {
-        let now = self.live.world.now;
+        let now = self.calls.began();
         let before = new.pointer("/metadata/deletionGracePeriodSeconds").and_then(Value::as_i64);
         if object::is_terminating(new) && before.is_some_and(|before| grace >= before) {
             return;
@@ -262,15 +298,21 @@ impl Work<'_> {
         new["metadata"]["deletionGracePeriodSeconds"] = json!(grace);
     }
 
-    fn keep(&mut self, old: &Arc<Value>, new: Value, options: &DeleteOptions) -> Arc<Value> {
+    fn keep(
+        &mut self,
+        old: &Arc<Value>,
+        new: Value,
+        options: &DeleteOptions,
+    ) -> Result<Arc<Value>, Refusal> {
+        let new = if self.kind.is_custom() { self.store_form(new)? } else { new };
         if **old == new {
-            return old.clone();
+            return Ok(old.clone());
         }
         if options.dry_run {
-            return Arc::new(new);
+            return Ok(Arc::new(new));
         }
         let key = self.key(meta(old, "name"));
-        self.live.put(&self.request.author, key, new).object.clone()
+        Ok(self.live.put(&self.request.author, key, new).object.clone())
     }
 
     fn delete_namespace(
@@ -278,7 +320,7 @@ impl Work<'_> {
         old: &Arc<Value>,
         mut new: Value,
         options: &DeleteOptions,
-    ) -> Fate {
+    ) -> Result<Fate, Refusal> {
         let spec = new.pointer("/spec/finalizers").and_then(Value::as_array);
         let done = spec.is_none_or(Vec::is_empty) && object::finalizers(&new).is_empty();
         if object::is_terminating(old) && done {
@@ -286,18 +328,23 @@ impl Work<'_> {
                 let key = self.key(meta(old, "name"));
                 self.remove(key);
             }
-            return Fate::Gone(old.clone());
+            return Ok(Fate::Gone(old.clone()));
         }
         if !object::is_terminating(old) {
             set_propagation(&mut new, options, false);
             new["metadata"]["deletionTimestamp"] = json!(self.now_text());
             new["status"]["phase"] = json!("Terminating");
         }
-        Fate::Waits(self.keep(old, new, options))
+        Ok(Fate::Waits(self.keep(old, new, options)?))
     }
 
     /// A CRD goes after its objects.
-    fn delete_crd(&mut self, old: &Arc<Value>, mut new: Value, options: &DeleteOptions) -> Fate {
+    fn delete_crd(
+        &mut self,
+        old: &Arc<Value>,
+        mut new: Value,
+        options: &DeleteOptions,
+    ) -> Result<Fate, Refusal> {
         let now = self.now_text();
         if !object::is_terminating(old) {
             let mut finalizers: Vec<Value> =
@@ -317,16 +364,16 @@ impl Work<'_> {
             crd::set_condition(&mut conditions, "Terminating", "True", reason, message, &now);
             new["status"]["conditions"] = Value::Array(conditions);
         }
-        let kept = self.keep(old, new, options);
+        let kept = self.keep(old, new, options)?;
         if options.dry_run {
-            return Fate::Waits(kept);
+            return Ok(Fate::Waits(kept));
         }
         self.delete_instances(&kept);
         let key = self.key(meta(old, "name"));
         finish_crds(self.live);
         match self.live.world.store.get(&key) {
-            Some(now) => Fate::Waits(now.clone()),
-            None => Fate::Waits(kept),
+            Some(now) => Ok(Fate::Waits(now.clone())),
+            None => Ok(Fate::Waits(kept)),
         }
     }
 

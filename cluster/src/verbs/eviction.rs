@@ -18,7 +18,7 @@ impl Work<'_> {
     pub(super) fn evict(&mut self) -> Result<Outcome, Refusal> {
         let mut body = self.read_object()?;
         let mut options = DeleteOptions::read(self.request, body.get("deleteOptions"))?;
-        options.dry_run |= self.request.dry_run()?;
+        options.dry_run |= self.request.dry_run();
         if meta(&body, "name") != self.route.name {
             return Err(Refusal::bad_request("name in URL does not match name in Eviction object"));
         }
@@ -37,7 +37,7 @@ impl Work<'_> {
                 options.revision = Some(meta(&pod, "resourceVersion").to_owned());
             }
         }
-        self.delete_object(&pod, &name, &options)?;
+        self.delete_object(&pod, &pod, &name, &options)?;
         Ok(success(201))
     }
 

@@ -4,16 +4,11 @@
 use serde_json::{Map, Value, json};
 
 use super::Work;
-use crate::{
-    encoding, facts,
-    schema::{FieldError, FieldErrorKind},
-    status::Refusal,
-    world::meta,
-};
+use crate::{encoding, facts, status::Refusal, world::meta};
 
 impl Work<'_> {
     /// Checks that a body is an object of this type; fills in type and namespace where they may be absent.
-    pub(super) fn check_identity(&self, object: &mut Value) -> Result<(), Refusal> {
+    pub(super) fn check_identity(&mut self, object: &mut Value) -> Result<(), Refusal> {
         let row = self.kind.row();
         let Some(fields) = object.as_object_mut() else {
             return Err(Refusal::bad_request(
@@ -24,7 +19,13 @@ impl Work<'_> {
         let api_version = row.api_version();
         let given = |name: &str| fields.get(name).and_then(Value::as_str).unwrap_or("");
         match self.kind.is_custom() {
-            true => self.check_custom_type(fields)?,
+            true => {
+                self.check_custom_type(fields)?;
+                // Of another kind it is invalid, not unreadable: that is told when it is judged.
+                if given("kind") != row.kind {
+                    self.misnamed = Some(given("kind").to_owned());
+                }
+            }
             false => {
                 let or = |given: &str, own: &str| {
                     if given.is_empty() { own.to_owned() } else { given.to_owned() }
@@ -46,7 +47,10 @@ impl Work<'_> {
     fn check_custom_type(&self, fields: &Map<String, Value>) -> Result<(), Refusal> {
         let row = self.kind.row();
         let given = |name: &str| fields.get(name).and_then(Value::as_str).unwrap_or("");
-        for field in ["apiVersion", "kind"] {
+        for field in ["kind", "apiVersion"] {
+            if let Some(found) = fields.get(field).and_then(json_type) {
+                return Err(Refusal::bad_request(self.mistyped(field, found)));
+            }
             if given(field).is_empty() {
                 let text = Value::Object(fields.clone()).to_string();
                 return Err(Refusal::bad_request(self.untyped(field, &text)));
@@ -55,10 +59,7 @@ impl Work<'_> {
         if given("apiVersion") != row.api_version() {
             return Err(self.other_version(given("apiVersion")));
         }
-        match given("kind") == row.kind {
-            true => Ok(()),
-            false => Err(self.other_kind(given("kind"), fields)),
-        }
+        Ok(())
     }
 
     /// A built-in object is decoded as what it says it is, and then converted to what it should be.
@@ -111,14 +112,14 @@ impl Work<'_> {
         )
     }
 
-    /// A custom object of another kind is invalid, not unreadable.
-    fn other_kind(&self, given: &str, fields: &Map<String, Value>) -> Refusal {
-        let row = self.kind.row();
-        let name =
-            fields.get("metadata").map_or("", |metadata| metadata["name"].as_str().unwrap_or(""));
-        let (kind, value) = (FieldErrorKind::Invalid, Value::from(given));
-        let error = FieldError::with_value("kind", kind, &value, format!("must be {}", row.kind));
-        Refusal::invalid(&row.group, given, name, &[error])
+    /// What is said of a custom object whose `apiVersion` or `kind` is no text.
+    fn mistyped(&self, field: &str, found: &str) -> String {
+        let body = self.request.body().map(|body| super::body::summary(body)).unwrap_or_default();
+        format!(
+            "the object provided is unrecognized (must be of type {}): couldn't get version/kind; json parse error: \
+             json: cannot unmarshal {found} into Go struct field .{field} of type string ({body})",
+            self.kind.row().kind
+        )
     }
 
     fn check_namespace(&self, object: &mut Value) -> Result<(), Refusal> {
@@ -162,4 +163,15 @@ pub(super) fn unregistered(api_version: &str, kind: &str) -> String {
     format!(
         "no kind {kind:?} is registered for version {api_version:?} in scheme \"pkg/runtime/scheme.go:111\""
     )
+}
+
+/// How Go's decoder calls what is no text; none for texts and null, which it takes.
+fn json_type(value: &Value) -> Option<&'static str> {
+    match value {
+        Value::Null | Value::String(_) => None,
+        Value::Bool(_) => Some("bool"),
+        Value::Number(_) => Some("number"),
+        Value::Array(_) => Some("array"),
+        Value::Object(_) => Some("object"),
+    }
 }

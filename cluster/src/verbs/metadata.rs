@@ -13,29 +13,11 @@ const STANDARD_FINALIZERS: [&str; 3] = ["kubernetes", "orphan", "foregroundDelet
 
 /// Longest total of annotations in bytes.
 const ANNOTATIONS_LIMIT_BYTES: usize = 256 * 1024;
-pub(super) fn metadata_errors(object: &Value, built_in: bool) -> Vec<FieldError> {
-    let mut errors = Vec::new();
+/// Errors of the metadata of an object.
+pub(crate) fn metadata_errors(object: &Value, built_in: bool) -> Vec<FieldError> {
     let metadata = &object["metadata"];
-    for (key, value) in metadata["labels"].as_object().into_iter().flatten() {
-        let problems = qualified_name_problems(key);
-        errors.extend(problems.iter().map(|why| label_error(key, why)));
-        if let Some(why) = value.as_str().and_then(label_value_problem) {
-            errors.push(label_error(value.as_str().unwrap_or(""), &why));
-        }
-    }
-    let mut size = 0;
-    for (key, value) in metadata["annotations"].as_object().into_iter().flatten() {
-        size += key.len() + value.as_str().map_or(0, str::len);
-        for why in qualified_name_problems(&key.to_lowercase()) {
-            let kind = FieldErrorKind::Invalid;
-            let value = Value::from(key.as_str());
-            errors.push(FieldError::with_value("metadata.annotations", kind, &value, why));
-        }
-    }
-    if size > ANNOTATIONS_LIMIT_BYTES {
-        let detail = format!("may not be more than {ANNOTATIONS_LIMIT_BYTES} bytes");
-        errors.push(FieldError::bare("metadata.annotations", FieldErrorKind::TooLong, detail));
-    }
+    let mut errors = label_errors(&metadata["labels"], "metadata.labels");
+    errors.extend(annotation_errors(&metadata["annotations"], "metadata.annotations"));
     for owner in metadata["ownerReferences"].as_array().into_iter().flatten() {
         let empty = |field: &str| owner.get(field).and_then(Value::as_str).unwrap_or("").is_empty();
         for field in ["apiVersion", "kind", "name", "uid"].into_iter().filter(|field| empty(field))
@@ -105,15 +87,61 @@ fn shown_owner(owner: &Value) -> String {
     format!("{{{}}}", shown.join(","))
 }
 
-fn label_error(value: &str, why: &str) -> FieldError {
-    let value = Value::from(value);
-    FieldError::with_value("metadata.labels", FieldErrorKind::Invalid, &value, why)
+/// Labels, or a selector's, that are none (`ValidateLabels`).
+pub(crate) fn label_errors(labels: &Value, field: &str) -> Vec<FieldError> {
+    let mut errors = Vec::new();
+    let mut invalid = |value: &str, why: String| {
+        let kind = FieldErrorKind::Invalid;
+        errors.push(FieldError::with_value(field, kind, &Value::from(value), why));
+    };
+    for (key, value) in labels.as_object().into_iter().flatten() {
+        for why in qualified_name_problems(key) {
+            invalid(key, why);
+        }
+        let value = value.as_str().unwrap_or("");
+        for why in label_value_problems(value) {
+            invalid(value, why);
+        }
+    }
+    errors
 }
 
-/// `validation.IsQualifiedName`: everything that is wrong with it.
+/// Annotations that are none, or too many (`ValidateAnnotations`).
+pub(crate) fn annotation_errors(annotations: &Value, field: &str) -> Vec<FieldError> {
+    let mut errors = Vec::new();
+    let mut size = 0;
+    for (key, value) in annotations.as_object().into_iter().flatten() {
+        size += key.len() + value.as_str().map_or(0, str::len);
+        for why in qualified_name_problems(&key.to_lowercase()) {
+            let kind = FieldErrorKind::Invalid;
+            let value = Value::from(key.as_str());
+            errors.push(FieldError::with_value(field, kind, &value, why));
+        }
+    }
+    if size > ANNOTATIONS_LIMIT_BYTES {
+        let detail = format!("may not be more than {ANNOTATIONS_LIMIT_BYTES} bytes");
+        errors.push(FieldError::bare(field, FieldErrorKind::TooLong, detail));
+    }
+    errors
+}
+
+/// How long the name part of a label's key may be, and its value.
+const LABEL_LENGTH_MAX_BYTES: usize = 63;
+
+const NAME_RULE: &str = "must consist of alphanumeric characters, '-', '_' or '.', and must start and end with an \
+    alphanumeric character (e.g. 'MyName',  or 'my.name',  or '123-abc', regex used for validation is \
+    '([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9]')";
+
+/// `content.IsLabelKey`: everything that is wrong with it.
 pub(crate) fn qualified_name_problems(text: &str) -> Vec<String> {
     let mut problems = Vec::new();
-    let (prefix, name) = match text.rsplit_once('/') {
+    let (prefix, name) = match text.split_once('/') {
+        Some((_, name)) if name.contains('/') => {
+            return vec![format!(
+                "a valid label key {NAME_RULE} with an optional DNS subdomain prefix and '/' \
+                 (e.g. 'example.com/MyName')"
+            )];
+        }
         Some((prefix, name)) => (Some(prefix), name),
         None => (None, text),
     };
@@ -121,36 +149,39 @@ pub(crate) fn qualified_name_problems(text: &str) -> Vec<String> {
         Some("") => problems.push("prefix part must be non-empty".to_owned()),
         Some(prefix) => {
             let why = strategy::subdomain_problem(prefix);
+            // Of labels upstream counts bytes, elsewhere characters, which are bytes too.
+            let why =
+                why.map(|why| why.replace("no more than 253 characters", "no more than 253 bytes"));
             problems.extend(why.map(|why| format!("prefix part {why}")));
         }
         None => {}
     }
-    match name.len() {
-        0 => problems.push("name part must be non-empty".to_owned()),
-        64.. => problems.push("name part must be no more than 63 characters".to_owned()),
-        _ => {}
+    if name.is_empty() {
+        problems.push("name part must be non-empty".to_owned());
+    } else if name.len() > LABEL_LENGTH_MAX_BYTES {
+        problems.push(format!("name part must be no more than {LABEL_LENGTH_MAX_BYTES} bytes"));
     }
     if !is_name_like(name) {
-        problems.push(
-            "name part must consist of alphanumeric characters, '-', '_' or '.', and must start and end with an \
-             alphanumeric character (e.g. 'MyName',  or 'my.name',  or '123-abc', regex used for validation is \
-             '([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9]')"
-                .to_owned(),
-        );
+        problems.push(format!("name part {NAME_RULE}"));
     }
     problems
 }
 
-pub(crate) fn label_value_problem(text: &str) -> Option<String> {
-    if text.len() > 63 {
-        return Some("must be no more than 63 characters".to_owned());
+/// `content.IsLabelValue`: everything that is wrong with it.
+pub(crate) fn label_value_problems(text: &str) -> Vec<String> {
+    let mut problems = Vec::new();
+    if text.len() > LABEL_LENGTH_MAX_BYTES {
+        problems.push(format!("must be no more than {LABEL_LENGTH_MAX_BYTES} bytes"));
     }
-    (!text.is_empty() && !is_name_like(text)).then(|| {
-        "a valid label must be an empty string or consist of alphanumeric characters, '-', '_' or '.', and \
-         must start and end with an alphanumeric character (e.g. 'MyValue',  or 'my_value',  or '12345', \
-         regex used for validation is '(([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9])?')"
-            .to_owned()
-    })
+    if !text.is_empty() && !is_name_like(text) {
+        problems.push(
+            "a valid label must be an empty string or consist of alphanumeric characters, '-', '_' or '.', and \
+             must start and end with an alphanumeric character (e.g. 'MyValue',  or 'my_value',  or '12345', \
+             regex used for validation is '(([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9])?')"
+                .to_owned(),
+        );
+    }
+    problems
 }
 
 fn is_name_like(text: &str) -> bool {

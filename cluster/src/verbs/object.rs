@@ -3,7 +3,7 @@
 
 use std::sync::Arc;
 
-use serde_json::{Map, Value};
+use serde_json::{Map, Value, json};
 use trace::ObjectKey;
 
 use super::{
@@ -19,6 +19,9 @@ use crate::{
     validation::Asked,
     world::{crds, meta, namespaces},
 };
+
+/// Where the labels stand of pods that an object makes.
+const LABELS_OF_PODS: &str = "/spec/template/metadata/labels";
 
 impl Work<'_> {
     /// Errors of fields of an object of this type. 422.
@@ -41,11 +44,17 @@ impl Work<'_> {
         if let Some(error) = schema.decode_error(object) {
             return Err(wrapped(error));
         }
+        // What is of another kind has no schema here, and no defaults.
+        if self.misnamed.is_some() {
+            return Ok(());
+        }
+        let labels = object.pointer(LABELS_OF_PODS).and_then(Value::as_object);
+        self.bare_labels = labels.is_some_and(Map::is_empty);
         let unknown = schema.prune(object);
         let mut messages = std::mem::take(&mut self.strict);
         messages.extend(unknown.iter().map(|path| unknown_field_message(path)));
         if !messages.is_empty() {
-            match self.request.field_validation()? {
+            match self.request.field_validation() {
                 FieldValidation::Ignore => {}
                 FieldValidation::Warn => self.warnings.extend(messages),
                 FieldValidation::Strict => {
@@ -56,11 +65,17 @@ impl Work<'_> {
         }
         schema.default(object);
         schema.internalize(object);
-        let given = empty_lists(object);
+        let given = empties(object);
         // What Go's structs make of it.
         encoding::canonical(object).map_err(|error| wrapped(error.to_string()))?;
-        self.emptied.extend(given.into_iter().filter(|at| is_null(object, at)));
+        for (at, empty) in given {
+            if empty.is_array() && is_null(object, &at) {
+                self.emptied.push(at.clone());
+            }
+            self.unstored.push((at, empty));
+        }
         strategy::name_templates(&self.kind, object);
+        strategy::begin_count(&self.kind, object);
         Ok(())
     }
 
@@ -69,6 +84,18 @@ impl Work<'_> {
     /// One of an old version is judged as what it is stored as, as upstream judges its internal types; some rules are
     /// not asked of old versions.
     pub(super) fn validate(&mut self, object: &Value, old: Option<&Value>) -> Result<(), Refusal> {
+        if let Some(given) = self.misnamed.take() {
+            return Err(self.misnamed(&given, object, old));
+        }
+        if self.bare_labels && object.pointer(LABELS_OF_PODS).is_none() {
+            let mut sent = object.clone();
+            if let Some(template) = sent.pointer_mut("/spec/template").filter(|one| one.is_object())
+            {
+                template["metadata"]["labels"] = json!({});
+            }
+            self.bare_labels = false;
+            return self.validate(&sent, old);
+        }
         let Some(successor) = self.kind.successor() else {
             return self.validate_by(object, old, Asked::Now);
         };
@@ -78,6 +105,19 @@ impl Work<'_> {
         let verdict = self.validate_by(&object, old.as_deref(), Asked::Then);
         self.kind = own;
         verdict
+    }
+
+    /// What is said of a custom object of another kind: that, and what its type's rules say
+    /// (`customResourceValidator.ValidateTypeMeta`).
+    fn misnamed(&self, given: &str, object: &Value, old: Option<&Value>) -> Refusal {
+        let row = self.kind.row();
+        let (kind, detail) = (FieldErrorKind::Invalid, format!("must be {}", row.kind));
+        let mut errors = vec![FieldError::with_value("kind", kind, &Value::from(given), detail)];
+        let own = self.kind.custom().and_then(|own| Some((&own.schema, own.rules()?)));
+        errors.extend(
+            own.into_iter().flat_map(|(schema, rules)| rules.judge(schema, object, old).errors),
+        );
+        Refusal::invalid(&row.group, given, meta(object, "name"), &errors)
     }
 
     fn validate_by(
@@ -137,9 +177,21 @@ impl Work<'_> {
         if self.kind.storage == crds() {
             errors.extend(crd::validate::errors(object, old, asked));
         }
-        match &errors[..] {
-            [] => Ok(()),
-            errors => Err(self.invalid(meta(object, "name"), errors)),
+        if errors.is_empty() {
+            return Ok(());
+        }
+        self.show_empties(&mut errors);
+        Err(self.invalid(meta(object, "name"), &errors))
+    }
+
+    /// Go tells an empty map or list from none, and shows which of them it refuses.
+    fn show_empties(&self, errors: &mut [FieldError]) {
+        for error in errors.iter_mut().filter(|error| error.value.as_deref() == Some("null")) {
+            let at = format!("/{}", error.field.replace(['.', '['], "/").replace(']', ""));
+            let empty = self.unstored.iter().find(|(given, _)| *given == at);
+            if let Some((_, empty)) = empty {
+                error.value = Some(empty.to_string());
+            }
         }
     }
 
@@ -169,19 +221,22 @@ fn is_null(object: &Value, pointer: &str) -> bool {
     object.pointer(pointer).is_some_and(Value::is_null)
 }
 
-/// Where an object has lists without items.
-fn empty_lists(object: &Value) -> Vec<String> {
+/// Where an object has lists and maps with nothing in them.
+fn empties(object: &Value) -> Vec<(String, Value)> {
     /// Paths are written on the way back, as nearly no object has any.
-    fn walk(value: &Value, found: &mut Vec<String>) {
+    fn walk(value: &Value, found: &mut Vec<(String, Value)>) {
         let mut below = |step: &dyn Fn() -> String, value: &Value| {
             let from = found.len();
             walk(value, found);
-            for path in &mut found[from..] {
+            for (path, _) in &mut found[from..] {
                 path.insert_str(0, &format!("/{}", step()));
             }
         };
         match value {
-            Value::Array(items) if items.is_empty() => found.push(String::new()),
+            Value::Array(items) if items.is_empty() => found.push((String::new(), value.clone())),
+            Value::Object(fields) if fields.is_empty() => {
+                found.push((String::new(), value.clone()));
+            }
             Value::Array(items) => {
                 for (index, item) in items.iter().enumerate() {
                     below(&|| index.to_string(), item);

@@ -1,10 +1,11 @@
-//! `ListOptions` and `DeleteOptions`: what may be asked together, and how a revision is meant
-//! (`k8s.io/apimachinery/pkg/apis/meta/internalversion/validation`).
+//! `ListOptions`, `DeleteOptions`, and those of writes: what may be asked together, and how a revision is meant
+//! (`k8s.io/apimachinery/pkg/apis/meta/internalversion/validation`, `…/meta/v1/validation`).
 
 use serde_json::{Value, json};
 use trace::Revision;
 
 use crate::{
+    patch::PatchType,
     schema::{FieldError, FieldErrorKind},
     server::request::Request,
     status::Refusal,
@@ -125,6 +126,68 @@ pub(crate) fn check_watch(request: &Request, initial_events: bool) -> Result<(),
     refuse(&errors)
 }
 
+/// Longest name of a field manager.
+const MANAGER_LENGTH_MAX_BYTES: usize = 128;
+
+/// Checks what a write asks for beside its object: `CreateOptions`, `UpdateOptions`, `PatchOptions`. Errors: 422.
+pub(crate) fn check_write(
+    request: &Request,
+    options: &str,
+    patch: Option<PatchType>,
+) -> Result<(), Refusal> {
+    let manager = request.query("fieldManager");
+    let mut errors = Vec::new();
+    match patch {
+        Some(PatchType::Apply) if manager.is_empty() => {
+            let (kind, detail) = (FieldErrorKind::Required, "is required for apply patch");
+            errors.push(FieldError::bare("fieldManager", kind, detail));
+        }
+        Some(PatchType::Apply) | None => {}
+        Some(_) if request.has("force") => {
+            errors.push(forbidden("force", "may not be specified for non-apply patch"));
+        }
+        Some(_) => {}
+    }
+    errors.extend(manager_errors(manager));
+    let dry: Vec<Value> = request.dry_run_values().into_iter().map(Value::from).collect();
+    errors.extend(dry_run_error(&dry));
+    let given = request.query("fieldValidation");
+    if !["", "Ignore", "Strict", "Warn"].contains(&given) {
+        let detail = r#"supported values: "", "Ignore", "Strict", "Warn""#;
+        let (field, kind) = ("fieldValidation", FieldErrorKind::NotSupported);
+        errors.push(FieldError::with_value(field, kind, &Value::from(given), detail));
+    }
+    match &errors[..] {
+        [] => Ok(()),
+        errors => Err(Refusal::invalid("meta.k8s.io", options, "", errors)),
+    }
+}
+
+/// `ValidateFieldManager`
+fn manager_errors(manager: &str) -> Vec<FieldError> {
+    const FIELD: &str = "fieldManager";
+    let mut errors = Vec::new();
+    if manager.len() > MANAGER_LENGTH_MAX_BYTES {
+        let detail = format!("may not be more than {MANAGER_LENGTH_MAX_BYTES} bytes");
+        errors.push(FieldError::bare(FIELD, FieldErrorKind::TooLong, detail));
+    }
+    let printed = |letter: char| letter == ' ' || !(letter.is_control() || letter.is_whitespace());
+    for (at, letter) in manager.char_indices().filter(|(_, letter)| !printed(*letter)) {
+        let detail = format!("invalid character U+{:04X} (at position {at})", u32::from(letter));
+        let (kind, value) = (FieldErrorKind::Invalid, Value::from(manager));
+        errors.push(FieldError::with_value(FIELD, kind, &value, detail));
+    }
+    errors
+}
+
+/// `ValidateDryRun`
+fn dry_run_error(values: &[Value]) -> Option<FieldError> {
+    let (kind, detail) = (FieldErrorKind::NotSupported, r#"supported values: "All""#);
+    let value = Value::from(values.to_vec());
+    let wrong = values.iter().any(|value| value != "All");
+    wrong.then(|| FieldError::with_value("dryRun", kind, &value, detail))
+}
+
 /// What a delete asks for.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(crate) struct DeleteOptions {
@@ -206,18 +269,16 @@ impl DeleteOptions {
             let value = Value::from(text("propagationPolicy"));
             errors.push(FieldError::with_value("propagationPolicy", kind, &value, detail));
         }
-        let in_body = body.and_then(|body| body.get("dryRun")?.as_array());
-        if let Some(all) = in_body.filter(|all| all.iter().any(|one| one != "All")) {
-            let value = Value::from(all.clone());
-            let (kind, detail) = (FieldErrorKind::NotSupported, r#"supported values: "All""#);
-            errors.push(FieldError::with_value("dryRun", kind, &value, detail));
-        }
+        let dry: Vec<Value> = match body {
+            Some(body) => body.get("dryRun").and_then(Value::as_array).cloned().unwrap_or_default(),
+            None => request.dry_run_values().into_iter().map(Value::from).collect(),
+        };
+        errors.extend(dry_run_error(&dry));
         if !errors.is_empty() {
             return Err(Refusal::invalid("meta.k8s.io", "DeleteOptions", "", &errors));
         }
-        let dry_in_body = in_body.is_some_and(|all| all.iter().any(|one| one == "All"));
         Ok(DeleteOptions {
-            dry_run: dry_in_body || request.dry_run()?,
+            dry_run: !dry.is_empty(),
             // Upstream takes a negative grace period for one second.
             grace_seconds: number.map(|seconds: i64| if seconds < 0 { 1 } else { seconds }),
             uid: precondition("uid"),

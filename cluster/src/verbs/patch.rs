@@ -4,7 +4,7 @@
 
 use serde_json::Value;
 
-use super::{Outcome, Work};
+use super::{Outcome, Work, options};
 use crate::{
     encoding,
     patch::{self, PatchError, PatchType},
@@ -15,28 +15,25 @@ use crate::{
 impl Work<'_> {
     pub(super) fn patch(&mut self) -> Result<Outcome, Refusal> {
         let kind = self.patch_type()?;
+        self.request.body()?;
+        options::check_write(self.request, "PatchOptions", Some(kind))?;
         if kind == PatchType::Apply {
             return self.apply();
         }
-        if self.request.has("force") {
-            let error = crate::schema::FieldError::bare(
-                "force",
-                crate::schema::FieldErrorKind::Forbidden,
-                "may not be specified for non-apply patch",
-            );
-            return Err(Refusal::invalid("meta.k8s.io", "PatchOptions", "", &[error]));
-        }
-        let dry_run = self.request.dry_run()?;
+        let dry_run = self.request.dry_run();
         let patch = self.read_patch()?;
         let old = self.stored()?;
         if self.route.subresource == "scale" {
             return self.patch_scale(&old, kind, &patch, dry_run);
         }
-        let shown = self.kind.present(&old)?;
-        let schema = self.kind.schema();
-        let mut new = patch::patch(kind, &shown, &patch, schema.as_ref()).map_err(refused)?;
-        let shown = new.to_string();
-        let unreadable = |work: &Self, refusal: Refusal| work.unreadable(refusal, &shown);
+        let (shown, schema) = (self.present(&old)?, self.kind.schema());
+        let patched = || patch::patch(kind, &shown, &patch, schema.as_ref());
+        let mut new = patched().map_err(refused)?;
+        // What is told is what the patch made, before anything else looked at it; it is made again where it is told.
+        let unreadable = |work: &Self, refusal: Refusal| {
+            let made = patched().map_or_else(|_| String::new(), |made| made.to_string());
+            work.unreadable(refusal, &made)
+        };
         self.check_identity(&mut new).map_err(|refusal| unreadable(self, refusal))?;
         self.shape(&mut new).map_err(|refusal| unreadable(self, refusal))?;
         self.check_path_name(&mut new)?;

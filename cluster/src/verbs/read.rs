@@ -3,7 +3,7 @@
 //! Every read is as fresh as it can be: there is one store and no cache before it. Stale reads that a
 //! client allows are made by others, in front of the server.
 
-use std::{ops::Bound, sync::Arc};
+use std::ops::Bound;
 
 use base64::{Engine, prelude::BASE64_URL_SAFE_NO_PAD};
 use serde_json::{Value, json};
@@ -33,7 +33,7 @@ impl Work<'_> {
             return Err(Refusal::too_large_revision(asked, now));
         }
         let object = self.stored()?;
-        Ok(Outcome::object(200, self.kind.present(&object)?))
+        Ok(Outcome::object(200, self.present(&object)?))
     }
 
     pub(super) fn watch(&mut self) -> Result<Outcome, Refusal> {
@@ -71,16 +71,16 @@ impl Work<'_> {
         };
         let world = &self.live.world;
         let root = match world.store.root_at(revision) {
-            Ok(Some(root)) => root,
+            Ok(Some(root)) => root.clone(),
             Ok(None) => return Err(Refusal::too_large_revision(revision, now)),
             Err(_) => return Err(self.expired(token.as_ref(), revision)),
         };
-        let list = self.page(&scope, root, revision, from, limit)?;
+        let list = self.page(&scope, &root, revision, from, limit)?;
         Ok(Outcome { code: 200, payload: Payload::List(list), warnings: Vec::new() })
     }
 
     fn page(
-        &self,
+        &mut self,
         scope: &Scope,
         root: &Root,
         revision: Revision,
@@ -90,7 +90,7 @@ impl Work<'_> {
         let mut metadata = self.list_metadata(revision);
         let mut items = Vec::new();
         let mut last: Option<&ObjectKey> = None;
-        let mut rest = scope.stored(root, from);
+        let mut rest = self.found(scope, root, from)?;
         for (key, stored) in rest.by_ref() {
             if limit > 0 && items.len() == limit {
                 // One more exists: this one and those behind it remain.
@@ -101,12 +101,31 @@ impl Work<'_> {
                 }
                 break;
             }
-            let shown = self.kind.present(stored.object())?;
-            let as_stored = Arc::ptr_eq(&shown, stored.object());
-            items.push(if as_stored { stored.clone() } else { Stored::new(shown) });
+            items.push(stored);
             last = Some(key);
         }
-        Ok(List { items, metadata })
+        Ok(List { items: self.present_stored(items)?, metadata })
+    }
+
+    /// The objects of a scope at a root, from a slot on, in list order: as they are stored, but those that have to be
+    /// converted before it can be told whether they are selected.
+    pub(super) fn found<'a>(
+        &mut self,
+        scope: &'a Scope,
+        root: &'a Root,
+        from: Bound<Slot>,
+    ) -> Result<Box<dyn Iterator<Item = (&'a ObjectKey, Stored)> + 'a>, Refusal> {
+        let covered = scope.covered(root, from).map(|(key, stored)| (key, stored.clone()));
+        if !scope.looks_inside() {
+            return Ok(Box::new(covered));
+        }
+        let selected = move |stored: &Stored| scope.selects(stored.object());
+        if !self.kind.has_converter() {
+            return Ok(Box::new(covered.filter(move |(_, stored)| selected(stored))));
+        }
+        let (keys, stored): (Vec<_>, Vec<_>) = covered.unzip();
+        let shown = keys.into_iter().zip(self.present_stored(stored)?);
+        Ok(Box::new(shown.filter(move |(_, stored)| selected(stored))))
     }
 
     /// Lists of custom types always show where they go on: nowhere.

@@ -50,7 +50,13 @@ impl Scope {
             && self.name.as_deref().is_none_or(|name| *key.name == *name)
     }
 
-    /// Whether a stored object that is covered satisfies the selectors.
+    /// Whether selectors look at more than an object's key.
+    pub(crate) fn looks_inside(&self) -> bool {
+        !self.labels.is_empty() || !self.fields.is_empty()
+    }
+
+    /// Whether an object that is covered satisfies the selectors: one in the scope's version, or a stored one that no
+    /// webhook has to convert.
     pub(crate) fn selects(&self, object: &Arc<Value>) -> bool {
         if !self.labels.matches(object) {
             return false;
@@ -60,27 +66,12 @@ impl Scope {
             || self.kind.present(object).is_ok_and(|object| self.fields.matches(&object))
     }
 
-    /// The objects of it at a root, from a slot on, in list order.
-    pub(crate) fn scan<'a>(
-        &'a self,
-        root: &'a Root,
-        from: Bound<Slot>,
-    ) -> impl Iterator<Item = (&'a ObjectKey, &'a Arc<Value>)> {
-        self.stored(root, from).map(|(key, stored)| (key, stored.object()))
-    }
-
-    /// The same with what was made of them.
-    pub(crate) fn stored<'a>(
+    /// Objects at a root, from a slot on, in list order, that belong to it by their keys.
+    pub(crate) fn covered<'a>(
         &'a self,
         root: &'a Root,
         from: Bound<Slot>,
     ) -> impl Iterator<Item = (&'a ObjectKey, &'a Stored)> {
-        root.stored(&self.kind.storage, &self.namespace, from)
-            .filter(|(key, stored)| self.covers(key) && self.selects(stored.object()))
-    }
-
-    /// All objects of it at a root.
-    pub(crate) fn objects<'a>(&'a self, root: &'a Root) -> impl Iterator<Item = Arc<Value>> {
-        self.scan(root, Bound::Unbounded).map(|(_, object)| object.clone())
+        root.stored(&self.kind.storage, &self.namespace, from).filter(|(key, _)| self.covers(key))
     }
 }

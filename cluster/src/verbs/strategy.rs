@@ -146,6 +146,22 @@ pub(crate) fn delete_returns_object(kind: &Kind) -> bool {
     listed(DELETE_RETURNS_OBJECT, kind)
 }
 
+/// Built-in types that are stored at first without what every read fills in (defaults of the status, which
+/// `PrepareForCreate` clears after they were filled in).
+const CREATED_SHORT: &[(&str, &str)] = &[("", "persistentvolumeclaims")];
+
+/// Whether new objects of the type are stored without what every read fills in.
+pub(crate) fn is_created_short(kind: &Kind) -> bool {
+    listed(CREATED_SHORT, kind)
+}
+
+/// What reads make of a new object. Those who validate it, webhooks and policies, have seen it without.
+pub(crate) fn read_back(kind: &Kind, new: &mut Value) {
+    if is_created_short(kind) {
+        new["status"] = json!({"phase": "Pending"});
+    }
+}
+
 /// The status that a new object begins with: the caller's is ignored where `/status` exists. `None` keeps
 /// what was sent.
 pub(crate) fn initial_status(kind: &Kind) -> Option<Value> {
@@ -154,7 +170,8 @@ pub(crate) fn initial_status(kind: &Kind) -> Option<Value> {
         ("", "nodes") => None,
         ("", "namespaces") => Some(json!({"phase": "Active"})),
         ("", "pods") => Some(json!({"phase": "Pending"})),
-        ("", "persistentvolumes" | "persistentvolumeclaims") => Some(json!({"phase": "Pending"})),
+        ("", "persistentvolumes") => Some(json!({"phase": "Pending"})),
+        ("", "persistentvolumeclaims") => Some(json!({})),
         ("", "services") => Some(json!({"loadBalancer": {}})),
         ("apiextensions.k8s.io", "customresourcedefinitions") => None,
         _ if kind.has_status() && kind.is_custom() => Some(Value::Null),
@@ -170,7 +187,18 @@ pub(crate) fn initial_status(kind: &Kind) -> Option<Value> {
 /// Where a DaemonSet keeps the count of its template's changes since `apps/v1` has no field for it.
 pub(crate) const TEMPLATE_GENERATION: &str = "deprecated.daemonset.template.generation";
 
-/// Counts the changes of a DaemonSet's template (`daemonset/strategy.go`).
+/// A DaemonSet always says how often its template was changed, if only that it never was
+/// (`Convert_apps_DaemonSet_To_v1_DaemonSet`).
+pub(crate) fn begin_count(kind: &Kind, object: &mut Value) {
+    if (&*kind.row().group, &*kind.row().resource) != ("apps", "daemonsets") {
+        return;
+    }
+    if object["metadata"]["annotations"][TEMPLATE_GENERATION].is_null() {
+        object["metadata"]["annotations"][TEMPLATE_GENERATION] = json!("0");
+    }
+}
+
+/// Counts the changes of a DaemonSet's template (`daemonset/strategy.go`): after it was written down who changed what.
 pub(crate) fn count_template(kind: &Kind, old: &Value, new: &mut Value) {
     if (&*kind.row().group, &*kind.row().resource) != ("apps", "daemonsets") {
         return;
@@ -214,6 +242,16 @@ pub(crate) fn desire_changed(kind: &Kind, old: &Value, new: &Value) -> bool {
     if relevant(old) != relevant(new) {
         return true;
     }
+    // So are a Deployment's annotations (`deploymentStrategy.PrepareForUpdate`).
+    let annotations = |object: &Value| -> Map<String, Value> {
+        let found = object.pointer("/metadata/annotations").and_then(Value::as_object);
+        found.cloned().unwrap_or_default()
+    };
+    if (kind.row().group.as_str(), kind.row().resource.as_str()) == ("apps", "deployments")
+        && annotations(old) != annotations(new)
+    {
+        return true;
+    }
     // The slices' labels and annotations are part of what is desired.
     let labels = |object: &Value| object.pointer("/metadata/labels").cloned();
     kind.row().resource == "endpointslices"
@@ -231,7 +269,7 @@ enum NameRule {
 
 fn name_rule(kind: &Kind) -> NameRule {
     match (&*kind.row().group, &*kind.row().resource) {
-        ("", "namespaces" | "services") => NameRule::Label,
+        ("", "namespaces" | "services") | ("apps", "statefulsets") => NameRule::Label,
         ("rbac.authorization.k8s.io", _) => NameRule::PathSegment,
         ("certificates.k8s.io", _) => NameRule::Subdomain,
         _ => NameRule::Subdomain,

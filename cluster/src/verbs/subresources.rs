@@ -74,13 +74,14 @@ impl Work<'_> {
     }
 
     pub(super) fn get_scale(&mut self) -> Result<Outcome, Refusal> {
-        let object = self.kind.present(&self.stored()?)?;
+        let stored = self.stored()?;
+        let object = self.present(&stored)?;
         Ok(Outcome::object(200, Arc::new(self.scale_of(&object))))
     }
 
     pub(super) fn update_scale(&mut self) -> Result<Outcome, Refusal> {
         let body = self.read_object()?;
-        let dry_run = self.request.dry_run()?;
+        let dry_run = self.request.dry_run();
         let old = self.stored()?;
         self.write_scale(&old, &body, dry_run)
     }
@@ -92,7 +93,8 @@ impl Work<'_> {
         patch: &Value,
         dry_run: bool,
     ) -> Result<Outcome, Refusal> {
-        let scale = self.scale_of(&*self.kind.present(old)?);
+        let shown = self.present(old)?;
+        let scale = self.scale_of(&shown);
         let schema = Schema::builtin("autoscaling", "v1", "Scale");
         let new = patch::patch(kind, &scale, patch, schema.as_ref()).map_err(refused)?;
         self.write_scale(old, &new, dry_run)
@@ -104,7 +106,7 @@ impl Work<'_> {
         scale: &Value,
         dry_run: bool,
     ) -> Result<Outcome, Refusal> {
-        let shown = self.kind.present(old)?;
+        let shown = self.present(old)?;
         let before = self.scale_of(&shown);
         let mut scale = scale.clone();
         let change = Change { old: Some(&before), dry_run, sent: None };
@@ -126,7 +128,10 @@ impl Work<'_> {
         }
         self.approve(change, scale)?;
         let mut new = (*shown).clone();
-        set_pointer(&mut new, &self.scale_paths().spec, json!(replicas));
+        let path = self.scale_paths().spec;
+        set_pointer(&mut new, &path, json!(replicas));
+        // A Scale that nobody manages is not tracked (`skipNonAppliedManager`).
+        self.applied |= !is_managed(&shown, &path);
         new["metadata"]["resourceVersion"] = json!(meta(scale, "resourceVersion"));
         let outcome = self.replace(old, new, dry_run)?;
         Ok(self.show_scale(outcome))
@@ -141,13 +146,18 @@ impl Work<'_> {
     /// `pods/binding`: what a scheduler does.
     pub(super) fn bind(&mut self) -> Result<Outcome, Refusal> {
         let mut body = self.read_object()?;
-        let dry_run = self.request.dry_run()?;
+        let dry_run = self.request.dry_run();
         if meta(&body, "name") != self.route.name {
             let why = "name in URL does not match name in Binding object";
             return Err(Refusal::bad_request(why));
         }
-        let old = self.stored()?;
         self.admit_body(&mut body, dry_run)?;
+        let errors = binding_errors(&body);
+        if !errors.is_empty() {
+            return Err(Refusal::unclassified(crate::rbac::aggregate(&errors)));
+        }
+        let old = self.stored()?;
+        self.check_uid(&old, &body)?;
         let node = body.pointer("/target/name").and_then(Value::as_str).unwrap_or("").to_owned();
         let bound = old.pointer("/spec/nodeName").and_then(Value::as_str).unwrap_or("");
         let binding = GroupResource::new("", "pods/binding");
@@ -174,8 +184,11 @@ impl Work<'_> {
         if let Some(status) = new["status"].as_object_mut() {
             status.remove("nominatedNodeName");
         }
-        for (key, value) in body["metadata"]["annotations"].as_object().into_iter().flatten() {
-            new["metadata"]["annotations"][key] = value.clone();
+        for part in ["annotations", "labels"] {
+            let given = body["metadata"][part].as_object().into_iter().flatten();
+            for (key, value) in given.filter(|(_, value)| value.is_string()) {
+                new["metadata"][part][key] = value.clone();
+            }
         }
         let mut conditions = new
             .pointer("/status/conditions")
@@ -195,12 +208,34 @@ impl Work<'_> {
     }
 }
 
+/// What is wrong with a Binding (`ValidatePodBinding`).
+fn binding_errors(binding: &Value) -> Vec<String> {
+    let mut errors = Vec::new();
+    let text = |field: &str| binding["target"][field].as_str().unwrap_or("");
+    if !matches!(text("kind"), "" | "Node") {
+        let (kind, value) = (FieldErrorKind::NotSupported, &binding["target"]["kind"]);
+        let known = "supported values: \"Node\", \"<empty>\"";
+        errors.push(FieldError::with_value("target.kind", kind, value, known).to_string());
+    }
+    if text("name").is_empty() {
+        errors.push(FieldError::required("target.name").to_string());
+    }
+    errors
+}
+
 /// The `Status` of a subresource that has nothing to show.
 pub(super) fn success(code: u16) -> Outcome {
     let status = json!({
         "kind": "Status", "apiVersion": "v1", "metadata": {}, "status": "Success", "code": code,
     });
     Outcome::object(code, Arc::new(status))
+}
+
+/// Whether somebody manages the field at a path.
+fn is_managed(object: &Value, path: &str) -> bool {
+    let fields = path.replace('/', "/f:");
+    let entries = object.pointer("/metadata/managedFields").and_then(Value::as_array);
+    entries.into_iter().flatten().any(|entry| entry["fieldsV1"].pointer(&fields).is_some())
 }
 
 fn set_pointer(object: &mut Value, path: &str, value: Value) {

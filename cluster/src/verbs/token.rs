@@ -22,7 +22,7 @@ impl Work<'_> {
     pub(super) fn token(&mut self) -> Result<Outcome, Refusal> {
         let mut body = self.read_object()?;
         let account = self.stored()?;
-        let dry_run = self.request.dry_run()?;
+        let dry_run = self.request.dry_run();
         self.admit_body(&mut body, dry_run)?;
         let now = self.now_text();
         let spec = body.get("spec").cloned().unwrap_or(json!({}));

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use serde_json::{Value, json};
+use trace::Revision;
 
 use super::{Outcome, Work, object, options, strategy};
 use crate::{
@@ -15,7 +16,7 @@ use crate::{
 impl Work<'_> {
     pub(super) fn update(&mut self) -> Result<Outcome, Refusal> {
         let mut body = self.read_object()?;
-        let dry_run = self.request.dry_run()?;
+        let dry_run = self.request.dry_run();
         self.check_identity(&mut body)?;
         self.shape(&mut body)?;
         self.check_path_name(&mut body)?;
@@ -54,14 +55,14 @@ impl Work<'_> {
         mut new: Value,
         dry_run: bool,
     ) -> Result<Outcome, Refusal> {
-        let shown = self.kind.present(old)?;
+        let shown = self.present(old)?;
         self.check_preconditions(&shown, &new)?;
         let main = self.route.subresource.is_empty();
         let sent = if main { self.as_sent(&new) } else { None };
         self.keep_system_fields(&shown, &mut new);
         self.keep_other_parts(&shown, &mut new);
-        strategy::count_template(&self.kind, &shown, &mut new);
         self.track(Some(&shown), &mut new)?;
+        strategy::count_template(&self.kind, &shown, &mut new);
         let change = Change { old: Some(&shown), dry_run, sent: sent.as_ref() };
         if self.admit_all(change, &mut new)? {
             // What a request can't write, its webhooks can't either.
@@ -80,38 +81,57 @@ impl Work<'_> {
             self.approve(change, &new)?;
             self.prune_patched(&mut new);
         }
-        if object::same_but_times(&shown, &new) {
+        let same = object::same_but_times(&shown, &new);
+        let short = same && !dry_run && self.is_stored_short(&shown);
+        if same && !short && !self.kind.is_custom() {
             return Ok(Outcome::object(200, shown));
         }
-        self.admit_valid(Some(&shown), &new, dry_run)?;
-        let gone = self.ends_life(&shown, &new);
-        let stored = self.kind.to_storage(new)?;
-        if dry_run {
-            return Ok(Outcome::object(200, self.kind.present(&Arc::new(stored))?));
+        if !same {
+            self.admit_valid(Some(&shown), &new, dry_run)?;
         }
         let key = self.key(&self.route.name);
-        if gone {
+        if !same && self.ends_life(&shown, &new) {
             // Watchers see the state before, as etcd's delete event carries it; the caller what it asked for.
-            self.remove(key);
-            return Ok(Outcome::object(200, self.kind.present(&Arc::new(stored))?));
+            if !dry_run {
+                self.remove(key);
+            }
+            return Ok(Outcome::object(200, Arc::new(new)));
         }
+        let stored = self.store_form(if same { (*shown).clone() } else { new })?;
+        // What is the same in the request's version may still be stored in another.
+        if same && !short && stored == **old {
+            return Ok(Outcome::object(200, shown));
+        }
+        if dry_run {
+            return Ok(Outcome::object(200, self.present(&Arc::new(stored))?));
+        }
+        self.foresee(&stored)?;
         let logged = self.live.put(&self.request.author, key, stored);
-        Ok(Outcome::object(200, self.kind.present(&logged.object)?))
+        Ok(Outcome::object(200, self.present(&logged.object)?))
+    }
+
+    /// Whether an object is still stored as it was created, without what every read fills in: a write that changes
+    /// nothing then fills it in (`GuaranteedUpdate` compares with the bytes that are stored).
+    fn is_stored_short(&self, shown: &Value) -> bool {
+        let Ok(Revision(revision)) = options::parse(meta(shown, "resourceVersion")) else {
+            return false;
+        };
+        if !strategy::is_created_short(&self.kind) {
+            return false;
+        }
+        let before = Revision(revision.saturating_sub(1));
+        let log = self.live.world.store.log_after(&self.kind.storage, before);
+        let last = log.ok().and_then(|mut log| log.next());
+        last.is_some_and(|write| {
+            write.revision.0 == revision && matches!(write.change, trace::Change::Created)
+        })
     }
 
     fn check_preconditions(&self, old: &Value, new: &Value) -> Result<(), Refusal> {
         let (resource, name) = (self.kind.served(), &self.route.name);
-        let uid = meta(new, "uid");
         // A patch names no precondition: another uid is an invalid change.
-        let patched = self.request.method == http::Method::PATCH;
-        if !patched && !uid.is_empty() && uid != meta(old, "uid") {
-            let why = format!(
-                "StorageError: invalid object, Code: 4, Key: {}, ResourceVersion: 0, AdditionalErrorMsg: \
-                 Precondition failed: UID in precondition: {uid}, UID in object meta: {}",
-                self.storage_key(),
-                meta(old, "uid")
-            );
-            return Err(Refusal::conflict(&resource, name, &why));
+        if self.request.method != http::Method::PATCH {
+            self.check_uid(old, new)?;
         }
         let revision = meta(new, "resourceVersion");
         let parse = |text: &str| options::parse(text).map_err(Refusal::unclassified);
@@ -119,6 +139,21 @@ impl Work<'_> {
             return Ok(());
         }
         Err(Refusal::modified(&resource, name))
+    }
+
+    /// Whether an object is the one that is meant, where `new` says which. Errors: 409.
+    pub(super) fn check_uid(&self, old: &Value, new: &Value) -> Result<(), Refusal> {
+        let uid = meta(new, "uid");
+        if uid.is_empty() || uid == meta(old, "uid") {
+            return Ok(());
+        }
+        let why = format!(
+            "StorageError: invalid object, Code: 4, Key: {}, ResourceVersion: 0, AdditionalErrorMsg: Precondition \
+             failed: UID in precondition: {uid}, UID in object meta: {}",
+            self.storage_key(),
+            meta(old, "uid")
+        );
+        Err(Refusal::conflict(&self.kind.served(), &self.route.name, &why))
     }
 
     /// Where upstream keeps the object in etcd, for messages.

@@ -12,7 +12,7 @@ impl Work<'_> {
         }
         let row = self.kind.row();
         match (row.group.as_str(), row.resource.as_str()) {
-            ("", "services") => self.warnings.extend(of_headless(&new["spec"])),
+            ("", "services") => self.warnings.extend(of_service(new)),
             ("storage.k8s.io", "csidrivers") => {
                 let before = old.map_or(&Value::Null, |old| &old["spec"]);
                 self.warnings.extend(of_tokens(before, &new["spec"]));
@@ -22,7 +22,41 @@ impl Work<'_> {
     }
 }
 
-/// What a service without an address has no use for (`pkg/api/service/warnings.go`).
+/// What a service had better not ask for (`pkg/api/service/warnings.go`); addresses in another form than usual are not
+/// looked for.
+fn of_service(service: &Value) -> Vec<String> {
+    const HINTS: &str = "service.kubernetes.io/topology-aware-hints";
+    let spec = &service["spec"];
+    let external = spec["type"] == "ExternalName";
+    let addresses = spec["externalIPs"].as_array().is_some_and(|all| !all.is_empty());
+    let mut warnings = Vec::new();
+    if service["metadata"]["annotations"].get(HINTS).is_some() {
+        warnings.push(format!(
+            "annotation {HINTS} is deprecated, please use service.kubernetes.io/topology-mode instead"
+        ));
+    }
+    warnings.extend(of_headless(spec));
+    if addresses && !external && spec["clusterIP"] != "None" {
+        let text =
+            "spec.externalIPs is deprecated and may no longer be implemented in some clusters";
+        warnings.push(text.to_owned());
+    }
+    if addresses && external {
+        warnings.push("spec.externalIPs is ignored when spec.type is \"ExternalName\"".to_owned());
+    }
+    if !external && spec["externalName"].as_str().is_some_and(|name| !name.is_empty()) {
+        let text = "spec.externalName is ignored when spec.type is not \"ExternalName\"";
+        warnings.push(text.to_owned());
+    }
+    if spec["trafficDistribution"] == "PreferClose" {
+        let text =
+            "spec.trafficDistribution: \"PreferClose\" is deprecated; use \"PreferSameZone\"";
+        warnings.push(text.to_owned());
+    }
+    warnings
+}
+
+/// What a service without an address has no use for.
 fn of_headless(spec: &Value) -> Vec<String> {
     if spec["clusterIP"] != "None" || spec["type"] == "ExternalName" {
         return vec![];

@@ -1,14 +1,15 @@
 //! The beginning of a watch: from which revision, and with which initial events
 //! (kubernetes-api.md §3; KEP-3157 for `sendInitialEvents`).
 
-use std::{collections::VecDeque, sync::Arc, time::Duration};
+use std::{collections::VecDeque, ops::Bound, sync::Arc, time::Duration};
 
-use trace::{DeliveryKind, Revision};
+use trace::{Change, Revision};
 
 use super::{Frame, Watcher};
 use crate::{
     server::{Live, default_watch_life, request::Request},
     status::Refusal,
+    store::Logged,
     verbs::{options, scope::Scope},
 };
 
@@ -35,8 +36,9 @@ pub(crate) fn start(live: &mut Live, request: &Request, scope: Scope) -> Result<
     let mut watcher = Watcher {
         scope,
         queue: VecDeque::new(),
+        converts: false,
         waker: None,
-        after: revision,
+        after: Revision(0),
         bookmarks: request.flag("allowWatchBookmarks"),
         ends: now.plus(life),
         told: revision,
@@ -45,16 +47,26 @@ pub(crate) fn start(live: &mut Live, request: &Request, scope: Scope) -> Result<
     };
     match from {
         From::Refused(refusal) => {
-            watcher.queue.push_back(Frame::Error(refusal));
+            watcher.push(Frame::Error(refusal));
             watcher.closed = true;
         }
         From::State { marker } => {
-            let found: Vec<Arc<_>> = watcher.scope.objects(live.world.store.root()).collect();
-            for object in found {
-                watcher.queue.push_back(Frame::Event(DeliveryKind::Added, object));
-            }
+            let root = live.world.store.root();
+            let found: Vec<Arc<Logged>> = watcher
+                .scope
+                .covered(root, Bound::Unbounded)
+                .map(|(key, stored)| {
+                    // To this watch it is new.
+                    let (key, object) = (key.clone(), stored.object().clone());
+                    let change = Change::Created;
+                    Arc::new(Logged { revision, change, key, object, previous: None })
+                })
+                .collect();
+            found.iter().for_each(|logged| watcher.tell(logged));
+            watcher.after = revision;
+            watcher.told = revision;
             if marker && watcher.bookmarks {
-                watcher.queue.push_back(Frame::Bookmark { revision, initial_events_end: true });
+                watcher.push(Frame::Bookmark { revision, initial_events_end: true });
             }
         }
         From::After(after) => {
@@ -65,7 +77,7 @@ pub(crate) fn start(live: &mut Live, request: &Request, scope: Scope) -> Result<
                 Ok(entries) => entries.for_each(|entry| watcher.tell(entry)),
                 Err(gone) => {
                     let refusal = Refusal::too_old(gone.asked, gone.oldest);
-                    watcher.queue.push_back(Frame::Error(refusal));
+                    watcher.push(Frame::Error(refusal));
                     watcher.closed = true;
                 }
             }

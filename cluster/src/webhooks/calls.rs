@@ -3,7 +3,7 @@
 use serde_json::Value;
 use trace::Time;
 
-use super::{WebhookAnswer, WebhookCall};
+use super::{WebhookAnswer, WebhookCall, post};
 use crate::status::Refusal;
 
 /// One request's calls. See the module's parent.
@@ -15,6 +15,8 @@ pub(crate) struct Calls {
     recorded: Vec<Recorded>,
     /// How many of them this run has used.
     used: usize,
+    /// Calls whose answers hold wherever the same is asked again, such as conversions.
+    lasting: Vec<Recorded>,
     /// Calls that this run needs and that were not made.
     wanted: Vec<Wanted>,
     /// What the first run drew, in order, and how much of it this run has used.
@@ -33,6 +35,8 @@ pub(crate) struct Wanted {
     pub(crate) call: Result<WebhookCall, String>,
     /// The uid that the reply must bear.
     uid: String,
+    /// Whether its answer holds for the whole request.
+    is_lasting: bool,
 }
 
 /// What came of a call.
@@ -54,8 +58,28 @@ struct Recorded {
 }
 
 impl Wanted {
-    pub(crate) fn new(question: Value, call: Result<WebhookCall, String>, uid: String) -> Wanted {
-        Wanted { question, call, uid }
+    fn new(question: Value, call: Result<WebhookCall, String>, uid: String) -> Wanted {
+        Wanted { question, call, uid, is_lasting: false }
+    }
+
+    /// A call whose answer holds wherever the same is asked again within the request.
+    pub(crate) fn lasting(
+        question: Value,
+        call: Result<WebhookCall, String>,
+        uid: String,
+    ) -> Wanted {
+        Wanted { is_lasting: true, ..Wanted::new(question, call, uid) }
+    }
+
+    /// What comes of it where nobody listens.
+    pub(crate) fn unanswered(&self) -> Result<WebhookAnswer, String> {
+        let call = self.call.clone()?;
+        Err(post(&call.url, &call.destination.refused()))
+    }
+
+    /// It, and what comes of it where nobody listens.
+    pub(crate) fn refused(self) -> Asked {
+        Asked { answer: self.unanswered(), uid: self.uid }
     }
 }
 
@@ -109,6 +133,22 @@ impl Calls {
         None
     }
 
+    /// What came of a call whose answer holds for the whole request, if it was made; else it is wanted, as `make`
+    /// gives it.
+    pub(crate) fn ask_lasting(
+        &mut self,
+        question: &Value,
+        make: impl FnOnce() -> Wanted,
+    ) -> Option<Asked> {
+        if let Some(found) = self.lasting.iter().find(|known| known.question == *question) {
+            return Some(found.asked.clone());
+        }
+        if !self.wanted.iter().any(|wanted| wanted.is_lasting && wanted.question == *question) {
+            self.wanted.push(make());
+        }
+        None
+    }
+
     /// Whether the run can't go on without calls.
     pub(crate) fn is_wanting(&self) -> bool {
         !self.wanted.is_empty()
@@ -121,10 +161,11 @@ impl Calls {
 
     /// Keeps what came of the calls that were wanted.
     pub(crate) fn record(&mut self, made: Vec<Made>) {
-        self.recorded.extend(made.into_iter().map(|(wanted, answer)| Recorded {
-            question: wanted.question,
-            asked: Asked { uid: wanted.uid, answer },
-        }));
+        for (wanted, answer) in made {
+            let kept = if wanted.is_lasting { &mut self.lasting } else { &mut self.recorded };
+            let asked = Asked { uid: wanted.uid, answer };
+            kept.push(Recorded { question: wanted.question, asked });
+        }
     }
 
     /// What a run returns that can't go on. Nobody gets to see it: the run is repeated.
@@ -167,5 +208,26 @@ mod tests {
         answer(&mut calls, "third");
         assert_eq!(ask(&mut calls, "another").unwrap().answer, Err("third".to_owned()));
         assert_eq!(ask(&mut calls, "two"), None, "what followed does not count any more");
+    }
+
+    #[test]
+    fn a_lasting_reply_counts_wherever_the_same_is_asked() {
+        let mut calls = Calls::default();
+        let convert = |calls: &mut Calls, text: &str| {
+            let make = || Wanted::lasting(json!(text), Err("nowhere".to_owned()), "u".to_owned());
+            calls.ask_lasting(&json!(text), make).map(|asked| asked.answer)
+        };
+        calls.begin(Time(1));
+        assert_eq!(convert(&mut calls, "a"), None);
+        assert_eq!(convert(&mut calls, "a"), None);
+        assert_eq!(ask(&mut calls, "one"), None);
+        assert_eq!(calls.wanted.len(), 2, "the same is asked once");
+        answer(&mut calls, "first");
+        assert_eq!(convert(&mut calls, "b"), None);
+        assert_eq!(convert(&mut calls, "a"), Some(Err("first".to_owned())));
+        assert_eq!(ask(&mut calls, "one").unwrap().answer, Err("first".to_owned()));
+        answer(&mut calls, "second");
+        assert_eq!(convert(&mut calls, "a"), Some(Err("first".to_owned())));
+        assert_eq!(convert(&mut calls, "b"), Some(Err("second".to_owned())));
     }
 }

@@ -1,7 +1,5 @@
 //! What webhooks see of an object that is being written, and what becomes of it when they have changed it.
 
-use std::sync::Arc;
-
 use serde_json::Value;
 
 use super::{dispatch::internal, hook::Hook, review::write_options, shown::Shown};
@@ -116,7 +114,7 @@ impl Work<'_> {
         }
         let changed = patched != *before;
         *object = match &shown.other {
-            Some(_) => Arc::unwrap_or_clone(self.kind.present(&Arc::new(patched))?),
+            Some(_) => self.convert(&patched, &self.kind.api_version())?,
             None => patched,
         };
         Ok(changed)

@@ -10,18 +10,24 @@ use trace::{GroupResource, ObjectKey};
 use super::{Destination, WebhookCall};
 use crate::world::{World, meta};
 
-/// Seconds that a webhook has which doesn't say.
-const TIMEOUT_SECONDS: u64 = 10;
+/// Seconds that an admission webhook has which doesn't say.
+pub(super) const TIMEOUT_SECONDS: u64 = 10;
 
-/// A call of the program that `config` leads to. Errors: it leads nowhere, in upstream's words behind the URL.
+/// Seconds that a conversion webhook has: it can't say.
+pub(super) const CONVERSION_SECONDS: u64 = 30;
+
+/// The role of a webhook that converts.
+pub(super) const CONVERSION: &str = "conversion";
+
+/// A call of the program that `config` leads to, which has so many seconds. Errors: it leads nowhere, in upstream's words
+/// behind the URL.
 pub(crate) fn call(
     world: &World,
     (name, role, about): (&str, &'static str, String),
     config: &Value,
-    timeout: Option<u64>,
+    seconds: u64,
     body: Bytes,
 ) -> Result<WebhookCall, String> {
-    let seconds = timeout.unwrap_or(TIMEOUT_SECONDS);
     let ca = config["caBundle"].as_str().unwrap_or("");
     let ca_bundle = STANDARD.decode(ca).unwrap_or_default().into();
     let (url, destination) = address(world, config);

@@ -110,19 +110,22 @@ impl Work<'_> {
         self.validate_with(&hooks, &about, None)
     }
 
-    /// All webhooks on the body of a subresource that is no part of its object.
+    /// Plug-ins and all webhooks on the body of a subresource that is no part of its object. Errors: whatever admission
+    /// refuses with.
     pub(crate) fn admit_body(&mut self, body: &mut Value, dry_run: bool) -> Result<(), Refusal> {
         if !self.meets_any_hook() {
-            return Ok(());
+            return self.admit(None, body, dry_run);
         }
         if !self.route.namespace.is_empty() {
             body["metadata"]["namespace"] = json!(self.route.namespace);
         }
         self.track_body(body)?;
+        self.admit(None, body, dry_run)?;
         let change = Change { old: None, dry_run, sent: None };
         let mut again = Again::default();
         self.mutate(change, body, &mut again)?;
         if again.is_due() {
+            self.admit(None, body, dry_run)?;
             again.begin(body);
             self.mutate(change, body, &mut again)?;
         }
@@ -155,7 +158,7 @@ impl Work<'_> {
     ) -> Result<(), Refusal> {
         for hook in hooks {
             let current = object.as_deref();
-            let Some(shown) = self.shown(hook, about, current)? else { continue };
+            let Some(shown) = self.shown((hook, Role::Mutating), about, current)? else { continue };
             if again.is_second && !again.wanted.contains(&hook.uid) {
                 continue;
             }
@@ -193,7 +196,7 @@ impl Work<'_> {
     ) -> Result<(), Refusal> {
         let mut asked = Vec::new();
         for hook in hooks {
-            if let Some(shown) = self.shown(hook, about, object)? {
+            if let Some(shown) = self.shown((hook, Role::Validating), about, object)? {
                 asked.push((hook, shown));
             }
         }
@@ -260,7 +263,7 @@ impl Work<'_> {
                 &live.world,
                 (hook.name(), role.name(), told),
                 &spec["clientConfig"],
-                spec["timeoutSeconds"].as_u64(),
+                spec["timeoutSeconds"].as_u64().unwrap_or(client::TIMEOUT_SECONDS),
                 review.to_string().into(),
             );
             (call, uid)

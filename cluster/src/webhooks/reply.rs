@@ -116,7 +116,7 @@ fn denied(name: &str, result: &Value) -> Refusal {
 }
 
 /// The review in an HTTP answer: JSON, or YAML. Errors: as client-go words them.
-fn decoded(answer: &WebhookAnswer) -> Result<Value, String> {
+pub(super) fn decoded(answer: &WebhookAnswer) -> Result<Value, String> {
     let body = &answer.body;
     if !(200..=206).contains(&answer.status) {
         return Err(unexpected(answer));

@@ -3,7 +3,7 @@
 use serde_json::{Map, Value, json};
 
 use super::matching::Resource;
-use crate::{server::request::Request, verbs::Work};
+use crate::{cel::Asker, rbac, server::request::Request, verbs::Work};
 
 /// A type by its kind.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -80,6 +80,18 @@ impl<'a> Attributes<'a> {
         }
     }
 
+    /// What `authorizer.requestResource` checks: the write itself, without a verb (`NewResourceAuthorizerVal`).
+    pub(crate) fn asked(&self) -> rbac::Attributes {
+        rbac::Attributes {
+            group: self.resource.group.clone(),
+            resource: self.resource.resource.clone(),
+            subresource: self.subresource.clone(),
+            namespace: self.namespace.clone(),
+            name: self.name.clone(),
+            ..rbac::Attributes::default()
+        }
+    }
+
     /// The `request` of an AdmissionReview, without its uid, for a webhook that asked for the type as `form`.
     pub(crate) fn request(
         &self,
@@ -117,6 +129,13 @@ impl<'a> Attributes<'a> {
             }
         }
         request
+    }
+}
+
+impl Work<'_> {
+    /// Who sends the request at work, for expressions that ask what they may do.
+    pub(crate) fn asker(&self) -> Asker {
+        Asker::new(self.live.world.clone(), self.request.user.clone())
     }
 }
 

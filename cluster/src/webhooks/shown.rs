@@ -1,11 +1,10 @@
 //! Whether a webhook is about a write, and in which form it sees it (`plugin/webhook/generic`, `matchconditions`).
 
-use std::sync::Arc;
-
 use serde_json::Value;
 
 use super::{
-    hook::Hook,
+    dispatch::internal,
+    hook::{Hook, Role},
     matching,
     review::{Attributes, Gvk},
 };
@@ -30,7 +29,7 @@ impl Work<'_> {
     /// What a webhook is to see, if it is about this write at all. Errors: it can't be told.
     pub(super) fn shown(
         &mut self,
-        hook: &Hook,
+        (hook, role): (&Hook, Role),
         about: &Attributes<'_>,
         object: Option<&Value>,
     ) -> Result<Option<Shown>, Refusal> {
@@ -44,12 +43,15 @@ impl Work<'_> {
             return Ok(None);
         };
         selected?;
-        let shown = self.converted(form, about, object)?;
+        let shown = self.converted(form, about, object);
+        let shown = shown.map_err(|refusal| unconverted(role, refusal))?;
         let conditions = spec["matchConditions"].as_array().filter(|list| !list.is_empty());
         let Some(conditions) = conditions else { return Ok(Some(shown)) };
-        let request =
-            about.request(&shown.form, &shown.kind, shown.object.as_ref(), shown.old.as_ref());
-        let variables = Variables::of(&request);
+        // Whatever form of the type it asked for, conditions see that of the request (`matcher.Match`).
+        let form = &about.resource;
+        let request = about.request(form, &shown.kind, shown.object.as_ref(), shown.old.as_ref());
+        let mut variables = Variables::of(&request);
+        variables.authorize(&self.asker(), about.asked());
         let fails = !hook.ignores_failures();
         match hold(conditions, &variables, Question::compile) {
             Ok(true) => Ok(Some(shown)),
@@ -62,9 +64,10 @@ impl Work<'_> {
         }
     }
 
-    /// The objects in the version that a webhook asked for.
+    /// The objects in the version that a webhook asked for. Errors: 500 if they can't be converted; or the run can't go
+    /// on without calls.
     pub(crate) fn converted(
-        &self,
+        &mut self,
         form: matching::Resource,
         about: &Attributes<'_>,
         object: Option<&Value>,
@@ -88,14 +91,19 @@ impl Work<'_> {
         }
         let kind =
             Gvk { group: row.group.clone(), version: row.version.clone(), kind: row.kind.clone() };
-        let present = |object: &Value| -> Result<Value, Refusal> {
-            let shown = other.present(&Arc::new(object.clone()))?;
-            Ok(Arc::unwrap_or_clone(shown))
-        };
-        let object = object.map(present).transpose()?;
-        let old = about.old.map(present).transpose()?;
+        let to = other.api_version();
+        let object = object.map(|object| self.convert(object, &to));
+        // Both are asked for at once.
+        let old = about.old.map(|old| self.convert(old, &to));
+        let (object, old) = (object.transpose()?, old.transpose()?);
         Ok(Shown { kind, other: Some(other), object, old, form })
     }
+}
+
+/// Upstream wraps what is wrong with a conversion, for mutating webhooks twice.
+fn unconverted(role: Role, refusal: Refusal) -> Refusal {
+    let once = internal(refusal.message);
+    if role == Role::Mutating { internal(once.message) } else { once }
 }
 
 /// Whether all conditions hold. Errors: some can't be evaluated, and none is false.

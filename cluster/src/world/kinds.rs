@@ -153,60 +153,78 @@ impl Kind {
         self.row().subresource("status").is_some()
     }
 
-    /// A stored object as this version shows it.
+    /// Whether a webhook converts between its versions.
+    pub(crate) fn has_converter(&self) -> bool {
+        self.custom_type().is_some_and(|custom| custom.converter.is_some())
+    }
+
+    /// Whether an object has this version.
+    pub(crate) fn has_version_of(&self, object: &Value) -> bool {
+        object.get("apiVersion").and_then(Value::as_str) == Some(&self.api_version())
+    }
+
+    /// Whether only a webhook knows what an object looks like in this version.
+    pub(crate) fn needs_webhook(&self, object: &Value) -> bool {
+        self.has_converter() && !self.has_version_of(object)
+    }
+
+    /// Whether a webhook has a say in how objects of this version are stored.
+    pub(crate) fn stores_by_webhook(&self) -> bool {
+        self.has_converter() && self.api_version() != self.storage_api_version
+    }
+
+    /// A stored object as this version shows it, where no webhook has to be asked; else
+    /// [`webhooks::Asking`](crate::webhooks::Asking) does it.
     pub(crate) fn present(&self, object: &Arc<Value>) -> Result<Arc<Value>, Refusal> {
-        let api_version = self.api_version();
-        if object.get("apiVersion").and_then(Value::as_str) == Some(&api_version) {
+        if self.has_version_of(object) {
             return Ok(object.clone());
         }
-        self.convert((**object).clone(), &api_version).map(Arc::new)
-    }
-
-    /// An object of this version as it is stored.
-    pub(crate) fn to_storage(&self, object: Value) -> Result<Value, Refusal> {
-        if object.get("apiVersion").and_then(Value::as_str) == Some(&self.storage_api_version) {
-            return Ok(object);
+        if self.has_converter() {
+            return Err(Refusal::internal("nobody has asked the webhook that converts it"));
         }
-        self.convert(object, &self.storage_api_version)
-    }
-
-    fn convert(&self, mut object: Value, api_version: &str) -> Result<Value, Refusal> {
-        if let Some(custom) = self.custom_type() {
-            if custom.converted_elsewhere {
-                let (from, kind) = (object["apiVersion"].as_str().unwrap_or(""), &self.row().kind);
-                return Err(Refusal::unclassified(format!(
-                    "conversion webhook for {from}, Kind={kind} failed: this server calls no conversion webhooks; \
-                     read and write {}",
-                    self.storage_api_version
-                )));
-            }
+        let mut shown = (**object).clone();
+        if self.is_custom() {
             // `conversion: None` changes nothing but the version.
-            object["apiVersion"] = Value::from(api_version);
-            return Ok(object);
+            shown["apiVersion"] = Value::from(self.api_version());
+            shown = self.fit(shown);
+        } else {
+            convert_built_in(&mut shown, &self.api_version())?;
         }
-        let kind = &self.row().kind;
-        let from = object["apiVersion"].as_str().unwrap_or("");
-        let old = [from, api_version].iter().any(|it| older::by_kind(it, kind).is_some());
-        facts::convert(&mut object, api_version).map_err(Refusal::internal)?;
-        if old {
-            // What is always shown in one version may be left out in the other.
-            encoding::canonical(&mut object).map_err(Refusal::internal)?;
+        Ok(Arc::new(shown))
+    }
+
+    /// A custom object that was converted to this version, without what this version doesn't know.
+    pub(crate) fn fit(&self, mut object: Value) -> Value {
+        if let Some(custom) = self.custom() {
+            custom.schema.prune(&mut object);
+            custom.schema.drop_nulls(&mut object);
         }
-        Ok(object)
+        object
+    }
+
+    /// A custom object that was converted to the stored version, as it is stored: without what that version doesn't
+    /// know, and with its defaults.
+    pub(crate) fn fit_stored(&self, mut object: Value) -> Value {
+        let stored = self.custom_type().and_then(|own| own.version(&self.storage_api_version));
+        if let Some(stored) = stored {
+            stored.schema.prune(&mut object);
+            stored.schema.default(&mut object);
+        }
+        object
     }
 
     /// Why objects can't be selected by a field, in upstream's words: types with fields of their own have a
     /// converter of their own.
     pub(crate) fn no_selector(&self, field: &str) -> String {
-        match self.is_custom() || self.own_fields().is_empty() {
-            false => format!("field label not supported: {field}"),
-            true if self.custom().is_some_and(|custom| !custom.selectable.is_empty()) => {
-                format!("field label not supported: {field}")
-            }
-            true => format!(
-                "{field:?} is not a known field selector: only \"metadata.name\", \"metadata.namespace\""
-            ),
+        if self.is_custom() || !self.own_fields().is_empty() {
+            return match (&*self.row().group, &*self.row().kind) {
+                ("batch", "Job") => format!("field label {field:?} not supported for Job"),
+                _ => format!("field label not supported: {field}"),
+            };
         }
+        format!(
+            "{field:?} is not a known field selector: only \"metadata.name\", \"metadata.namespace\""
+        )
     }
 
     /// Whether objects can be selected by this field.
@@ -269,4 +287,17 @@ impl Kind {
             _ => &[],
         }
     }
+}
+
+/// Makes an object of a built-in type one of another version of it. Errors: 500, the versions do not convert.
+pub(crate) fn convert_built_in(object: &mut Value, to: &str) -> Result<(), Refusal> {
+    let text = |field: &str| object[field].as_str().unwrap_or("");
+    let (from, kind) = (text("apiVersion"), text("kind"));
+    let old = [from, to].iter().any(|version| older::by_kind(version, kind).is_some());
+    facts::convert(object, to).map_err(Refusal::internal)?;
+    if old {
+        // What is always shown in one version may be left out in the other.
+        encoding::canonical(object).map_err(Refusal::internal)?;
+    }
+    Ok(())
 }

@@ -13,9 +13,11 @@ use super::{
 use crate::{
     object::{Body, Object, Text},
     pod::Pod,
-    quantity, read,
+    read,
     selector::Selector,
 };
+
+mod foreign;
 
 /// So long after its start a pod's use of CPU may be that of its start
 /// (`--horizontal-pod-autoscaler-cpu-initialization-period`).
@@ -34,6 +36,12 @@ pub(super) struct Computed {
 
 /// Errors: the reason of the condition, and why.
 type Failure = (&'static str, String);
+
+/// Whether what is used is near enough to what should be.
+fn is_within(turn: &Turn<'_>, ratio: f64) -> bool {
+    let (down, up) = limits::tolerances(turn.autoscaler.behavior.as_ref());
+    1.0 - down <= ratio && ratio <= 1.0 + up
+}
 
 /// `computeReplicasForMetric`.
 pub(super) fn replicas(
@@ -69,62 +77,8 @@ pub(super) fn replicas(
                 status: json!({"type": "ContainerResource", "containerResource": status}),
             })
         }
-        other => Err(unserved(turn, spec, other)),
+        _ => foreign::replicas(turn, spec, scale, selector),
     }
-}
-
-/// Metrics that nobody serves.
-fn unserved(turn: &Turn<'_>, spec: &Value, kind: &str) -> Failure {
-    const CUSTOM: &str = "unable to fetch metrics from custom metrics API: no custom metrics API \
-                          (custom.metrics.k8s.io) registered";
-    let namespace = &turn.key.namespace;
-    match kind {
-        "Pods" => {
-            let name = read::text(&spec["pods"]["metric"], "name");
-            ("FailedGetPodsMetric", format!("unable to get metric {name}: {CUSTOM}"))
-        }
-        "Object" => {
-            let source = &spec["object"];
-            let name = read::text(&source["metric"], "name");
-            let of = &source["describedObject"];
-            let (kind, object) = (read::text(of, "kind"), read::text(of, "name"));
-            // In upstream's order.
-            let why =
-                format!("unable to get metric {name}: {kind} on {namespace} {object}/{CUSTOM}");
-            ("FailedGetObjectMetric", why)
-        }
-        _ => {
-            let source = &spec["external"];
-            let name = read::text(&source["metric"], "name");
-            let selector = shown(&source["metric"]["selector"]);
-            let why = format!(
-                "unable to get external metric {namespace}/{name}/{selector}: unable to fetch metrics from external \
-                 metrics API: the server could not find the requested resource (get {name}.external.metrics.k8s.io)"
-            );
-            ("FailedGetExternalMetric", why)
-        }
-    }
-}
-
-/// A label selector as Go's `%+v` shows it.
-fn shown(selector: &Value) -> String {
-    if !selector.is_object() {
-        return "nil".to_owned();
-    }
-    let labels = read::labels(selector, "matchLabels");
-    let labels: String = labels.iter().map(|(key, value)| format!("{key}: {value},")).collect();
-    let expressions = read::list(selector, "matchExpressions").map(|one| {
-        let values: Vec<&str> = read::list(one, "values").filter_map(Value::as_str).collect();
-        let (key, operator) = (read::text(one, "key"), read::text(one, "operator"));
-        format!(
-            "LabelSelectorRequirement{{Key:{key},Operator:{operator},Values:[{}],}},",
-            values.join(" ")
-        )
-    });
-    let expressions: String = expressions.collect();
-    format!(
-        "&LabelSelector{{MatchLabels:map[string]string{{{labels}}},MatchExpressions:[]LabelSelectorRequirement{{{expressions}}},}}"
-    )
 }
 
 /// How people are told of it; how many pods, and the metric's value (`computeStatusForResourceMetricGeneric`).
@@ -145,8 +99,7 @@ fn of_resource(
     let group = || Pods::group(turn, selector, &resource);
     if let Some(wanted) = target.get("averageValue").and_then(Value::as_str) {
         let of = || -> Result<(i64, i64), String> {
-            let wanted = quantity::nanos_of(wanted).unwrap_or(0) / 1_000_000;
-            let target = Target::Usage(wanted as i64);
+            let target = Target::Usage(metrics::milli_of_text(wanted).unwrap_or(0));
             let computed = group().replicas(turn, used()?, &target, scale.wanted)?;
             Ok((computed.replicas, computed.average))
         };
@@ -267,8 +220,7 @@ impl<'v> Pods<'v> {
             }
         }
         let (ratio, percent, average) = target.ratio(&used, &requests)?;
-        let (down, up) = limits::tolerances(turn.autoscaler.behavior.as_ref());
-        let is_within = |ratio: f64| 1.0 - down <= ratio && ratio <= 1.0 + up;
+        let is_within = |ratio: f64| is_within(turn, ratio);
         let result = |replicas: i64| Ok(Shares { replicas, percent, average });
         let up_with_unready = !unready.is_empty() && ratio > 1.0;
         if !up_with_unready && missing.is_empty() {

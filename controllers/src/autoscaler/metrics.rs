@@ -52,9 +52,14 @@ fn amounts_of(value: &Value) -> Amounts {
     value.as_object().cloned().unwrap_or_default()
 }
 
-/// Thousandths, rounded up (`Quantity.MilliValue`).
+/// Thousandths of one of several amounts.
 pub(super) fn milli_of(amounts: &Amounts, resource: &str) -> Option<i64> {
-    let nanos = quantity::nanos_of(amounts.get(resource)?.as_str()?)?;
+    milli_of_text(amounts.get(resource)?.as_str()?)
+}
+
+/// Thousandths, rounded up (`Quantity.MilliValue`).
+pub(super) fn milli_of_text(text: &str) -> Option<i64> {
+    let nanos = quantity::nanos_of(text)?;
     Some((nanos.div_euclid(1_000_000) + i128::from(nanos.rem_euclid(1_000_000) != 0)) as i64)
 }
 

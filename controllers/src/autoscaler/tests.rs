@@ -1,6 +1,8 @@
 //! What `horizontal_test.go` and `replica_calculator_test.go` promise: how many pods for which usage, how fast, and
 //! what is said of it. What a whole autoscaler does beside the real one is in `tests/environment`.
 
+mod foreign;
+
 use serde_json::{Value, json};
 use trace::{GroupResource, ObjectKey, Time};
 
@@ -178,6 +180,16 @@ fn usage_decides() {
     check(&[1000], 10, Some(4));
     check(&[1000, 1000, 1000], 10, Some(6));
     check(&[0, 0, 0], 50, Some(1));
+}
+
+#[test]
+fn parts_of_a_thousandth_count_as_one() {
+    let mut world = fresh(World::new(&[3, 3], 1));
+    let target = |value: &str| json!({"type": "AverageValue", "averageValue": value});
+    world.spec["metrics"][0]["resource"]["target"] = target("2001u");
+    assert_eq!(world.turn().scaled, None, "3m, as they use");
+    world.spec["metrics"][0]["resource"]["target"] = target("2000u");
+    assert_eq!(world.turn().scaled, Some(3));
 }
 
 #[test]

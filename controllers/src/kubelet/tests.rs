@@ -4,9 +4,9 @@ use serde_json::{Value, json};
 use trace::ObjectKey;
 
 use crate::{
-    Controller, Request,
+    Controller, Next, Request,
     fixture::{affected, object, run, view},
-    request::PodState,
+    request::{Beside, PodState},
 };
 
 fn check(pod: Value, with_node: bool, expect: &str) {
@@ -231,6 +231,85 @@ fn containers_wait_for_their_environment() {
     check(none(), key("configMapKeyRef", "m", "b"), &binary);
     check(none(), key("secretKeyRef", "s", "a"), &both("secret \"s\" not found"));
     check(map("none", false), map("none", false), "waits; i: configmap \"none\" not found");
+}
+
+/// Two containers, of which `c` names a Secret that is there or not, and what is said of each.
+fn beside(phase: &str, statuses: [Value; 2], script: Value, with_secret: bool, expect: &str) {
+    let lacks = json!({"name": "c", "envFrom": [{"secretRef": {"name": "s"}}]});
+    let ready = json!({"periodSeconds": 1});
+    let other = json!({"name": "d", "readinessProbe": ready});
+    let statuses: Vec<Value> = statuses.into_iter().filter(|one| !one.is_null()).collect();
+    let mut objects = vec![
+        object("nodes/n", json!({})),
+        object(
+            "pods/default/p",
+            json!({
+                "metadata": {"annotations": script},
+                "spec": {"nodeName": "n", "containers": [lacks, other]},
+                "status": {
+                    "phase": phase, "containerStatuses": statuses,
+                    "conditions": [{"type": "PodReadyToStartContainers", "status": "True"}],
+                },
+            }),
+        ),
+    ];
+    if with_secret {
+        objects.push(object("secrets/default/s", json!({"data": {}})));
+    }
+    let (sent, end) = run(Controller::Kubelet, &view(&objects), "pods/default/p", &[]);
+    let told = match (&sent[..], end) {
+        ([Request::PodPhase { state, .. }], _) => match state {
+            PodState::Waits { restarts, beside: Some(beside), .. } => {
+                let Beside { ready, restarts: others, .. } = beside;
+                format!("c waits, {restarts}; d runs, {others}, {ready}")
+            }
+            PodState::Running { ready, restarts, .. } => format!("both run, {restarts}, {ready}"),
+            other => format!("{other:?}"),
+        },
+        ([], Next::Done { requeue_after: Some(after) }) => format!("in {} s", after.as_secs()),
+        ([], Next::Done { requeue_after: None }) => "nothing".to_owned(),
+        other => format!("{other:?}"),
+    };
+    assert_eq!(told, expect, "{statuses:?}");
+}
+
+#[test]
+fn containers_that_lack_nothing_run() {
+    let waits = |restarts: i64, last: Value| {
+        let why = json!({
+            "reason": "CreateContainerConfigError", "message": "secret \"s\" not found",
+        });
+        json!({
+            "name": "c", "restartCount": restarts, "state": {"waiting": why}, "lastState": last,
+        })
+    };
+    let runs = |restarts: i64, started: &str, ready: bool| {
+        json!({
+            "name": "d", "restartCount": restarts, "ready": ready, "started": true,
+            "state": {"running": {"startedAt": started}}, "lastState": {},
+        })
+    };
+    let ended = |name: &str| {
+        let end = json!({"exitCode": 1, "finishedAt": "2025-12-31T23:59:51Z"});
+        json!({"name": name, "restartCount": 0, "state": {"terminated": end}, "lastState": {}})
+    };
+    let never = || json!({});
+    let later = || json!({"trommel.dev/ready-after": "10s"});
+    beside("Pending", [Value::Null, Value::Null], later(), false, "c waits, 0; d runs, 0, false");
+    let five = "2025-12-31T23:59:55Z";
+    beside("Pending", [waits(0, never()), runs(0, five, false)], later(), false, "in 5 s");
+    let ten = "2025-12-31T23:59:50Z";
+    let due = [waits(0, never()), runs(0, ten, false)];
+    beside("Pending", due, later(), false, "c waits, 0; d runs, 0, true");
+    beside("Pending", [waits(0, never()), runs(0, ten, true)], later(), false, "nothing");
+    beside("Pending", [waits(0, never()), runs(0, ten, true)], later(), true, "both run, 0, false");
+    // The Secret went before both were started again.
+    let both = [ended("c"), ended("d")];
+    beside("Running", both, json!({}), false, "c waits, 0; d runs, 1, true");
+    let last = || json!({"terminated": {"exitCode": 1, "finishedAt": "2025-12-31T23:59:51Z"}});
+    beside("Running", [waits(0, last()), runs(1, ten, true)], json!({}), false, "nothing");
+    let back = [waits(0, last()), runs(1, ten, true)];
+    beside("Running", back, json!({}), true, "both run, 1, true");
 }
 
 /// What is told once is not told again, and what comes wakes who waits for it.

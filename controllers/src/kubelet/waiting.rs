@@ -1,12 +1,20 @@
 //! What pods wait for before they are started: volumes, and what the environments of their containers name.
+//!
+//! While containers lack something, those that lack nothing run, as upstream's do. Simplification: they end, and are
+//! killed by probes, only once all run, and from then on the age of the one that was started last counts for all. Who
+//! could notice: whoever has a container that ends beside one that can't start.
 
-use trace::{GroupResource, ObjectKey};
+use std::time::Duration;
 
+use trace::{GroupResource, ObjectKey, Time};
+
+use super::life::Life;
 use crate::{
     controller::{Affected, Change},
     data,
     object::{Body, Object, Text},
     pod::{Container, Pod},
+    request::{Beside, PodState},
     view::View,
     volumes::{self, ephemeral},
 };
@@ -50,8 +58,43 @@ fn has_claims(view: &View, key: &ObjectKey, object: &Object, pod: &Pod) -> bool 
     })
 }
 
-/// Whether its status says already what it waits for.
-pub(super) fn is_told(pod: &Pod, lacks: &[(Text, Text)]) -> bool {
+/// What is to be told of a pod that lacks something; if that is told already, after how long there is something else to
+/// tell. Those that wait were started again so often, and those that run beside them so often.
+pub(super) fn wait(
+    pod: &Pod,
+    lacks: Vec<(Text, Text)>,
+    life: &Life,
+    (waiting, running): (i64, i64),
+    now: Time,
+) -> Result<PodState, Option<Duration>> {
+    let is_init = |name: &str| pod.needs.as_ref().is_some_and(|needs| needs.is_init(name));
+    let all_wait = lacks.is_empty() || lacks.iter().any(|(name, _)| is_init(name));
+    let since = others(pod, &lacks).filter_map(|one| one.started).max().filter(|_| !all_wait);
+    let age = since.map_or(Duration::ZERO, |since| now.since(since));
+    let beside = (!all_wait).then(|| Beside {
+        started: life.is_started(age),
+        ready: life.is_ready(age),
+        restarts: running,
+    });
+    if is_told(pod, &lacks, beside) {
+        return Err(since.and_then(|_| life.next(age)).map(|moment| moment - age));
+    }
+    Ok(PodState::Waits { lacks, restarts: waiting, beside })
+}
+
+/// The containers that lack nothing, as far as the status tells of them.
+fn others<'p>(pod: &'p Pod, lacks: &'p [(Text, Text)]) -> impl Iterator<Item = &'p Container> {
+    pod.containers.iter().filter(move |one| lacks.iter().all(|(name, _)| *name != one.name))
+}
+
+/// Whether its status says already what it waits for, and what runs meanwhile.
+fn is_told(pod: &Pod, lacks: &[(Text, Text)], beside: Option<Beside>) -> bool {
+    let as_told = |one: &Container, beside: &Beside| {
+        one.started.is_some() && (one.is_started, one.is_ready) == (beside.started, beside.ready)
+    };
+    if beside.is_some_and(|beside| !others(pod, lacks).all(|one| as_told(one, &beside))) {
+        return false;
+    }
     let sandbox = if lacks.is_empty() { "False" } else { "True" };
     let all = || pod.init_containers.iter().chain(&pod.containers);
     let tells = |(name, why): &(Text, Text)| {
@@ -64,7 +107,7 @@ pub(super) fn is_told(pod: &Pod, lacks: &[(Text, Text)]) -> bool {
         && all().filter(|container| is_config_error(container)).count() == lacks.len()
 }
 
-fn is_config_error(container: &Container) -> bool {
+pub(super) fn is_config_error(container: &Container) -> bool {
     container.waits.as_ref().is_some_and(|(reason, _)| **reason == *CONFIG_ERROR)
 }
 

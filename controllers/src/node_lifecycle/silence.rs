@@ -4,7 +4,8 @@
 //! otherwise every world would have a stop of the clock each ten seconds, for ever, which tells nobody anything. What a
 //! lease would tell by not being renewed is told instead by the node, when its kubelet is stopped
 //! ([`crate::kubelet::STOPPED`]): since then nobody has heard of it. When that was is kept as upstream keeps when it last
-//! saw a lease renewed, in memory ([`Memory::SilentSince`]); controllers that start anew count anew.
+//! saw a lease renewed, in memory ([`Memory::SilentSince`]); controllers that start anew count anew. Once the node is
+//! unknown, it is forgotten, as soon as all of its pods are marked (`nodesToRetry`).
 //!
 //! Upstream looks every five seconds, so it notices up to that much later. When all nodes were silent and one comes back,
 //! upstream counts the others anew.
@@ -14,6 +15,7 @@ use std::time::Duration;
 use serde_json::{Value, json};
 use trace::{ObjectKey, Time};
 
+use super::pods;
 use crate::{
     calls::{Calls, Stop},
     kubelet::is_stopped,
@@ -48,10 +50,13 @@ pub(super) fn look(
     let known = view.silent_since(key);
     let ready = node.conditions.iter().find(|(kind, _)| **kind == *"Ready");
     let is_told = ready.is_some_and(|(_, status)| **status == *"Unknown");
+    if is_told && known.is_some_and(|since| now.since(since) >= GRACE) {
+        // When it was told, not all of its pods could be marked.
+        pods::of_unknown(view, &key.name, now, calls)?;
+    }
     let since = (is_stopped(&object.meta) && !is_told).then(|| known.unwrap_or(now));
     if since != known {
-        let memory = Memory::SilentSince(since);
-        calls.send(|| Request::Remember { key: key.clone(), memory })?;
+        remember(key, since, calls)?;
     }
     let Some(since) = since else { return Ok(Look::Heard(None)) };
     let grace = if ready.is_some() { GRACE } else { STARTUP_GRACE };
@@ -66,7 +71,17 @@ pub(super) fn look(
         let (key, uid) = (key.clone(), object.meta.uid.clone());
         Request::PatchStatus { key, uid, status: Box::new(json!({"conditions": conditions})) }
     })?;
+    if ready.is_some_and(|(_, status)| **status == *"True") {
+        pods::of_unknown(view, &key.name, now, calls)?;
+    }
+    remember(key, None, calls)?;
     Ok(Look::Told)
+}
+
+fn remember(key: &ObjectKey, since: Option<Time>, calls: &mut Calls<'_>) -> Result<(), Stop> {
+    let memory = Memory::SilentSince(since);
+    calls.send(|| Request::Remember { key: key.clone(), memory })?;
+    Ok(())
 }
 
 fn unknown(kind: &str, object: &Object, node: &Node, now: Time) -> Value {

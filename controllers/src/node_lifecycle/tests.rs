@@ -55,21 +55,61 @@ fn taints_follow_conditions() {
     check(json!({}), full, false, "disk-pressure:NoSchedule");
 }
 
-#[test]
-fn pods_of_a_node_that_is_down_are_not_ready() {
-    let taints = json!({"taints": [
-        {"key": "node.kubernetes.io/unreachable", "effect": "NoSchedule"},
-    ]});
-    let objects = [
-        object("nodes/a", json!({"spec": taints, "status": says("Unknown")})),
-        object("pods/default/p", json!({"spec": {"nodeName": "a"}, "status": says("True")})),
-        object("pods/default/q", json!({"spec": {"nodeName": "a"}, "status": says("False")})),
-    ];
-    let (sent, _) = run(Controller::NodeLifecycle, &view(&objects), "nodes/a", &[]);
-    let [Request::PodCondition { key, kind: "Ready", status: "False", .. }] = &sent[..] else {
-        panic!("{sent:?}")
+/// The pods that are marked not ready, of two on a node of this status, of which one is ready: when `key` is looked at,
+/// and the node is silent for so many seconds.
+fn marked(status: &str, key: &str, since: Option<i64>, expect: &[&str]) {
+    let node = match since {
+        Some(_) => stopped(says(status)),
+        None => object(NODE, json!({"status": says(status)})),
     };
-    assert_eq!(&*key.name, "p");
+    let pod = |name: &str, ready: &str| {
+        let fields = json!({"spec": {"nodeName": "a"}, "status": says(ready)});
+        object(&format!("pods/default/{name}"), fields)
+    };
+    let mut world: View = view(&[node.clone(), pod("p", "True"), pod("q", "False")]);
+    if let Some(seconds) = since {
+        world.remember(&node.0, Memory::SilentSince(Some(seconds_ago(seconds))));
+    }
+    let (sent, _) = run(Controller::NodeLifecycle, &world, key, &[]);
+    let of_pods = sent.iter().filter_map(|request| match request {
+        Request::PatchStatus { key, status, .. } if *key.resource.resource == *"pods" => {
+            assert_eq!(status["conditions"][0]["status"], "False");
+            Some(&*key.name)
+        }
+        _ => None,
+    });
+    assert_eq!(of_pods.collect::<Vec<_>>(), expect, "{status} {key} {since:?}");
+}
+
+#[test]
+fn pods_are_marked_where_the_controller_calls_their_node_unknown() {
+    marked("True", NODE, Some(50), &["p"]);
+    marked("True", NODE, Some(49), &[]);
+    // Its kubelet has told of its pods.
+    marked("False", NODE, Some(50), &[]);
+    // It was called unknown, and a pod could not be marked then.
+    marked("Unknown", NODE, Some(50), &["p"]);
+    // Somebody else called it so.
+    marked("Unknown", NODE, Some(49), &[]);
+    marked("Unknown", NODE, None, &[]);
+    marked("False", NODE, None, &[]);
+}
+
+#[test]
+fn ready_pods_that_come_to_a_node_that_is_not_are_marked() {
+    marked("False", "pods/default/p", None, &["p"]);
+    marked("Unknown", "pods/default/p", None, &["p"]);
+    marked("True", "pods/default/p", None, &[]);
+    marked("False", "pods/default/q", None, &[]);
+    let pod = |node: &str, ready: &str| json!({"spec": {"nodeName": node}, "status": says(ready)});
+    let keys = |before: Option<Value>, after: Value| {
+        let world = view(&[object(NODE, json!({"status": says("False")}))]);
+        affected(Controller::NodeLifecycle, &world, "pods/default/p", before, Some(after)).len()
+    };
+    assert_eq!(keys(Some(pod("", "True")), pod("a", "True")), 1);
+    assert_eq!(keys(Some(pod("", "False")), pod("a", "False")), 0);
+    assert_eq!(keys(Some(pod("a", "False")), pod("a", "True")), 0);
+    assert_eq!(keys(None, pod("a", "True")), 0);
 }
 
 const NODE: &str = "nodes/a";
@@ -118,13 +158,13 @@ fn a_node_whose_kubelet_is_stopped_becomes_unknown() {
     silent(runs(), None, "-");
     silent(stopped(says("True")), None, "notes, again in 50 s");
     silent(stopped(says("True")), Some(20), "again in 30 s");
-    silent(stopped(says("True")), Some(50), unknown);
+    silent(stopped(says("True")), Some(50), &format!("{unknown}, forgets"));
     silent(runs(), Some(20), "forgets");
     silent(stopped(says("Unknown")), Some(50), "forgets, taints");
     let never = "Ready=NodeStatusNeverUpdated MemoryPressure=NodeStatusNeverUpdated \
                  DiskPressure=NodeStatusNeverUpdated PIDPressure=NodeStatusNeverUpdated";
     silent(stopped(json!({})), Some(59), "again in 1 s");
-    silent(stopped(json!({})), Some(60), never);
+    silent(stopped(json!({})), Some(60), &format!("{never}, forgets"));
 }
 
 #[test]

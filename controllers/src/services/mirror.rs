@@ -21,12 +21,12 @@ use crate::{
     object::{Body, Labels, Meta, Object, Text},
     read,
     replica_set::controller_ref,
-    request::Request,
+    request::{Memory, Request},
     view::View,
     write,
 };
 
-const CONTROLLER: &str = "endpointslicemirroring-controller.k8s.io";
+pub(super) const CONTROLLER: &str = "endpointslicemirroring-controller.k8s.io";
 /// A label of Endpoints that are not to be mirrored.
 const SKIP: &str = "endpointslice.kubernetes.io/skip-mirror";
 /// An annotation of Endpoints that are a lock.
@@ -63,12 +63,19 @@ pub(crate) fn reconcile(view: &View, key: &ObjectKey, calls: &mut Calls<'_>) -> 
     );
     let found = view.get(key).filter(|object| by_user && is_mirrored(&object.meta));
     let Some((object, Body::Endpoints(known))) = found.map(|object| (object, &object.body)) else {
+        if view.misses_slices(key) {
+            calls.send(|| Request::Remember { key: key.clone(), memory: Memory::NoSlices })?;
+        }
         for item in &there {
             branch!(MirrorCleared);
             delete(item, calls)?;
         }
         return Ok(None);
     };
+    if view.misses_slices(key) {
+        branch!(MirrorAway);
+        return Ok(None);
+    }
     let mut by_group: BTreeMap<Group, Vec<Item<'_>>> = BTreeMap::new();
     for item in there {
         let mut ports = item.2.ports.clone();
@@ -385,5 +392,43 @@ mod tests {
         let (sent, _) = run(mirroring, &world, "endpoints/default/shop", &[]);
         let [Request::Create { object, .. }] = &sent[..] else { panic!("{} sent", sent.len()) };
         assert_eq!(object["endpoints"].as_array().map(Vec::len), Some(MOST));
+    }
+
+    #[test]
+    fn a_mirror_that_was_given_away_is_missed() {
+        let subsets = json!([{"addresses": [{"ip": "10.9.0.1"}]}]);
+        let labels = json!({
+            "kubernetes.io/service-name": "shop", "endpointslice.kubernetes.io/managed-by": CONTROLLER,
+        });
+        let owner = json!({"apiVersion": "v1", "kind": "Endpoints", "name": "shop", "uid": "shop"});
+        let endpoints = "endpoints/default/shop";
+        let (key, mut slice) = object(
+            "endpointslices.discovery.k8s.io/default/a",
+            json!({
+                "metadata": {"labels": labels, "ownerReferences": [owner]}, "addressType": "IPv4",
+            }),
+        );
+        // Its uid is that of the Service too, which is no matter: keys tell them apart.
+        let (service, by_user) = object("services/default/shop", json!({"spec": {}}));
+        let mut seen = view(&[
+            (service.clone(), by_user),
+            object(endpoints, json!({"subsets": subsets})),
+            (key.clone(), slice.clone()),
+        ]);
+        slice["metadata"]["labels"]["kubernetes.io/service-name"] = json!("other");
+        seen.set(&key, Some(Object::read(&key, &slice)));
+        let sent = |seen: &View| run(Controller::EndpointSliceMirroring, seen, endpoints, &[]).0;
+        assert!(sent(&seen).is_empty());
+        // Whose pods are selected, it is no longer mirrored, and nothing is missed any more.
+        let (_, selects) =
+            object("services/default/shop", json!({"spec": {"selector": {"a": "b"}}}));
+        seen.set(&service, Some(Object::read(&service, &selects)));
+        let found = sent(&seen);
+        assert!(
+            matches!(&found[..], [Request::Remember { memory: Memory::NoSlices, .. }]),
+            "{found:?}"
+        );
+        seen.remember(&endpoints.parse().expect("a key"), Memory::NoSlices);
+        assert_eq!((sent(&seen), seen.all_strays().count()), (vec![], 0));
     }
 }

@@ -18,19 +18,21 @@ use crate::{
     replica_set::controller_ref,
     request::Request,
     scheduler::nodes,
-    view::View,
+    view::{View, ZONE, Zones, counts_anew},
     write,
 };
 
 mod hints;
+mod shares;
 
 use hints::Distribution;
 pub use hints::Hints;
 
 pub(super) const SERVICE_NAME: &str = "kubernetes.io/service-name";
 pub(super) const MANAGED_BY: &str = "endpointslice.kubernetes.io/managed-by";
-const CONTROLLER: &str = "endpointslice-controller.k8s.io";
-const ZONE: &str = "topology.kubernetes.io/zone";
+pub(super) const CONTROLLER: &str = "endpointslice-controller.k8s.io";
+/// What a user's labels don't count for.
+const RESERVED: [&str; 3] = [SERVICE_NAME, MANAGED_BY, HEADLESS];
 /// At most this many endpoints stand in a slice (`--max-endpoints-per-slice`).
 const MOST: usize = 100;
 
@@ -149,6 +151,8 @@ struct Work<'v, 'c, 'r> {
     meta: &'v Meta,
     labels: Labels,
     distribution: Distribution,
+    /// Where the endpoints are to be shared out by zones.
+    zones: Option<Zones>,
     calls: &'c mut Calls<'r>,
 }
 
@@ -159,15 +163,28 @@ struct Written<'v> {
     endpoints: Vec<Endpoint>,
 }
 
+impl<'v> Written<'v> {
+    /// A slice as it is, to be written with other hints.
+    fn again(item: &Item<'v>) -> Written<'v> {
+        let (ports, endpoints) = (item.2.ports.clone(), item.2.endpoints.clone());
+        Written { over: Some(item.clone()), ports, endpoints }
+    }
+}
+
 pub(crate) fn reconcile(view: &View, key: &ObjectKey, calls: &mut Calls<'_>) -> Reconciled {
     let Some(object) = view.get(key) else { return Ok(None) };
     let Body::Service(service) = &object.body else { return Ok(None) };
     if !service.is_managed() {
         return Ok(None);
     }
+    if view.misses_slices(key) {
+        branch!(SliceAway);
+        return Ok(None);
+    }
     let labels = labels_of(key, &object.meta, service);
     let distribution = Distribution::of(&service.traffic, &object.meta.annotations);
-    let mut work = Work { key, meta: &object.meta, labels, distribution, calls };
+    let zones = hints::by_shares(&object.meta.annotations).then(|| view.zones()).flatten();
+    let mut work = Work { key, meta: &object.meta, labels, distribution, zones, calls };
     let families: Vec<Text> = service.families.clone();
     let mut existing: Vec<Item<'_>> = Vec::new();
     for (slice, found) in view.list(&slices(), &key.namespace) {
@@ -192,9 +209,12 @@ pub(crate) fn reconcile(view: &View, key: &ObjectKey, calls: &mut Calls<'_>) -> 
     Ok(None)
 }
 
+fn not_reserved(labels: &Labels) -> impl Iterator<Item = (&Text, &Text)> {
+    labels.iter().filter(|(name, _)| !RESERVED.contains(&&***name))
+}
+
 fn labels_of(key: &ObjectKey, meta: &Meta, service: &Service) -> Labels {
-    let reserved = [SERVICE_NAME, MANAGED_BY, HEADLESS];
-    let given = meta.labels.iter().filter(|(name, _)| !reserved.contains(&&***name));
+    let given = not_reserved(&meta.labels);
     let mut labels: Labels = given.map(|(name, value)| (name.clone(), value.clone())).collect();
     if !service.has_address {
         labels.insert(HEADLESS.into(), "".into());
@@ -293,7 +313,8 @@ impl<'v> Work<'v, '_, '_> {
         self.write(family, changes, deleted)
     }
 
-    /// Sets the hints of what is written, and writes also what has wrong ones (`ReconcileHints`, `RemoveHintsFromSlices`).
+    /// Sets the hints of what is written, and writes also what has wrong ones (`AddHints`, `ReconcileHints`,
+    /// `RemoveHintsFromSlices`).
     fn give_hints(
         &self,
         existing: &[Item<'v>],
@@ -305,11 +326,13 @@ impl<'v> Work<'v, '_, '_> {
             !changed.chain(deleted).any(|(key, ..)| *key == item.0)
         };
         let unchanged: Vec<&Item<'v>> = existing.iter().filter(|item| is_there(item)).collect();
+        if self.share_out(&unchanged, changes) {
+            return;
+        }
         for item in unchanged {
             if self.distribution.are_wrong(&item.2.endpoints) {
                 branch!(SliceHints);
-                let (ports, endpoints) = (item.2.ports.clone(), item.2.endpoints.clone());
-                changes.push(Written { over: Some(item.clone()), ports, endpoints });
+                changes.push(Written::again(item));
             }
         }
         for change in changes {
@@ -342,7 +365,7 @@ impl<'v> Work<'v, '_, '_> {
             if (changed || fewer) && left.is_empty() {
                 branch!(SliceEmptied);
                 deleted.push(item);
-            } else if changed || fewer || item.1.meta.labels != self.labels {
+            } else if changed || fewer || self.is_relabelled(item.1) {
                 branch!(SliceUpdated);
                 updated.push((item, left));
             } else {
@@ -378,6 +401,12 @@ impl<'v> Work<'v, '_, '_> {
             endpoints,
         });
         changes.extend(updated);
+    }
+
+    /// Whether a slice has other labels than the Service (`setEndpointSliceLabels`). Of those that are reserved none is
+    /// looked at: they are only written with the others.
+    fn is_relabelled(&self, slice: &Object) -> bool {
+        !not_reserved(&slice.meta.labels).eq(not_reserved(&self.labels))
     }
 
     /// Writes; a slice that would go takes the place of one that would come (`finalize`).
@@ -470,7 +499,11 @@ fn named(_: &ObjectKey, object: &Object) -> Option<Text> {
 }
 
 pub(crate) fn keys_affected(view: &View, change: &Change<'_>) -> Vec<Affected> {
-    super::affected(view, change, &slices(), named)
+    let mut affected = super::affected(view, change, &slices(), named);
+    if change.key.resource == nodes() && counts_anew(change.before, change.after) {
+        affected.extend(shares::overloaded(view));
+    }
+    affected
 }
 
 #[cfg(test)]

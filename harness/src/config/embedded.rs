@@ -2,7 +2,7 @@
 
 use std::{collections::BTreeMap, sync::Arc};
 
-use cluster::{Controller, EnvironmentOptions, Release, World};
+use cluster::{Answer, Controller, EnvironmentOptions, Release, World};
 use serde::{Deserialize, Serialize};
 use stages::Stages;
 
@@ -34,9 +34,15 @@ pub struct EmbeddedSpec {
     /// kwok `Stage` files by which pods and nodes live; with `environment: full` and `kcm` only.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub stages: Vec<Located<StageFile>>,
+    /// What containers say, and how commands end in them; with `environment: full` and `kcm` only.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub answers: Vec<Located<Answer>>,
     /// Whether the nodes' leases are renewed; with `environment: full` and `kcm` only.
     #[serde(default, skip_serializing_if = "is_default")]
     pub heartbeats: bool,
+    /// Whether the built-in controllers tell what they do, by Events; with `environment: full` and `kcm` only.
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub events: bool,
     /// Built-in controllers that don't act at once, by name.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub controllers: BTreeMap<String, PaceSpec>,
@@ -70,9 +76,17 @@ impl EmbeddedSpec {
             let why = "there are kubelets, and so stages, with environment: full or kcm only";
             return Err(("stages", why.to_owned()));
         }
+        if !self.answers.is_empty() && !self.has_kubelets() {
+            let why = "there are kubelets, and so answers, with environment: full or kcm only";
+            return Err(("answers", why.to_owned()));
+        }
         if self.heartbeats && !self.has_kubelets() {
             let why = "there are nodes with environment: full or kcm only";
             return Err(("heartbeats", why.to_owned()));
+        }
+        if self.events && !self.has_kubelets() {
+            let why = "there is nobody to tell anything but with environment: full or kcm";
+            return Err(("events", why.to_owned()));
         }
         let running = self.running();
         paces::paces(&self.controllers, &running).map_err(|why| ("controllers", why))?;
@@ -127,7 +141,7 @@ impl EmbeddedSpec {
         controllers
     }
 
-    /// Names are right: [`EmbeddedSpec::check`] has looked.
+    /// Names and answers are right: somebody has looked ([`EmbeddedSpec::check`], `answers::check`).
     fn options(&self, root_ca: &str) -> EnvironmentOptions {
         let controllers = self.running();
         EnvironmentOptions {
@@ -137,6 +151,8 @@ impl EmbeddedSpec {
             controllers,
             root_ca: root_ca.to_owned(),
             stages: None,
+            answers: Arc::new(self.checked_answers().unwrap_or_default()),
+            events: self.events,
         }
     }
 }

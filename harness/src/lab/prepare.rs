@@ -9,7 +9,7 @@ use std::{
 
 use cluster::{Server, SuffixOrder, World, WorldOptions};
 use stages::Stages;
-use trace::{Actor, Time};
+use trace::{Accepted, Actor, Heartbeats, Time};
 use workloads::Workload;
 
 use super::{Certificates, ClockMode, Ground, Lab, Learnt};
@@ -130,6 +130,7 @@ impl Lab {
                 Ground::Remote(Remote::connect(&campaign, kubeconfig, &manifests)?)
             }
         };
+        let heartbeats = heartbeats(&campaign)?;
         let workers = if embedded && isolation != subject::Isolation::None { workers } else { 1 };
         Ok(Lab {
             learnt: Learnt::default(),
@@ -144,12 +145,32 @@ impl Lab {
             path_variable,
             certificates,
             isolation,
+            heartbeats,
             clock,
             scratch,
             workers,
             keep_files: false,
         })
     }
+}
+
+/// The campaign's heartbeats. Errors: one that is no path, or that would hide an object as a whole.
+fn heartbeats(campaign: &Campaign) -> anyhow::Result<Heartbeats> {
+    let parse = |text: &String| {
+        let wrong = |what: &str| {
+            usage(format!("{}: spec.heartbeats: {text}: {what}", campaign.path.display()))
+        };
+        let field = text.parse::<Accepted>().map_err(|error| wrong(&error.to_string()))?;
+        match field.path.0.is_empty() {
+            true => Err(wrong(
+                "name the field that beats, as in `configmaps/default/lock .data.renewed`",
+            )),
+            false => Ok(field),
+        }
+    };
+    let fields: anyhow::Result<Vec<Accepted>> =
+        campaign.file.spec.heartbeats.iter().map(parse).collect();
+    Ok(Heartbeats::new(fields?))
 }
 
 /// Program and arguments with the program's path made absolute. Errors: what is wrong, and what to do.

@@ -7,7 +7,7 @@ use std::{
 };
 
 use cluster::{Server, SuffixOrder, World};
-use trace::{Answer, Call, Event, Recorder};
+use trace::{Answer, Call, Event, Flight, Recorder};
 
 use crate::{
     history_file,
@@ -20,7 +20,15 @@ pub struct Live {
     /// It.
     pub server: Server,
     recorder: Recorder,
-    user_listener: Option<(proxy::Serving, PathBuf)>,
+    user_listener: Option<UserListener>,
+}
+
+/// Where programs of the workload reach the world.
+struct UserListener {
+    proxy: proxy::Proxy,
+    /// Open as long as this lives.
+    _serving: proxy::Serving,
+    kubeconfig: PathBuf,
 }
 
 impl Live {
@@ -60,19 +68,21 @@ impl Live {
         Ok((Live { server, recorder: recorder.clone(), user_listener: None }, recorder))
     }
 
-    /// A write changed the store if the store recorded a commit for it.
+    /// A write changed the store if the store recorded a commit for it that is no heartbeat: those are not counted
+    /// where moments are found.
     pub fn change_detector(&self) -> super::ChangeDetector {
         let recorder = self.recorder.clone();
         Box::new(move |call: &Call, _: &Answer| {
             recorder.with(|history| {
                 // The commit was recorded between the call and now: look from the end.
                 let recent = history.records.iter().rev();
-                let since_call = recent.take_while(|record| {
-                    !matches!(&record.event, Event::Call(other) if other.id == call.id)
-                });
-                since_call.into_iter().any(
-                    |record| matches!(&record.event, Event::Commit(commit) if commit.call == Some(call.id)),
-                )
+                let since_call = recent.take_while(
+                    |record| !matches!(&record.event, Event::Call(other) if other.id == call.id),
+                );
+                since_call.into_iter().any(|record| match &record.event {
+                    Event::Commit(commit) => commit.call == Some(call.id) && !commit.heartbeat,
+                    _ => false,
+                })
             })
         })
     }
@@ -80,7 +90,7 @@ impl Live {
     /// Opens a listener for script and command steps, once.
     pub fn user_kubeconfig(&mut self, lab: &Lab, folder: &Path) -> anyhow::Result<PathBuf> {
         match &self.user_listener {
-            Some((_, path)) => Ok(path.clone()),
+            Some(listener) => Ok(listener.kubeconfig.clone()),
             None => {
                 let listener = std::net::TcpListener::bind("127.0.0.1:0")?;
                 let port = listener.local_addr()?.port();
@@ -95,13 +105,19 @@ impl Live {
                     incarnation: 0,
                     tls: lab.certificates.server.clone(),
                 };
-                let serving = front.serve(listener, client)?;
+                let _serving = front.serve(listener, client)?;
                 let path = folder.join("user.kubeconfig");
                 crate::kubeconfig::write(&path, port, lab, cluster::ADMIN_TOKEN)?;
-                self.user_listener = Some((serving, path.clone()));
+                let kubeconfig = path.clone();
+                self.user_listener = Some(UserListener { proxy: front, _serving, kubeconfig });
                 Ok(path)
             }
         }
+    }
+
+    /// What is under way between programs of the workload and the world.
+    pub fn user_flight(&self) -> Flight {
+        self.user_listener.as_ref().map(|listener| listener.proxy.flight()).unwrap_or_default()
     }
 }
 

@@ -72,5 +72,6 @@ fn settings(lab: &Lab) -> ReplaySettings {
         determinism: whole(determinism, json!(DeterminismSpec::default())),
         embedded,
         accept: spec.accept.clone(),
+        heartbeats: spec.heartbeats.clone(),
     }
 }

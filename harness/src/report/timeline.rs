@@ -87,7 +87,11 @@ fn is_telling(record: &Record, calls: &HashMap<CallId, &Call>) -> bool {
 fn entry(record: &Record, start: Time, calls: &HashMap<CallId, &Call>) -> Entry {
     let (kind, who, text, detail) = match &record.event {
         Event::Call(call) => {
-            (EntryKind::Call, sender(call), call_text(call), body_yaml(&call.body))
+            let body = match call.subresource.as_str() {
+                "exec" => proxy::request::parameters(&call.uri, "command").join(" "),
+                _ => body_yaml(&call.body),
+            };
+            (EntryKind::Call, sender(call), call_text(call), body)
         }
         Event::Answer(answer) => {
             let who = calls.get(&answer.call).map_or_else(String::new, |call| sender(call));
@@ -192,6 +196,8 @@ fn webhook_text(webhook: &Webhook) -> String {
         WebhookOutcome::Allowed { patched: false } => "allowed".to_owned(),
         WebhookOutcome::Allowed { patched: true } => "allowed, with a patch".to_owned(),
         WebhookOutcome::Denied(why) => format!("denied: {why}"),
+        WebhookOutcome::Converted { objects: 1 } => "converted".to_owned(),
+        WebhookOutcome::Converted { objects } => format!("converted {objects} objects"),
         WebhookOutcome::Failed(why) => format!("failed: {why}"),
     };
     let Webhook { actor, name, about, .. } = webhook;

@@ -46,6 +46,9 @@ impl Trial<'_> {
                 Waited::Quiet(Err(why)) => self.not_quiet(why).await?,
                 Waited::Quiet(Ok(quiet)) => {
                     self.following.catch_up();
+                    if self.next_in_turn() {
+                        continue;
+                    }
                     self.look_again(&mut looks, quiet.deadline).await?;
                 }
             }

@@ -1,7 +1,7 @@
 //! One start of the subject: its process, its listener, its output.
 
 use std::{
-    collections::BTreeMap,
+    collections::{BTreeMap, BTreeSet},
     path::{Path, PathBuf},
 };
 
@@ -131,12 +131,8 @@ impl Trial<'_> {
     pub(super) async fn kill_subject(&mut self, silently: bool) -> Going<()> {
         let Some(mut incarnation) = self.subject.take() else { return Ok(()) };
         self.subject_cpu += cpu::of_process(incarnation.process.pid());
-        if let subject::ClockAbility::FirstProgram(why) = incarnation.process.clock() {
-            let text = format!("programs that the controller starts live in real time: {why}");
-            self.recorder.record(Event::Note { text });
-        }
-        for spot in incarnation.process.blind_spots() {
-            let text = format!("{NOT_SEEN_THROUGH}: {spot}");
+        let process = &incarnation.process;
+        for text in not_seen_through(process.clock(), process.blind_spots()) {
             self.recorder.record(Event::Note { text });
         }
         incarnation.process.kill();
@@ -177,6 +173,20 @@ impl Trial<'_> {
         }
         self.start_subject().await
     }
+}
+
+/// What of a subject can't be followed from outside, as notes.
+fn not_seen_through(
+    clock: subject::ClockAbility,
+    spots: BTreeSet<String>,
+) -> impl Iterator<Item = String> {
+    let programs = match clock {
+        subject::ClockAbility::FirstProgram(why) => {
+            Some(format!("programs that the controller starts live in real time: {why}"))
+        }
+        _ => None,
+    };
+    programs.into_iter().chain(spots).map(|spot| format!("{NOT_SEEN_THROUGH}: {spot}"))
 }
 
 fn process_event(incarnation: u32, what: ProcessHappening) -> Event {
@@ -228,4 +238,26 @@ pub(crate) fn environment(
         env.push((name.clone(), value));
     }
     env
+}
+
+#[cfg(test)]
+mod tests {
+    use subject::ClockAbility::{FirstProgram, Virtual};
+
+    use super::*;
+
+    /// The report's sentence claims less when there is a note that begins like this.
+    #[test]
+    fn what_is_not_seen_through_is_said_in_one_way() {
+        let check = |clock, spots: &[&str], expect: &[&str]| {
+            let spots = spots.iter().map(|spot| (*spot).to_owned()).collect();
+            let notes: Vec<String> = not_seen_through(clock, spots).collect();
+            assert_eq!(notes, expect);
+        };
+        check(Virtual, &[], &[]);
+        check(Virtual, &["a timer"], &["not seen through: a timer"]);
+        let programs =
+            "not seen through: programs that the controller starts live in real time: no vDSO";
+        check(FirstProgram("no vDSO".into()), &["a"], &[programs, "not seen through: a"]);
+    }
 }

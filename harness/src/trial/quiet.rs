@@ -5,16 +5,15 @@ use std::time::Duration;
 use subject::Watched;
 use trace::{Event, Settled, Time};
 
-use oracles::judge::livelock::{COMMITS_WITHOUT_SETTLING, Cycle, NEVER_SETTLES_AFTER};
+use oracles::judge::livelock::{
+    COMMITS_WITHOUT_SETTLING, Cycle, NEVER_SETTLES_AFTER, REQUESTS_WITHOUT_QUIET,
+};
 
 use super::{
-    Going, RunEnd, Stop, Trial, armed::stopped, attend::Looks, incarnation::Incarnation,
-    output::Output,
+    Going, RunEnd, Stop, Trial, armed::stopped, attend::Looks, in_turn::InTurn,
+    incarnation::Incarnation, output::Output,
 };
 use crate::{providers::LiveCluster, rehearsal, webhooks::SubjectCaller};
-
-/// A subject that sent this many requests without a quiet moment is in a hot loop.
-const REQUESTS_WITHOUT_QUIET: usize = 20_000;
 
 /// Timers due this soon fire before the user does anything else. A subject's clock runs on while we look at
 /// it: whether its one-millisecond queues come before or after a user's write would depend on how busy this
@@ -47,6 +46,9 @@ impl Trial<'_> {
                 Waited::Stopped => self.crash().await?,
                 Waited::Quiet(Ok(mut quiet)) => {
                     self.following.catch_up();
+                    if self.next_in_turn() {
+                        continue;
+                    }
                     if self.asks() {
                         self.look_again(&mut looks, quiet.deadline).await?;
                         continue;
@@ -71,6 +73,11 @@ impl Trial<'_> {
                 Waited::Exceeded(why) => return Err(self.exceeded(&why)),
             }
         }
+    }
+
+    /// Lets the next thing come to the subject, where they come one at a time; `false` if nothing waits.
+    pub(super) fn next_in_turn(&mut self) -> bool {
+        self.in_turn.as_mut().is_some_and(InTurn::next)
     }
 
     /// One of the programs has ended, which is to be dealt with; or the wait is over.

@@ -1,9 +1,11 @@
 //! The workload's operations, one at a time, each at a quiet moment.
 
-use trace::{Cursor, Event, StepEvent, StepState, Time};
-use workloads::{CheckOutcome, Operation, OperationKind};
+use std::time::Duration;
 
-use super::{Going, RunEnd, Stop, Trial, armed::stopped};
+use trace::{Cursor, Event, StepEvent, StepState, Time};
+use workloads::{CheckError, CheckOutcome, Operation, OperationKind};
+
+use super::{Going, RunEnd, Stop, Trial};
 
 impl Trial<'_> {
     /// Performs the operation at the cursor and moves the cursor past it. A failure that the author allows
@@ -132,7 +134,7 @@ impl Trial<'_> {
         let began = self.began();
         loop {
             let quiet = self.quiet().await?;
-            let message = match workloads::check(operation, &self.user).await {
+            let message = match self.look(operation).await? {
                 Ok(CheckOutcome::Holds) => return Ok(()),
                 Ok(CheckOutcome::NotYet { message }) => message,
                 Err(error) => return Err(self.failed(operation, error.to_string())),
@@ -147,8 +149,14 @@ impl Trial<'_> {
         }
     }
 
+    /// Evaluates once. What it reads may have to be converted by the subject.
+    async fn look(&mut self, operation: &Operation) -> Going<Result<CheckOutcome, CheckError>> {
+        let user = self.user.clone();
+        self.attend(workloads::check(operation, &user)).await
+    }
+
     async fn holds(&mut self, operation: &Operation) -> Going<bool> {
-        match workloads::check(operation, &self.user).await {
+        match self.look(operation).await? {
             Ok(checked) => Ok(checked == CheckOutcome::Holds),
             Err(error) => Err(self.failed(operation, error.to_string())),
         }
@@ -171,7 +179,8 @@ impl Trial<'_> {
             Ok(())
         });
         let all = futures::future::try_join_all(all);
-        let done: Result<Vec<()>, String> = self.attend(all).await?;
+        let done: Result<Vec<()>, String> =
+            self.accompany(&context.programs, longest(operations), all).await?;
         self.disturbed_at = self.cluster.now();
         done.map_err(|message| self.failed(whole, message))?;
         self.count_down();
@@ -182,16 +191,8 @@ impl Trial<'_> {
     async fn run_command(&mut self, operation: &Operation) -> Going<()> {
         self.calm().await?;
         let context = self.run_context()?;
-        let mut program = std::pin::pin!(workloads::run(operation, &context));
-        let ran = loop {
-            tokio::select! {
-                biased;
-                () = stopped(&mut self.armed) => {}
-                ran = &mut program => break ran,
-            }
-            // A perturbation's moment came while the program runs.
-            self.crash().await?;
-        };
+        let program = workloads::run(operation, &context);
+        let ran = self.accompany(&context.programs, operation.timeout, program).await?;
         if let Err(error) = ran {
             return Err(self.failed(operation, error.to_string()));
         }
@@ -207,11 +208,17 @@ impl Trial<'_> {
             ("PATH".to_owned(), self.lab.path_variable.clone()),
             ("HOME".to_owned(), self.folder.display().to_string()),
         ];
-        Ok(workloads::RunContext { kubeconfig, env, client: self.user.clone(), timeout: None })
+        Ok(workloads::RunContext {
+            kubeconfig,
+            env,
+            client: self.user.clone(),
+            timeout: None,
+            programs: Default::default(),
+        })
     }
 
     /// When the operation at the cursor began: now, unless this trial took it up in its middle.
-    fn began(&self) -> Time {
+    pub(super) fn began(&self) -> Time {
         self.began.unwrap_or_else(|| self.cluster.now())
     }
 
@@ -232,6 +239,11 @@ impl Trial<'_> {
         let title = operation.title.clone();
         self.recorder.record(Event::Step(StepEvent { cursor, title, state }));
     }
+}
+
+/// How long the slowest of them may take.
+fn longest(operations: &[Operation]) -> Duration {
+    operations.iter().map(|operation| operation.timeout).max().unwrap_or_default()
 }
 
 fn next(cursor: Cursor) -> Cursor {

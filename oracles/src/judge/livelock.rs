@@ -3,11 +3,16 @@
 //! Undisturbed it does: references that don't settle stop the campaign. One that after a crash goes on changing the
 //! store for a virtual day, although nobody asks anything of it, will go on for ever: two of its parts undo each
 //! other's work, or it does not recognise what it did. What proves it is the cycle: requests that repeat.
+//!
+//! So will one that asks the same again and again without ever pausing, whether it changes anything or not: a write
+//! that is refused and tried again at once, for ever. Here the cycle is not only the evidence but the condition: one
+//! that has much to ask after a restart asks different things.
 
 use std::time::Duration;
 
 use trace::{Call, Event, History, Time};
 
+use super::ended;
 use crate::{
     run::Trial,
     verdict::{Evidence, Fingerprint, Oracle, Verdict, VerdictValue},
@@ -17,6 +22,8 @@ use crate::{
 pub const NEVER_SETTLES_AFTER: Duration = Duration::from_secs(24 * 3600);
 /// Nor one that changes this often meanwhile.
 pub const COMMITS_WITHOUT_SETTLING: usize = 5_000;
+/// A subject that sends more requests than this without a quiet moment is in a hot loop.
+pub const REQUESTS_WITHOUT_QUIET: usize = 20_000;
 /// A cycle is one if it is seen this often in a row.
 const ROUNDS: usize = 3;
 /// The longest cycle that is looked for, in requests.
@@ -26,10 +33,12 @@ const SHOWN: usize = 12;
 
 pub(super) fn judge(trial: &Trial) -> Verdict {
     let history = &trial.run.history;
-    let Some(unrest) = Unrest::of(history) else {
-        return Verdict::held(Oracle::Livelock, "the controller came to rest");
+    let Some((unrest, cycle)) = unrest(history) else {
+        return match ended(trial) {
+            true => Verdict::held(Oracle::Livelock, "the controller came to rest"),
+            false => Verdict::unknown(Oracle::Livelock, "the run ended before it came to rest"),
+        };
     };
-    let cycle = Cycle::of(history, unrest.since);
     let mut evidence = vec![Evidence::Reason { text: unrest.to_string() }];
     evidence.extend(cycle.iter().map(|cycle| Evidence::Reason { text: cycle.to_string() }));
     let kinds = cycle.map(|cycle| cycle.kinds).unwrap_or_default();
@@ -42,46 +51,80 @@ pub(super) fn judge(trial: &Trial) -> Verdict {
     }
 }
 
-/// The store went on changing until the run was given up.
-struct Unrest {
-    /// Index of the first record after the last that disturbed the controller.
-    since: usize,
-    commits: usize,
-    lasted: Duration,
+/// What kept the subject from rest until the run was given up, and what it repeats.
+fn unrest(history: &History) -> Option<(Unrest, Option<Cycle>)> {
+    let disturbs = |event: &Event| match event {
+        Event::Step(_) | Event::Perturbed { .. } | Event::Settled(_) => true,
+        Event::Process(process) => !matches!(process.what, trace::ProcessHappening::Line { .. }),
+        _ => false,
+    };
+    let last = history.records.iter().rposition(|record| disturbs(&record.event))?;
+    if let Some(unrest) = Unrest::writes(&history.records[last..]) {
+        return Some((unrest, Cycle::of(history, last + 1)));
+    }
+    let (unrest, cycle) = hot_loop(history, last + 1)?;
+    Some((unrest, Some(cycle)))
+}
+
+/// The subject repeats requests and nobody saw it pause, since this record at the earliest.
+fn hot_loop(history: &History, since: usize) -> Option<(Unrest, Cycle)> {
+    // Time passes, and others act, at quiet moments only.
+    let pauses = |event: &Event| match event {
+        Event::Clock { .. } => true,
+        Event::Commit(commit) => !commit.actor.is_subject(),
+        _ => false,
+    };
+    let paused = history.records[since..].iter().rposition(|record| pauses(&record.event));
+    let since = paused.map_or(since, |at| since + at + 1);
+    let asks = |event: &Event| matches!(event, Event::Call(call) if call.actor.is_subject());
+    let requests = history.records[since..].iter().filter(|record| asks(&record.event)).count();
+    if requests < REQUESTS_WITHOUT_QUIET {
+        return None;
+    }
+    // Most of them, so that nothing else can have kept it busy.
+    let cycle = Cycle::of(history, since)?;
+    let most = cycle.rounds * cycle.requests.len() >= REQUESTS_WITHOUT_QUIET / 2;
+    most.then_some((Unrest::Requests { requests }, cycle))
+}
+
+/// How a subject does not come to rest.
+enum Unrest {
+    /// The store went on changing.
+    Writes { commits: usize, lasted: Duration },
+    /// It went on asking without a quiet moment.
+    Requests { requests: usize },
 }
 
 impl Unrest {
-    fn of(history: &History) -> Option<Unrest> {
-        let records = &history.records;
-        let disturbs = |event: &Event| match event {
-            Event::Step(_) | Event::Perturbed { .. } | Event::Settled(_) => true,
-            Event::Process(process) => {
-                !matches!(process.what, trace::ProcessHappening::Line { .. })
-            }
-            _ => false,
-        };
-        let since = records.iter().rposition(|record| disturbs(&record.event))? + 1;
+    /// Changes after the first of these records, the last that disturbed the controller.
+    fn writes(records: &[trace::Record]) -> Option<Unrest> {
+        let (disturbed, records) = records.split_first()?;
         let works =
             |event: &Event| matches!(event, Event::Commit(commit) if !commit.is_bookkeeping());
-        let commits = records[since..].iter().filter(|record| works(&record.event));
+        let commits = records.iter().filter(|record| works(&record.event));
         let commits: Vec<Time> = commits.map(|record| record.at).collect();
-        let lasted = commits.last()?.since(records[since - 1].at);
-        let unrest = Unrest { since, commits: commits.len(), lasted };
+        let lasted = commits.last()?.since(disturbed.at);
         // The last change may be up to one pause of the cycle before the end.
-        let given_up = records.last()?.at.since(records[since - 1].at) >= NEVER_SETTLES_AFTER
+        let given_up = records.last()?.at.since(disturbed.at) >= NEVER_SETTLES_AFTER
             && lasted >= NEVER_SETTLES_AFTER / 2;
-        (given_up || unrest.commits >= COMMITS_WITHOUT_SETTLING).then_some(unrest)
+        let commits = commits.len();
+        (given_up || commits >= COMMITS_WITHOUT_SETTLING)
+            .then_some(Unrest::Writes { commits, lasted })
     }
 }
 
 impl std::fmt::Display for Unrest {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        let hours = self.lasted.as_secs_f64() / 3600.0;
-        write!(
-            f,
-            "nobody asked anything of it, and it changed the store {} times in {hours:.1} h of its own time",
-            self.commits
-        )
+        f.write_str("nobody asked anything of it, and it ")?;
+        match self {
+            Unrest::Writes { commits, lasted } => {
+                let hours = lasted.as_secs_f64() / 3600.0;
+                write!(f, "changed the store {commits} times in {hours:.1} h of its own time")
+            }
+            Unrest::Requests { requests } => {
+                write!(f, "sent {requests} requests without a quiet moment")
+            }
+        }
     }
 }
 
@@ -157,11 +200,18 @@ impl std::fmt::Display for Cycle {
         };
         write!(
             f,
-            "{} times in a row, every {:.3} s: {}{more}",
+            "{} times in a row, {}: {}{more}",
             self.rounds,
-            self.period.as_secs_f64(),
+            every(self.period),
             shown.join(", ")
         )
+    }
+}
+
+fn every(period: Duration) -> String {
+    match period < Duration::from_millis(1) {
+        true => "without a pause".to_owned(),
+        false => format!("every {:.3} s", period.as_secs_f64()),
     }
 }
 
@@ -196,7 +246,7 @@ mod tests {
         let check = |trial, expect| assert_eq!(judge(&trial).value, expect);
         check(restless(5, true), VerdictValue::Held);
         check(restless(30, true), VerdictValue::Held);
-        check(restless(5, false), VerdictValue::Held);
+        check(restless(5, false), VerdictValue::Unknown);
         check(restless(30, false), VerdictValue::Violated);
     }
 
@@ -221,6 +271,47 @@ mod tests {
             "{:?}",
             verdict.fingerprint
         );
+    }
+
+    /// A trial that after a crash sends so many requests at once: the same ones in turn, or always another.
+    fn hot(requests: usize, different: bool, pauses: bool) -> Trial {
+        let mut trial = Builder::new().crash("it be killed").called().trial();
+        let records = &mut trial.run.history.records;
+        let call = records.pop().expect("a call");
+        for number in 0..requests {
+            if pauses && number == requests / 2 {
+                records
+                    .push(trace::Record { event: Event::Clock { from: Time(0) }, ..call.clone() });
+            }
+            let mut call = call.clone();
+            if let Event::Call(call) = &mut call.event {
+                call.method = "PUT".to_owned();
+                let name = if different { number } else { number % 2 };
+                call.uri = format!("/api/v1/namespaces/default/configmaps/{name}");
+            }
+            records.push(call);
+        }
+        trial
+    }
+
+    #[test]
+    fn the_same_requests_without_a_pause_are_a_livelock() {
+        let check = |trial, expect| assert_eq!(judge(&trial).value, expect);
+        check(hot(REQUESTS_WITHOUT_QUIET, false, false), VerdictValue::Violated);
+        check(hot(REQUESTS_WITHOUT_QUIET, false, true), VerdictValue::Unknown);
+        check(hot(REQUESTS_WITHOUT_QUIET / 2, false, false), VerdictValue::Unknown);
+        check(hot(REQUESTS_WITHOUT_QUIET, true, false), VerdictValue::Unknown);
+        let verdict = judge(&hot(REQUESTS_WITHOUT_QUIET + 1, false, false));
+        let path = "/api/v1/namespaces/default/configmaps";
+        let reason = |text: String| Evidence::Reason { text };
+        let expect = [
+            reason(
+                "nobody asked anything of it, and it sent 20002 requests without a quiet moment"
+                    .to_owned(),
+            ),
+            reason(format!("10000 times in a row, without a pause: PUT {path}/1, PUT {path}/0")),
+        ];
+        assert_eq!(verdict.evidence, expect);
     }
 
     #[test]

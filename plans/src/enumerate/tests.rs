@@ -70,6 +70,7 @@ impl Builder {
             object: Arc::new(object),
             actor,
             call: call.map(CallId),
+            heartbeat: false,
         };
         self.record(Event::Commit(commit))
     }

@@ -2,6 +2,7 @@
 
 use trace::{Answer, Body, Call, CallId, Fate, Flight};
 
+use super::Upgrade;
 use crate::gate::Waits;
 
 /// A call from its receipt to its last byte.
@@ -19,7 +20,7 @@ pub(super) struct Account {
     /// HTTP has been given all of it.
     pub(super) complete: bool,
     /// It ends in an upgrade.
-    pub(super) upgrade: bool,
+    pub(super) upgrade: Option<Upgrade>,
 }
 
 /// A watch's events that were taken from upstream and not handed on.
@@ -42,7 +43,7 @@ impl Account {
             watch: None,
             answer: None,
             complete: false,
-            upgrade: false,
+            upgrade: None,
         }
     }
 

@@ -219,3 +219,31 @@ fn those_that_waited_pass_in_order() {
         assert_eq!(*order.lock().unwrap(), paths);
     });
 }
+
+/// What a hold lets go of one call still comes to the stops, and what follows of that call is held again.
+#[test]
+fn one_that_is_let_go_meets_the_stops() {
+    run(async {
+        let (service, _) = counting();
+        let bench = Bench::new(service);
+        let hold = bench.proxy.gate().hold(is_response);
+        let armed = stop(bench.proxy.gate(), 1, is_response);
+        let mut wires = join_all((0..2).map(|_| bench.connect())).await;
+        for wire in &mut wires {
+            wire.request("GET", "/a", b"").await;
+        }
+        hold.until_held(2).await;
+        let calls = hold.calls();
+        assert_eq!(calls.len(), 2);
+        assert!(hold.let_go(calls[1]));
+        let Stopped { at } = armed.await;
+        let Passed::Response(call, _) = at else { panic!("{at:?}") };
+        assert_eq!(call.id, calls[1]);
+        assert_eq!(hold.calls(), calls[..1]);
+        assert!(!hold.let_go(calls[1]), "it waits at the closed gate now");
+        bench.proxy.gate().open();
+        bench.until(|bench| bench.answers().len() == 1).await;
+        assert!(hold.let_go(calls[0]));
+        bench.until(|bench| bench.answers().len() == 2).await;
+    });
+}

@@ -182,7 +182,7 @@ pub fn spawn(plan: &Plan<'_>) -> Result<Child, (&'static str, io::Error)> {
     let outgoing = said.outgoing.into_iter().filter(|raw| *raw >= 0).map(own).collect();
     let execs = said.execs.map(own).map_err(io::Error::from_raw_os_error);
     if said.error != 0 {
-        let _ = super::wait::reap(std::os::fd::AsFd::as_fd(&pidfd), true);
+        let _ = super::wait::reap(std::os::fd::AsFd::as_fd(&pidfd));
         return Err((said.step, io::Error::from_raw_os_error(said.error)));
     }
     Ok(Child { pid, pidfd, listener, diagnosis, outgoing, execs })

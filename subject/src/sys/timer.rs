@@ -49,3 +49,15 @@ pub fn arm(timer: BorrowedFd<'_>, after: Duration, interval: Duration) -> io::Re
     checked(unsafe { libc::timerfd_settime(timer.as_raw_fd(), 0, &setting, std::ptr::null_mut()) })
         .map(drop)
 }
+
+/// `TFD_IOC_SET_TICKS`: `_IOW('T', 0, __u64)`.
+const SET_TICKS: libc::c_ulong = 0x4008_5400;
+
+/// Makes so many expiries of a timer unread, and wakes who waits for them; when it expires next is as before.
+///
+/// # Errors
+/// A kernel without CONFIG_CHECKPOINT_RESTORE can't; nobody can set them to 0.
+pub fn set_ticks(timer: BorrowedFd<'_>, ticks: u64) -> io::Result<()> {
+    // SAFETY: the size is coded in the request number and equals that of the live local.
+    checked(unsafe { libc::ioctl(timer.as_raw_fd(), SET_TICKS as _, &raw const ticks) }).map(drop)
+}

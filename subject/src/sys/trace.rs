@@ -57,6 +57,34 @@ pub fn proceed(thread: i32, signal: i32) -> io::Result<()> {
     request(libc::PTRACE_CONT, thread, signal as usize)
 }
 
+/// Writes a word into a stopped thread's program, over code too.
+pub fn write(thread: i32, address: u64, word: u64) -> io::Result<()> {
+    // SAFETY: address and data are numbers for the kernel, which checks them against the other program.
+    checked_long(unsafe { libc::ptrace(libc::PTRACE_POKEDATA, thread, address, word) }).map(drop)
+}
+
+/// Leads a stopped thread through a system call, by an instruction of its program at `entry` that makes one, and puts
+/// everything back; what the call returned.
+#[cfg(target_arch = "x86_64")]
+pub fn call(thread: i32, entry: u64, number: i64, arguments: [u64; 3]) -> io::Result<i64> {
+    let before = Registers::read(thread)?;
+    // From a stop inside exec, the first step only leaves that, and its result takes the place of the number.
+    for _ in 0..2 {
+        before.at(entry, number, arguments).write(thread)?;
+        request(libc::PTRACE_SINGLESTEP, thread, 0)?;
+        if !matches!(wait(libc::P_PID, thread, thread)?, (_, Stop::Signal(libc::SIGTRAP))) {
+            return Err(io::Error::from_raw_os_error(libc::ESRCH));
+        }
+        let now = Registers::read(thread)?;
+        if now.0.rip != entry {
+            before.write(thread)?;
+            return Ok(now.0.rax as i64);
+        }
+    }
+    before.write(thread)?;
+    Err(io::Error::other("it does not step"))
+}
+
 /// Waits until a tracee of this thread stops; who, and why. `first` is our own child, whose end is
 /// left for its reaper.
 pub fn wait_any(first: i32) -> io::Result<(i32, Stop)> {
@@ -147,7 +175,20 @@ impl Registers {
     pub fn force(mut self, thread: i32, result: i64) -> io::Result<()> {
         self.0.rax = result as u64;
         self.0.orig_rax = u64::MAX; // "in no system call": nothing is restarted
-        // SAFETY: data points to the live copy.
+        self.write(thread)
+    }
+
+    /// The same, before an instruction that makes this system call.
+    fn at(mut self, instruction: u64, number: i64, arguments: [u64; 3]) -> Registers {
+        self.0.rip = instruction;
+        self.0.rax = number as u64;
+        self.0.orig_rax = u64::MAX;
+        [self.0.rdi, self.0.rsi, self.0.rdx] = arguments;
+        self
+    }
+
+    fn write(&self, thread: i32) -> io::Result<()> {
+        // SAFETY: data points to the live registers.
         checked_long(unsafe { libc::ptrace(libc::PTRACE_SETREGS, thread, 0usize, &self.0) })
             .map(drop)
     }

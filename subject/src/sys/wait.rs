@@ -71,8 +71,17 @@ pub fn copy_descriptor(pidfd: BorrowedFd<'_>, number: i32) -> io::Result<std::os
     Ok(super::descriptor::own(raw as i32))
 }
 
-/// Reaps our child if it has ended; waits for its end if `block`.
-pub fn reap(pidfd: BorrowedFd<'_>, block: bool) -> io::Result<Option<End>> {
+/// How our child ended, if it has. It is left as it is, a zombie: its number is nobody else's as long as it is that.
+pub fn ended(pidfd: BorrowedFd<'_>) -> io::Result<Option<End>> {
+    wait(pidfd, false, libc::WNOWAIT)
+}
+
+/// Waits for our child's end and takes it out of the table of processes.
+pub fn reap(pidfd: BorrowedFd<'_>) -> io::Result<Option<End>> {
+    wait(pidfd, true, 0)
+}
+
+fn wait(pidfd: BorrowedFd<'_>, block: bool, more: i32) -> io::Result<Option<End>> {
     // Asking for the end alone first: a plain `waitid` would also take the ptrace stops of the
     // child that another thread of ours waits for.
     if !super::descriptor::is_readable(pidfd, block)? {
@@ -80,7 +89,7 @@ pub fn reap(pidfd: BorrowedFd<'_>, block: bool) -> io::Result<Option<End>> {
     }
     // SAFETY: an all-zero siginfo_t is valid; the kernel fills it.
     let mut info: libc::siginfo_t = unsafe { std::mem::zeroed() };
-    let options = libc::WEXITED | libc::WNOHANG;
+    let options = libc::WEXITED | libc::WNOHANG | more;
     // SAFETY: `info` is a live local.
     checked(unsafe {
         libc::waitid(libc::P_PIDFD, pidfd.as_raw_fd() as libc::id_t, &mut info, options)

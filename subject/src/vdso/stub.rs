@@ -13,6 +13,8 @@ pub(super) struct Stub {
     pub code: Vec<u8>,
     /// Where in the code the power of two stands by which it divides what the machine's clocks show.
     pub slowdown: usize,
+    /// Where in the code an instruction is that enters the kernel.
+    pub system_call: usize,
     pub clock_gettime: u64,
     pub gettimeofday: u64,
     pub time: u64,
@@ -31,6 +33,7 @@ impl Stub {
         let clock_gettime = code.here();
         code.bytes(&[0x41, 0xb9]).bytes(&STUB_CALL.to_le_bytes()); // r9d = …: this one is not reported
         code.bytes(&[0xb8, 0xe4, 0, 0, 0, 0x0f, 0x05]); // eax = 228; syscall
+        let system_call = code.code.len() - 2;
         code.bytes(&[0x85, 0xc0]); // test eax, eax
         code.branch(0x75, "end"); // jnz: the error is returned as it is
         code.bytes(&[0x83, 0xff, 11]); // cmp edi, 11
@@ -104,7 +107,7 @@ impl Stub {
         code.label("told");
         code.bytes(&[0xc3]);
         code.align();
-        Stub { code: code.finish(), slowdown, clock_gettime, gettimeofday, time }
+        Stub { code: code.finish(), slowdown, system_call, clock_gettime, gettimeofday, time }
     }
 }
 

@@ -81,7 +81,7 @@ fn compiled(compiler: &str, options: &[&str]) -> Option<PathBuf> {
     let mut build = Command::new(compiler);
     match build.args(options).arg("-o").arg(&program).arg(&source).status() {
         Err(error) => {
-            println!("skipped: there is no {compiler} on this machine ({error})");
+            crate::programs::skip(&format!("there is no {compiler} on this machine ({error})"));
             None
         }
         Ok(status) => {

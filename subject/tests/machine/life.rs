@@ -39,6 +39,43 @@ fn the_end_is_reported() {
     assert_eq!(process.exited(), Some(Exit::Signal(9)));
 }
 
+/// Until the tree is killed, the number of its first process, and of its group, is nobody else's.
+#[test]
+fn one_that_has_ended_keeps_its_number_until_it_is_killed() {
+    for isolation in [Isolation::Namespaces, Isolation::None] {
+        let mut launch = launch(&["sh", "-c", "exit 7"]);
+        launch.isolation = isolation;
+        let Started { mut process, output, .. } = subject::start(&launch).unwrap();
+        read_all(output);
+        while process.exited().is_none() {
+            std::thread::yield_now();
+        }
+        let folder = format!("/proc/{}", process.pid());
+        let stat = fs::read_to_string(format!("{folder}/stat")).unwrap();
+        assert!(stat.contains(") Z "), "{isolation:?}: {stat}");
+        process.kill();
+        assert_eq!(process.exited(), Some(Exit::Code(7)));
+        assert!(!Path::new(&folder).exists(), "{isolation:?}");
+    }
+}
+
+/// What is left of the group of one that has ended by itself goes with it.
+#[test]
+fn without_namespaces_the_group_of_the_dead_is_killed() {
+    let fifo = tempdir("group").join("fifo");
+    // The child is no program of its own: it opens a pipe that nobody else ever opens.
+    let script = "rm -f \"$0\"; mkfifo \"$0\"; (: < \"$0\") & echo started";
+    let mut plain = launch(&["sh", "-c", script, fifo.to_str().unwrap()]);
+    plain.isolation = Isolation::None;
+    let Started { mut process, output, .. } = subject::start(&plain).unwrap();
+    while process.exited().is_none() {
+        std::thread::yield_now();
+    }
+    drop(process);
+    // The end of the stream comes when the last process that holds it is gone.
+    assert_eq!(read_all(output), "started\n");
+}
+
 #[test]
 fn a_program_that_is_not_there_is_named_before_anything_happens() {
     let folder = tempdir("interpreter");

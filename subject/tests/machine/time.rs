@@ -208,7 +208,7 @@ fn a_jump_ends_waits_of_java() {
 fn found(program: &str) -> bool {
     let found = std::process::Command::new(program).arg("--version").output().is_ok();
     if !found {
-        println!("skipped: there is no {program} on this machine");
+        crate::programs::skip(&format!("there is no {program} on this machine"));
     }
     found
 }
@@ -311,6 +311,37 @@ print('end', flush=True)
             process.advance(found.deadline.unwrap()).unwrap();
         }
         assert_eq!(Lines::new(output).next().await, "end");
+    });
+}
+
+/// A restart is no reboot: what one start of a program has noted of any clock lies behind the next one.
+#[test]
+fn no_clock_goes_back_when_a_program_is_started_again() {
+    let Some(python) = python() else { return };
+    let code = "\
+import time
+time.sleep(3600)
+print(*(time.clock_gettime_ns(clock) for clock in (0, 1, 4, 7, 11)), flush=True)
+time.sleep(3600)
+";
+    let mut launch = launch(&[python.to_str().unwrap(), "-c", code]);
+    on_one_thread(async {
+        let mut told: Vec<Vec<i64>> = Vec::new();
+        for _ in 0..2 {
+            let Started { mut process, listener, output, .. } = subject::start(&launch).unwrap();
+            let (server, mut lines) = (Server::serve(listener), Lines::new(output));
+            let found = quiet(&mut process, &server).await;
+            process.advance(found.deadline.unwrap()).unwrap();
+            let line = lines.next().await;
+            told.push(line.split(' ').map(|time| time.parse().unwrap()).collect());
+            let shown = process.reader().wall().unwrap();
+            let machine = std::time::UNIX_EPOCH.elapsed().unwrap().as_nanos() as i64;
+            launch.clock = subject::Pace::Virtual { ahead: shown - machine };
+        }
+        let hour = 3600 * 1_000_000_000;
+        for (before, after) in told[0].iter().zip(&told[1]) {
+            assert!((hour..hour + hour / 60).contains(&(after - before)), "{told:?}");
+        }
     });
 }
 

@@ -2,10 +2,10 @@
 
 use std::path::Path;
 
-use subject::{Pinned, Started};
+use subject::{ClockAbility, Pinned, Started};
 
 use crate::{
-    programs::{Lines, folder, go, launch, python, quiet, static_go},
+    programs::{Lines, ask, folder, go, launch, python, quiet, static_go},
     server::{Server, on_one_thread},
 };
 
@@ -175,5 +175,54 @@ fn ordinary_programs_have_no_blind_spot() {
         assert_eq!(lines.next().await, "start");
         quiet(&mut process, &server).await;
         assert!(process.blind_spots().is_empty(), "{:?}", process.blind_spots());
+    });
+}
+
+/// A program for i386 that sleeps for five minutes.
+fn sleeper_of_32_bits() -> Vec<u8> {
+    const BASE: u32 = 0x0804_8000;
+    const CODE: u32 = 52 + 32;
+    let time = (BASE + CODE + 24).to_le_bytes();
+    let mut code = vec![0xb8, 162, 0, 0, 0, 0xbb]; // eax = nanosleep; ebx = …
+    code.extend(time);
+    code.extend([0x31, 0xc9, 0xcd, 0x80]); // ecx = null; the call
+    code.extend([0xb8, 1, 0, 0, 0, 0x31, 0xdb, 0xcd, 0x80, 0x90]); // exit(0)
+    code.extend([300u32.to_le_bytes(), [0; 4]].concat());
+    let size = CODE + code.len() as u32;
+    let mut file = b"\x7fELF\x01\x01\x01\0\0\0\0\0\0\0\0\0\x02\0\x03\0".to_vec();
+    let mut words = |words: &[u32]| file.extend(words.iter().flat_map(|word| word.to_le_bytes()));
+    words(&[1, BASE + CODE, 52, 0, 0]); // version, entry, program headers, section headers, flags
+    words(&[52 | 32 << 16, 1 | 40 << 16, 0]); // sizes and numbers of these headers
+    words(&[1, 0, BASE, BASE, size, size, 5, 0x1000]); // all of it is loaded, readable and executable
+    file.extend(code);
+    file
+}
+
+/// Its calls have other numbers, which mean something else: no quiet is claimed while it lives, and it is named.
+#[test]
+fn programs_of_32_bits_are_named() {
+    let program = folder("bits32").join("sleeper");
+    std::fs::write(&program, sleeper_of_32_bits()).unwrap();
+    std::fs::set_permissions(&program, std::os::unix::fs::PermissionsExt::from_mode(0o755))
+        .unwrap();
+    match std::process::Command::new(&program).spawn() {
+        Err(error) => return println!("skipped: this kernel runs no 32-bit programs ({error})"),
+        Ok(mut child) => {
+            child.kill().unwrap();
+            child.wait().unwrap();
+        }
+    }
+    on_one_thread(async {
+        let script = "echo start; sleep 1; \"$0\" & sleep 300; kill $!; wait; sleep 300";
+        let command = ["sh", "-c", script, program.to_str().unwrap()];
+        let Started { mut process, listener, output, .. } =
+            subject::start(&launch(&command)).unwrap();
+        let (server, mut lines) = (Server::serve(listener), Lines::new(output));
+        assert_eq!(lines.next().await, "start");
+        let second = quiet(&mut process, &server).await.deadline.unwrap();
+        process.advance(second).unwrap();
+        let told = ask(&mut process, &server).await.unwrap_err().to_string();
+        assert!(told.contains("is a 32-bit program"), "{told}");
+        assert!(matches!(process.clock(), ClockAbility::FirstProgram(_)), "{:?}", process.clock());
     });
 }

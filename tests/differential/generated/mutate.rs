@@ -21,9 +21,19 @@ pub fn mutated(mut object: Value, place: u8, how: u8) -> Value {
     object
 }
 
+/// How many places of an object there are to mutate.
+pub fn places(object: &Value) -> u8 {
+    let mut places = Vec::new();
+    collect(object, "", &mut places);
+    u8::try_from(places.len()).expect("samples are small")
+}
+
+/// How many replacements there are.
+pub const WAYS: u8 = 10;
+
 /// None removes.
 fn replacement(how: u8) -> Option<Value> {
-    let all = [
+    let all: [Option<Value>; WAYS as usize] = [
         None,
         Some(Value::Null),
         Some(json!("")),

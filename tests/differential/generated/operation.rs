@@ -5,7 +5,7 @@
 
 use serde_json::{Value, json};
 
-use super::{Sample, mutate::mutated};
+use super::{Sample, mutate::mutated, refused::refused};
 use crate::script::{Script, Step};
 
 /// Which verb, which object, and two numbers for the rest.
@@ -13,20 +13,30 @@ pub type Seed = (u8, u8, u8, u8);
 
 const NAMES: [&str; 3] = ["a", "b", "c"];
 
-/// The script of a list of seeds. It begins with an object and ends with what a client sees: the list and
-/// the whole watch.
+/// By which a script finds its own objects of a type without namespaces.
+pub(super) const OWN: &str = "labelSelector=run%3D{ns}";
+
+/// The script of a list of seeds. It begins with an object and ends with what a client sees: one object, the list,
+/// what is left when all are deleted, and the whole watch.
 pub fn script(sample: &Sample, seeds: &[Seed]) -> Script {
     let collection = Collection::of(sample);
     let mut steps = vec![collection.create("a", collection.body("a"))];
     steps.extend(seeds.iter().map(|seed| collection.step(*seed)));
-    let own = "labelSelector=run%3D{ns}";
-    steps.push(Step::new(format!("GET {}?{own}", sample.path), None));
+    let path = &sample.path;
     let since = "resourceVersion={ns.metadata.resourceVersion}";
-    steps.push(Step::new(format!("WATCH {}?{since}&{own}", sample.path), None));
-    Script { about: sample.path.clone(), steps, ..Script::default() }
+    for ending in [
+        format!("GET {}", collection.item("a")),
+        format!("GET {path}?{OWN}"),
+        format!("DELETE {path}?{OWN}"),
+        format!("GET {path}?{OWN}"),
+        format!("WATCH {path}?{since}&{OWN}"),
+    ] {
+        steps.push(Step::new(ending, None));
+    }
+    Script { about: path.clone(), steps, ..Script::default() }
 }
 
-struct Collection<'a> {
+pub(super) struct Collection<'a> {
     sample: &'a Sample,
     namespaced: bool,
     /// `apiVersion` and `kind` are needed by applies only.
@@ -34,7 +44,7 @@ struct Collection<'a> {
 }
 
 impl Collection<'_> {
-    fn of(sample: &Sample) -> Collection<'_> {
+    pub(super) fn of(sample: &Sample) -> Collection<'_> {
         let parts: Vec<&str> = sample.path.split('/').collect();
         let api_version = match parts[1] {
             "api" => parts[2].to_owned(),
@@ -43,7 +53,7 @@ impl Collection<'_> {
         Collection { namespaced: sample.path.contains("/namespaces/"), api_version, sample }
     }
 
-    fn body(&self, name: &str) -> Value {
+    pub(super) fn body(&self, name: &str) -> Value {
         let text = self.sample.body.to_string().replace("{name}", name);
         let mut body: Value = serde_json::from_str(&text).expect("the sample is JSON");
         // By which the script finds its own objects of a type without namespaces.
@@ -51,15 +61,20 @@ impl Collection<'_> {
         body
     }
 
-    fn item(&self, name: &str) -> String {
+    pub(super) fn item(&self, name: &str) -> String {
         match self.namespaced {
             true => format!("{}/{name}", self.sample.path),
             false => format!("{}/{{ns}}-{name}", self.sample.path),
         }
     }
 
-    fn create(&self, name: &str, body: Value) -> Step {
+    pub(super) fn create(&self, name: &str, body: Value) -> Step {
         Step { id: name.to_owned(), ..Step::new(format!("POST {}", self.sample.path), Some(body)) }
+    }
+
+    /// The type's own edits.
+    pub(super) fn edits(&self) -> impl Iterator<Item = &Value> {
+        self.sample.edits.iter()
     }
 
     fn edit(&self, number: u8) -> Value {
@@ -76,7 +91,7 @@ impl Collection<'_> {
     fn step(&self, (verb, name, a, b): Seed) -> Step {
         let name = NAMES[usize::from(name) % NAMES.len()];
         let item = self.item(name);
-        match verb % 16 {
+        match verb % 19 {
             0 => Step::new(format!("GET {item}"), None),
             1 | 2 => self.create(name, self.body(name)),
             3 => self.create(name, mutated(self.body(name), a, b)),
@@ -105,7 +120,30 @@ impl Collection<'_> {
                 Step::new(format!("GET {path}?labelSelector=run%3D{{ns}},{query}"), None)
             }
             14 => Step::new(format!("PATCH {item}?dryRun=All"), Some(self.edit(a))),
-            _ => Step::new(format!("PATCH {item}"), Some(mutated(self.edit(a), a, b))),
+            15 => Step::new(format!("PATCH {item}"), Some(mutated(self.edit(a), a, b))),
+            16 => Step::new(format!("DELETE {}?{OWN},l%3D{}", self.sample.path, a % 3), None),
+            17 => self.status(&item, a, b),
+            _ => refused(&self.sample.path, &item, self.body(name), a),
+        }
+    }
+
+    /// The status by itself, read or written; types without one refuse that.
+    fn status(&self, item: &str, a: u8, b: u8) -> Step {
+        let condition = json!({
+            "type": "A", "status": "True", "reason": "R", "message": "m",
+            "lastTransitionTime": "2020-01-01T00:00:00Z",
+        });
+        let edits = [
+            json!({"metadata": {"annotations": {"s": "1"}}}),
+            json!({"status": {"conditions": [condition]}}),
+            json!({"status": {"observedGeneration": 1}}),
+            json!({"spec": {"replicas": 7}}),
+            json!({"status": null}),
+        ];
+        let edit = edits[usize::from(a) % edits.len()].clone();
+        match b % 3 {
+            0 => Step::new(format!("GET {item}/status"), None),
+            _ => Step::new(format!("PATCH {item}/status"), Some(edit)),
         }
     }
 
@@ -149,14 +187,14 @@ impl Collection<'_> {
         };
         merge(&mut body, &without_nulls(&self.edit(a)));
         body["apiVersion"] = json!(self.api_version);
-        body["kind"] = json!(kind_of(&self.sample.path));
+        body["kind"] = json!(kind_of(self.sample));
         let action = format!("PATCH {item}?fieldManager={manager}{force}");
         Step { kind: "apply".to_owned(), ..Step::new(action, Some(body)) }
     }
 }
 
 /// RFC 7396.
-fn merge(target: &mut Value, patch: &Value) {
+pub(super) fn merge(target: &mut Value, patch: &Value) {
     let Value::Object(changes) = patch else {
         *target = patch.clone();
         return;
@@ -185,8 +223,12 @@ fn without_nulls(value: &Value) -> Value {
     }
 }
 
-/// The kind of a collection, by the facts of the API.
-fn kind_of(path: &str) -> String {
+/// The kind of a sample's objects: what they say themselves, as custom ones must, or by the facts of the API.
+fn kind_of(sample: &Sample) -> String {
+    if let Some(kind) = sample.body["kind"].as_str() {
+        return kind.to_owned();
+    }
+    let path = &sample.path;
     let parts: Vec<&str> = path.split('/').collect();
     let (group, version) = if parts[1] == "api" { ("", parts[2]) } else { (parts[2], parts[3]) };
     let resource = parts.last().expect("a path has parts");

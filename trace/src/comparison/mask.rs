@@ -165,6 +165,20 @@ impl FromStr for Accepted {
 }
 serde_as_text!(Accepted);
 
+impl Accepted {
+    /// Whether it is about the object with this canonical key.
+    pub fn is_about(&self, key: &str) -> bool {
+        pattern_matches(&self.object, key)
+    }
+
+    /// Cuts the part out of such an object; nothing, if it names the object itself.
+    pub fn cut(&self, object: &mut Value) {
+        if !self.path.0.is_empty() {
+            at_path(object, &self.path.0, &mut |_| true);
+        }
+    }
+}
+
 /// All that a comparison overlooks.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]

@@ -58,6 +58,7 @@ fn sample() -> History {
         object: object.clone(),
         actor: Actor::Environment("gc".into()),
         call: Some(CallId(1)),
+        heartbeat: false,
     };
     let delivery = Delivery {
         watch: CallId(9),

@@ -8,7 +8,8 @@ async fn outcome_of(text: &str, timeout: Option<Duration>) -> String {
     let (workload, folder) = load(&test_of(text), &[("here.txt", "")]).unwrap();
     let (client, _) = toy();
     let env = vec![("PATH".to_owned(), "/usr/bin:/bin".to_owned())];
-    let context = RunContext { kubeconfig: PathBuf::from("/k/config"), env, client, timeout };
+    let (kubeconfig, programs) = (PathBuf::from("/k/config"), Programs::default());
+    let context = RunContext { kubeconfig, env, client, timeout, programs };
     let mut lines = Vec::new();
     for operation in &workload.operations {
         lines.push(match run(operation, &context).await {

@@ -199,7 +199,16 @@ fn wrong(value: &Value, wanted: &'static str) -> ProtobufError {
     ProtobufError::WrongType { path: String::new(), given, wanted }
 }
 
-/// Puts a path segment in front of an error's path.
+/// What is wrong with a text where a type of this name belongs, if that is a time.
+pub(crate) fn time_problem(type_name: &str, text: &str) -> Option<String> {
+    let special = match type_name {
+        "Time" => Special::Time,
+        "MicroTime" => Special::MicroTime,
+        _ => return None,
+    };
+    instant(special, &Value::from(text)).err().map(|error| error.to_string())
+}
+
 /// A time as Go reads it: of one with microseconds exactly six digits (`metav1.RFC3339Micro`).
 fn instant(special: Special, value: &Value) -> Outcome<Time> {
     let text = value.as_str().ok_or_else(|| wrong(value, "a time in RFC 3339"))?;
@@ -222,6 +231,7 @@ fn instant(special: Special, value: &Value) -> Outcome<Time> {
     }
 }
 
+/// Puts a path segment in front of an error's path.
 fn below(error: ProtobufError, segment: &str) -> ProtobufError {
     match error {
         ProtobufError::WrongType { path, given, wanted } => {

@@ -2,7 +2,10 @@
 
 use std::time::Duration;
 
-use controllers::{kubelet, request::PodState};
+use controllers::{
+    kubelet,
+    request::{Beside, PodState},
+};
 use serde_json::{Value, json};
 use trace::Time;
 
@@ -125,8 +128,14 @@ fn pod_conditions(pod: &Value, state: &PodState, phase: &str, now: &str) -> [Val
     let first = if unmounted { Some(0) } else { stuck };
     let incomplete: Vec<&Value> =
         first.map_or(vec![], |first| list("initContainers").skip(first).collect());
-    let sidecars = list("initContainers").filter(|one| is_sidecar(one));
-    let unready: Vec<&Value> = sidecars.chain(list("containers")).collect();
+    // Beside those that wait, sidecars run and are ready, and others may be.
+    let some_run = matches!(state, PodState::Waits { beside: Some(_), .. });
+    let sidecars = list("initContainers").filter(|one| is_sidecar(one) && !some_run);
+    let is_ready = |one: &&Value| {
+        matches!(runs_beside(one, state), Some(PodState::Running { ready: true, .. }))
+    };
+    let others = list("containers").filter(|one| !is_ready(one));
+    let unready: Vec<&Value> = sidecars.chain(others).collect();
     let condition = |(kind, holds): (&str, bool)| {
         let status = if holds { "True" } else { "False" };
         let same = known(&json!(kind), status);
@@ -158,8 +167,18 @@ fn pod_conditions(pod: &Value, state: &PodState, phase: &str, now: &str) -> [Val
     .map(condition)
 }
 
+/// What a container does that lacks nothing, while others of its pod wait.
+fn runs_beside(container: &Value, state: &PodState) -> Option<PodState> {
+    let PodState::Waits { lacks, beside: Some(beside), .. } = state else { return None };
+    let Beside { started, ready, restarts } = *beside;
+    let waits = lacks.iter().any(|(name, _)| is_named(container, name));
+    (!waits).then_some(PodState::Running { started, ready, restarts })
+}
+
 /// A container of it. Since when it runs stays as it was told, and how it ended before.
 fn container_state(pod: &Value, container: &Value, state: &PodState, now: &str) -> Value {
+    let runs = runs_beside(container, state);
+    let state = runs.as_ref().unwrap_or(state);
     let lists = ["containerStatuses", "initContainerStatuses"];
     let mut known = lists.iter().filter_map(|list| pod["status"][*list].as_array()).flatten();
     let known = known.find(|known| known["name"] == container["name"]);
@@ -179,7 +198,7 @@ fn container_state(pod: &Value, container: &Value, state: &PodState, now: &str) 
         (None, None) => json!({}),
     };
     let (ready, is_started, restarts, what) = match state {
-        PodState::Waits { lacks, restarts } => {
+        PodState::Waits { lacks, restarts, .. } => {
             let why = lacks.iter().find(|(name, _)| is_named(container, name));
             let waiting = match why {
                 Some((_, why)) => json!({"reason": kubelet::CONFIG_ERROR, "message": why}),

@@ -90,3 +90,23 @@ fn subjects_are_who_their_token_says() {
     api.server.advance_to(START.plus(Duration::from_secs(60)));
     assert_eq!(send(Some(&token)).0, 401);
 }
+
+#[test]
+fn keys_of_tokens_are_published_to_accounts() {
+    let api = strict();
+    let keys = api.get("/openid/v1/jwks");
+    assert_eq!((keys.code, keys.header("content-type")), (200, "application/jwk-set+json"));
+    assert_eq!(keys.header("cache-control"), "public, max-age=3600");
+    assert_eq!(keys.body["keys"][0]["alg"], "RS256");
+    let path = "/.well-known/openid-configuration";
+    let known = api.raw("GET", path, &[("host", "example.com:6443")], "");
+    assert_eq!(known.header("content-type"), "application/json");
+    assert_eq!(known.body["jwks_uri"], "https://example.com:6443/openid/v1/jwks");
+    let account = "system:serviceaccount:default:a";
+    assert_eq!(as_user(&api, account, "GET", path, json!({})).code, 200);
+    assert_eq!(as_user(&api, "jo", "GET", path, json!({})).code, 403);
+    let got = api.raw("GET", "/openid/v1/jwks", &[("accept", "application/json")], "");
+    assert_eq!((got.code, got.reason()), (406, "NotAcceptable"));
+    assert_eq!(api.call("POST", path, Some(json!({}))).code, 405);
+    assert_eq!(api.get("/openid/v1/jwks/x").reason(), "NotFound");
+}

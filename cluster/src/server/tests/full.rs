@@ -139,6 +139,24 @@ fn a_cron_job_starts_a_job_each_hour_and_keeps_three() {
 }
 
 #[test]
+fn a_cron_job_a_day_starts_thirty_jobs_in_thirty_days() {
+    let api = full(1);
+    let template = json!({"spec": job(json!({}), json!({}))["spec"]});
+    api.create(
+        "/apis/batch/v1/namespaces/default/cronjobs",
+        json!({"metadata": {"name": "daily"}, "spec": {
+            "schedule": "30 2 * * *", "jobTemplate": template, "successfulJobsHistoryLimit": 99,
+        }}),
+    );
+    api.calm();
+    api.later(30 * 24 * 3600);
+    let made = |job: &Value| job["metadata"]["creationTimestamp"].as_str().map(str::to_owned);
+    let found: Vec<String> = api.items(JOBS).iter().filter_map(made).collect();
+    let wanted: Vec<String> = (1..=30).map(|day| format!("2026-01-{day:02}T02:30:00Z")).collect();
+    assert_eq!(found, wanted);
+}
+
+#[test]
 fn a_schedule_that_names_no_day_there_is_starts_nothing() {
     let api = full(1);
     let crons = "/apis/batch/v1/namespaces/default/cronjobs";
@@ -352,6 +370,38 @@ fn a_long_run_makes_up_for_the_ends_before() {
         api.later(660);
         assert_eq!(shown(&api, "p"), format!("Running {restarts}"));
     }
+}
+
+#[test]
+fn containers_run_beside_those_that_wait() {
+    let api = full(1);
+    let late = json!({"name": "c", "image": "i", "envFrom": [{"secretRef": {"name": "late"}}]});
+    let mut pod = json!({"spec": {"containers": [late, {"name": "d", "image": "i"}]}});
+    pod["metadata"] = json!({"name": "p", "annotations": {"trommel.dev/ready-after": "5s"}});
+    api.create(PODS, pod);
+    api.calm();
+    let status = || api.get(&format!("{PODS}/p")).body["status"].clone();
+    let told = || {
+        let status = status();
+        let ready = |n: usize| status["containerStatuses"][n]["ready"] == true;
+        let runs = |n: usize| status["containerStatuses"][n]["state"]["running"].is_object();
+        let list = [runs(0), ready(0), runs(1), ready(1)];
+        (status["phase"].as_str().unwrap_or("").to_owned(), list)
+    };
+    assert_eq!(told(), ("Pending".to_owned(), [false, false, true, false]));
+    api.later(5);
+    assert_eq!(told(), ("Pending".to_owned(), [false, false, true, true]));
+    let conditions = status()["conditions"].as_array().cloned().unwrap_or_default();
+    let ready = conditions.iter().find(|one| one["type"] == "ContainersReady").expect("it");
+    assert_eq!(ready["message"], "containers with unready status: [c]");
+    assert_eq!(api.server.next_timer(), None, "nobody looks again for nothing");
+    let started = status()["containerStatuses"][1]["state"].clone();
+    api.create("/api/v1/namespaces/default/secrets", json!({"metadata": {"name": "late"}}));
+    api.calm();
+    assert_eq!(told(), ("Running".to_owned(), [true, false, true, false]));
+    assert_eq!(status()["containerStatuses"][1]["state"], started, "it was not started again");
+    api.later(5);
+    assert_eq!(told(), ("Running".to_owned(), [true, true, true, true]));
 }
 
 #[test]

@@ -65,6 +65,73 @@ fn pods_are_bound_once_and_then_deleted_gracefully() {
     assert_eq!(api.get(&format!("{PODS}/p")).code, 404);
 }
 
+/// Zone and region of the node count more than what the pod or the binding says of them.
+#[test]
+fn pods_have_the_zone_of_their_node() {
+    let api = Api::new();
+    let labels = json!({
+        "topology.kubernetes.io/zone": "z", "topology.kubernetes.io/region": "r", "rack": "1",
+    });
+    api.create("/api/v1/nodes", json!({"metadata": {"name": "n", "labels": labels}}));
+    api.create("/api/v1/nodes", json!({"metadata": {"name": "bare"}}));
+    let check = |name: &str, node: Option<&str>, binding: Option<Value>, expect: Value| {
+        let mut pod = pod(name);
+        pod["metadata"]["labels"] = json!({"topology.kubernetes.io/zone": "own", "app": "a"});
+        if let Some(node) = node {
+            pod["spec"]["nodeName"] = json!(node);
+        }
+        api.create(PODS, pod);
+        if let Some(binding) = binding {
+            let bound = api.call("POST", &format!("{PODS}/{name}/binding"), Some(binding));
+            assert_eq!(bound.code, 201, "{}", bound.message());
+        }
+        let got = api.get(&format!("{PODS}/{name}")).body;
+        assert_eq!(got["metadata"]["labels"], expect, "{name}");
+    };
+    let own = json!({"topology.kubernetes.io/zone": "own", "app": "a"});
+    let both = json!({
+        "topology.kubernetes.io/zone": "z", "topology.kubernetes.io/region": "r", "app": "a",
+    });
+    check("waits", None, None, own.clone());
+    check("on-node", Some("n"), None, both.clone());
+    check("on-bare-node", Some("bare"), None, own.clone());
+    check("on-no-node", Some("nowhere"), None, own.clone());
+    let bind = |name: &str, target: Value| json!({"metadata": {"name": name}, "target": target});
+    let node = json!({"kind": "Node", "name": "n"});
+    check("bound", None, Some(bind("bound", node.clone())), both.clone());
+    // Who does not say that it is a node gets no labels.
+    check("bound-so", None, Some(bind("bound-so", json!({"name": "n"}))), own.clone());
+    let nowhere = json!({"kind": "Node", "name": "nowhere"});
+    check("bound-away", None, Some(bind("bound-away", nowhere)), own);
+    let mut labelled = bind("labelled", node);
+    labelled["metadata"]["labels"] = json!({"topology.kubernetes.io/zone": "x", "app": "b"});
+    let mut expect = both;
+    expect["app"] = json!("b");
+    check("labelled", None, Some(labelled), expect);
+}
+
+#[test]
+fn a_binding_names_a_node() {
+    let api = Api::new();
+    api.create(PODS, pod("p"));
+    let check = |target: Value, expect: &str| {
+        let binding = json!({"metadata": {"name": "p"}, "target": target});
+        let got = api.call("POST", &format!("{PODS}/p/binding"), Some(binding));
+        assert_eq!((got.code, got.message()), (500, expect));
+    };
+    check(json!({"kind": "Node"}), "target.name: Required value");
+    let kind = r#"target.kind: Unsupported value: "Pod": supported values: "Node", "<empty>""#;
+    check(json!({"kind": "Pod", "name": "n"}), kind);
+    check(json!({"kind": "Pod"}), &format!("[{kind}, target.name: Required value]"));
+    let other = json!({
+        "metadata": {"name": "p", "uid": "another"}, "target": {"kind": "Node", "name": "n"},
+    });
+    let got = api.call("POST", &format!("{PODS}/p/binding"), Some(other));
+    assert_eq!((got.code, got.reason()), (409, "Conflict"));
+    assert!(got.message().contains("UID in precondition: another"), "{}", got.message());
+    assert_eq!(api.get(&format!("{PODS}/p")).body["spec"]["nodeName"], Value::Null);
+}
+
 #[test]
 fn budgets_hold_back_evictions() {
     let api = Api::new();
@@ -116,4 +183,32 @@ fn reviews_allow_everything() {
         json!("2026-01-01T01:00:00Z"),
     );
     assert_eq!(api.get("/api/v1/componentstatuses").body["items"], json!([]));
+}
+
+#[test]
+fn a_claim_is_stored_without_the_phase_that_everyone_reads() {
+    let api = Api::new();
+    let claims = "/api/v1/namespaces/default/persistentvolumeclaims";
+    let resources = json!({"requests": {"storage": "1Gi"}});
+    let claim = json!({
+        "metadata": {"name": "a"},
+        "spec": {"accessModes": ["ReadWriteOnce"], "resources": resources},
+    });
+    let created = api.create(claims, claim.clone());
+    assert_eq!(created.body["status"], json!({"phase": "Pending"}));
+    let path = format!("{claims}/a");
+    let dry = api.call("PUT", &format!("{path}?dryRun=All"), Some(claim.clone()));
+    assert_eq!(dry.revision(), created.revision());
+    // The first write that changes nothing fills it in, and is one; the next is none.
+    let first = api.call("PUT", &path, Some(claim.clone()));
+    assert_eq!((first.code, first.revision()), (200, created.revision() + 1));
+    assert_eq!(first.body["metadata"]["managedFields"], created.body["metadata"]["managedFields"]);
+    assert_eq!(api.call("PUT", &path, Some(claim.clone())).revision(), first.revision());
+    // No write of the status leaves it without.
+    let status = format!("{path}/status");
+    for body in [json!({"status": {"phase": "Bound"}}), json!({"status": {"phase": null}})] {
+        assert_eq!(api.call("PATCH", &status, Some(body)).code, 200);
+    }
+    assert_eq!(api.get(&path).body["status"]["phase"], "Pending");
+    assert_eq!(api.call("PUT", &status, Some(claim)).body["status"], json!({"phase": "Pending"}));
 }

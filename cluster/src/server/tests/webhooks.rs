@@ -155,30 +155,3 @@ fn where_nobody_listens_the_connection_is_refused() {
     assert_eq!((got.code, got.message()), (500, expect.as_str()));
     assert_eq!(api.get(&format!("{MAPS}/m")).code, 404);
 }
-
-#[test]
-fn a_version_that_a_webhook_converts_is_refused() {
-    let api = Api::new();
-    let mut crd = foos_crd();
-    let mut other = crd["spec"]["versions"][0].clone();
-    (other["name"], other["storage"]) = (json!("v9"), json!(false));
-    crd["spec"]["versions"].as_array_mut().unwrap().push(other);
-    crd["spec"]["conversion"] = json!({"strategy": "Webhook", "webhook": {
-        "conversionReviewVersions": ["v1"], "clientConfig": {"url": "https://127.0.0.1:1/"},
-    }});
-    api.create("/apis/apiextensions.k8s.io/v1/customresourcedefinitions", crd);
-    let stored = "/apis/example.com/v1/namespaces/default/foos";
-    api.create(
-        stored,
-        json!({
-            "apiVersion": "example.com/v1", "kind": "Foo", "metadata": {"name": "f"}, "spec": {},
-        }),
-    );
-    assert_eq!(api.get(&format!("{stored}/f")).code, 200);
-    let got = api.get("/apis/example.com/v9/namespaces/default/foos/f");
-    assert!(
-        got.message().contains("this server calls no conversion webhooks"),
-        "{}",
-        got.message()
-    );
-}

@@ -43,6 +43,10 @@ fn ports(service: &Value) -> &[Value] {
     service.pointer("/spec/ports").and_then(Value::as_array).map_or(&[], Vec::as_slice)
 }
 
+fn list_of_addresses(service: &Value) -> &[Value] {
+    service.pointer("/spec/clusterIPs").and_then(Value::as_array).map_or(&[], Vec::as_slice)
+}
+
 fn needs_address(service: &Value) -> bool {
     text(service, "type") != "ExternalName"
 }
@@ -76,6 +80,8 @@ impl Work<'_> {
             keep_allocated(old, new);
             normalize_addresses(old, new);
             drop_what_the_type_lacks(old, new);
+        } else if !text(new, "clusterIP").is_empty() && list_of_addresses(new).is_empty() {
+            new["spec"]["clusterIPs"] = json!([text(new, "clusterIP")]);
         }
         if text(new, "type") != "LoadBalancer" {
             new["status"]["loadBalancer"] = json!({});
@@ -83,7 +89,7 @@ impl Work<'_> {
         let taken = self.taken(meta(new, "name"));
         // A dry run must leave no trace, so it draws from a copy.
         let mut names = self.live.world.names.clone();
-        let errors = allocate(new, &taken, &mut names);
+        let errors = allocate(old, new, &taken, &mut names);
         if !dry_run {
             self.live.world.names = names;
         }
@@ -107,9 +113,8 @@ impl Work<'_> {
 
 /// Clients that know `clusterIP` only: what they do to it is done to `clusterIPs` (`normalizeClusterIPs`).
 fn normalize_addresses(old: &Value, new: &mut Value) {
-    let lists = |service: &Value| service.pointer("/spec/clusterIPs").cloned().unwrap_or_default();
     let changed = text(old, "clusterIP") != text(new, "clusterIP");
-    if changed && !lists(old).is_null() && lists(old) == lists(new) {
+    if changed && list_of_addresses(old) == list_of_addresses(new) {
         match text(new, "clusterIP") {
             "" => drop_field(new, "clusterIPs"),
             address => new["spec"]["clusterIPs"] = json!([address]),
@@ -192,9 +197,19 @@ fn drop_what_the_type_lacks(old: &Value, new: &mut Value) {
     }
 }
 
-fn allocate(service: &mut Value, taken: &Taken, names: &mut Names) -> Vec<FieldError> {
+fn allocate(
+    old: Option<&Value>,
+    service: &mut Value,
+    taken: &Taken,
+    names: &mut Names,
+) -> Vec<FieldError> {
     let mut errors = Vec::new();
     if needs_address(service) {
+        // Asked before anything is given (`initIPFamilyFields`).
+        errors = crate::validation::service_addresses(old, service);
+        if !errors.is_empty() {
+            return errors;
+        }
         address(service, taken, names, &mut errors);
     }
     if needs_ports(service) {
@@ -207,11 +222,7 @@ fn allocate(service: &mut Value, taken: &Taken, names: &mut Names) -> Vec<FieldE
 }
 
 fn address(service: &mut Value, taken: &Taken, names: &mut Names, errors: &mut Vec<FieldError>) {
-    let listed = service.pointer("/spec/clusterIPs/0").and_then(Value::as_str).unwrap_or("");
-    let given = match text(service, "clusterIP") {
-        "" => listed.to_owned(),
-        given => given.to_owned(),
-    };
+    let given = text(service, "clusterIP").to_owned();
     let wrong = families(service, given == "None");
     if !wrong.is_empty() {
         errors.extend(wrong);

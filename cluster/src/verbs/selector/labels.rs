@@ -6,7 +6,7 @@ use serde_json::Value;
 
 use crate::{
     status::Refusal,
-    verbs::{label_value_problem, qualified_name_problems},
+    verbs::{label_value_problems, qualified_name_problems},
 };
 
 /// A parsed label selector; matches everything when empty.
@@ -259,25 +259,21 @@ fn number(values: &BTreeSet<String>) -> Result<i64, String> {
 }
 
 fn check_key(key: &str) -> Result<(), String> {
-    let problem = match key.matches('/').count() {
-        0 | 1 => Some(qualified_name_problems(key).join("; ")).filter(|all| !all.is_empty()),
-        _ => Some(
-            "a valid label key must consist of alphanumeric characters, '-', '_' or '.', and must start and end \
-             with an alphanumeric character (e.g. 'MyName',  or 'my.name',  or '123-abc', regex used for \
-             validation is '([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9]') with an optional DNS subdomain prefix and \
-             '/' (e.g. 'example.com/MyName')"
-                .to_owned(),
-        ),
-    };
-    problem.map_or(Ok(()), |why| Err(format!("<nil>: Invalid value: {key:?}: {why}")))
+    match &qualified_name_problems(key)[..] {
+        [] => Ok(()),
+        problems => Err(format!("<nil>: Invalid value: {key:?}: {}", problems.join("; "))),
+    }
 }
 
 fn check_values(key: &str, values: &BTreeSet<String>) -> Result<(), String> {
-    let wrong = values.iter().enumerate().find_map(|(index, value)| {
-        let why = label_value_problem(value)?;
-        Some(format!("values[{index}][{key}]: Invalid value: {value:?}: {why}"))
-    });
-    wrong.map_or(Ok(()), Err)
+    for (index, value) in values.iter().enumerate() {
+        let problems = label_value_problems(value);
+        if !problems.is_empty() {
+            let why = problems.join("; ");
+            return Err(format!("values[{index}][{key}]: Invalid value: {value:?}: {why}"));
+        }
+    }
+    Ok(())
 }
 
 #[cfg(test)]

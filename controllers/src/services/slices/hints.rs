@@ -1,9 +1,6 @@
 //! By whom an endpoint is best used (`k8s.io/endpointslice/trafficdist`, Kubernetes 1.36): hints by the Service's
-//! `trafficDistribution`.
-//!
-//! Not there: the older way, shares of zones by how many processors they have, which the annotation
-//! `service.kubernetes.io/topology-mode: Auto` asks for. A Service with it has no hints, as upstream where the nodes are
-//! not told enough of, and its `trafficDistribution` does not count.
+//! `trafficDistribution`. Where the older annotation `service.kubernetes.io/topology-mode: Auto` asks for shares of
+//! zones ([`super::shares`]), that does not count, and where there are no shares to be had there are no hints.
 
 use serde_json::{Value, json};
 
@@ -26,7 +23,18 @@ pub struct Hints {
     pub nodes: Vec<Text>,
 }
 
+/// Whether a Service asks for shares of zones (`hintsEnabled`).
+pub(super) fn by_shares(annotations: &Labels) -> bool {
+    let mode = TOPOLOGY.iter().find_map(|name| annotations.get(*name));
+    mode.is_some_and(|mode| matches!(&**mode, "Auto" | "auto"))
+}
+
 impl Hints {
+    /// Of an endpoint that is meant for one zone.
+    pub(super) fn of_zone(zone: Text) -> Hints {
+        Hints { zones: vec![zone], nodes: vec![] }
+    }
+
     pub(super) fn read(endpoint: &Value) -> Option<Hints> {
         let hints = endpoint.get("hints").filter(|hints| hints.is_object())?;
         let names = |field: &str| -> Vec<Text> {
@@ -58,10 +66,9 @@ pub(super) enum Distribution {
 }
 
 impl Distribution {
-    /// What a Service asks for (`validTrafficDistribution`, `hintsEnabled`).
+    /// What a Service asks for (`validTrafficDistribution`).
     pub(super) fn of(asked: &str, annotations: &Labels) -> Distribution {
-        let topology = TOPOLOGY.iter().find_map(|name| annotations.get(*name));
-        if topology.is_some_and(|mode| matches!(&**mode, "Auto" | "auto")) {
+        if by_shares(annotations) {
             return Distribution::Anywhere;
         }
         match asked {

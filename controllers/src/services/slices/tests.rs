@@ -1,10 +1,10 @@
-//! Services with more pods than a slice holds. All else is in `tests/environment`.
+//! Services with more pods than a slice holds, and slices that somebody gave away. All else is in `tests/environment`.
 
 use serde_json::{Value, json};
 use trace::ObjectKey;
 
 use crate::{
-    Controller, Request,
+    Controller, Object, Request, View,
     fixture::{object, run, view},
 };
 
@@ -91,4 +91,57 @@ fn a_slice_holds_a_hundred() {
     check(200, &[("a", 0..100), ("b", 100..200), ("c", 200..250)], &["delete c"]);
     // The last one is emptied, not replaced.
     check(0, &[("a", 0..10)], &["a 0"]);
+}
+
+#[test]
+fn a_slice_that_was_given_away_is_missed() {
+    const SERVICE_NAME: &str = "kubernetes.io/service-name";
+    let objects = world(2, &[("a", 0..1)]);
+    let (key, slice) = objects.last().expect("the slice");
+    let mut seen = view(&objects);
+    let relabel = |seen: &mut View, label: &str, value: &str| {
+        let mut slice = slice.clone();
+        slice["metadata"]["labels"][label] = json!(value);
+        seen.set(key, Some(Object::read(key, &slice)));
+    };
+    let sent = |seen: &View| run(Controller::EndpointSlice, seen, SHOP, &[]).0.len();
+    assert_eq!(sent(&seen), 1, "it lacks a pod");
+    relabel(&mut seen, SERVICE_NAME, "other");
+    assert_eq!(sent(&seen), 0);
+    relabel(&mut seen, SERVICE_NAME, "shop");
+    assert_eq!(sent(&seen), 1, "it is back");
+    relabel(&mut seen, "endpointslice.kubernetes.io/managed-by", "me");
+    assert_eq!(sent(&seen), 0);
+    // Nobody whom it concerned has seen it go.
+    seen.set(key, None);
+    assert_eq!((sent(&seen), seen.all_strays().count()), (0, 1));
+    let (shop, service) = objects.iter().find(|(key, _)| *key.name == *"shop").expect("it");
+    seen.set(shop, None);
+    seen.set(shop, Some(Object::read(shop, service)));
+    assert_eq!((sent(&seen), seen.all_strays().count()), (1, 0), "another Service");
+}
+
+#[test]
+fn a_slice_of_nobody_is_not_missed() {
+    let mut objects = world(1, &[("a", 0..1)]);
+    objects[3].1["metadata"]["ownerReferences"] = json!([]);
+    let mut seen = view(&objects);
+    let (key, slice) = &mut objects[3];
+    slice["metadata"]["labels"]["kubernetes.io/service-name"] = json!("other");
+    seen.set(key, Some(Object::read(key, slice)));
+    let (sent, _) = run(Controller::EndpointSlice, &seen, SHOP, &[]);
+    assert!(matches!(&sent[..], [Request::Create { .. }]), "{sent:?}");
+}
+
+/// What is reserved is written with what is not, and not looked at.
+#[test]
+fn labels_are_the_services() {
+    let check = |label: &str, expect: usize| {
+        let mut objects = world(1, &[("a", 0..1)]);
+        objects[3].1["metadata"]["labels"][label] = json!("own");
+        let (sent, _) = run(Controller::EndpointSlice, &view(&objects), SHOP, &[]);
+        assert_eq!(sent.len(), expect, "{label}: {sent:?}");
+    };
+    check("note", 1);
+    check("service.kubernetes.io/headless", 0);
 }

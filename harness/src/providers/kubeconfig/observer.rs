@@ -89,5 +89,6 @@ fn commit(of: &Type, mut event: Value) -> Option<Commit> {
     let revision = Revision::parse(object["metadata"]["resourceVersion"].as_str()?)?;
     let key = access::key(of, &object);
     let actor = Actor::Environment("cluster".into());
-    Some(Commit { revision, change, key, object: Arc::new(object), actor, call: None })
+    let object = Arc::new(object);
+    Some(Commit { revision, change, key, object, actor, call: None, heartbeat: false })
 }

@@ -1,4 +1,4 @@
-//! What Rust controllers do with time, one way a mode: `rust-timers requeue|thread|restless|relist|minutes|stamps|mirror`. Each thing that happens is
+//! What Rust controllers do with time, one way a mode: `rust-timers requeue|thread|restless|beats|late|relist|minutes|stamps|mirror`. Each thing that happens is
 //! one line, `WORD at TIME`.
 #![allow(clippy::print_stdout)] // stdout is this controller's log
 #![allow(clippy::disallowed_methods)] // a thread that sleeps is what is tested
@@ -27,6 +27,8 @@ async fn main() -> anyhow::Result<()> {
         Some("requeue") => requeue(client).await,
         Some("thread") => thread(client).await?,
         Some("restless") => restless(client).await?,
+        Some("beats") => beats(client).await?,
+        Some("late") => late(client).await?,
         Some("relist") => relist(client).await?,
         Some("minutes") => stamps::minutes(client).await?,
         Some("stamps") => {
@@ -35,7 +37,7 @@ async fn main() -> anyhow::Result<()> {
         }
         Some("mirror") => mirror::mirror(client).await?,
         other => bail!(
-            "usage: rust-timers requeue|thread|restless|relist|minutes|stamps [MS]|mirror, not {other:?}"
+            "usage: rust-timers requeue|thread|restless|late|relist|minutes|stamps [MS]|mirror, not {other:?}"
         ),
     }
     Ok(())
@@ -79,6 +81,34 @@ async fn restless(client: Client) -> anyhow::Result<()> {
         }
     }
     Ok(())
+}
+
+/// Says every five seconds that it lives, by a time in an annotation, as leader election did before Leases.
+async fn beats(client: Client) -> anyhow::Result<()> {
+    let config_maps: Api<ConfigMap> = Api::default_namespaced(client);
+    let mut pause = tokio::time::interval(Duration::from_secs(5));
+    loop {
+        pause.tick().await;
+        let renewed = jiff::Timestamp::now().to_string();
+        let annotations = serde_json::json!({"example.com/renewed": renewed});
+        let patch = Patch::Merge(serde_json::json!({"metadata": {"annotations": annotations}}));
+        if config_maps.get_opt("one").await?.is_some() {
+            config_maps.patch("one", &PatchParams::default(), &patch).await?;
+        }
+    }
+}
+
+/// Makes a ConfigMap `late` 250 seconds after it has found `one`, and lives on.
+async fn late(client: Client) -> anyhow::Result<()> {
+    let config_maps: Api<ConfigMap> = Api::default_namespaced(client);
+    let mut pause = tokio::time::interval(Duration::from_secs(1));
+    while config_maps.get_opt("one").await?.is_none() {
+        pause.tick().await;
+    }
+    tokio::time::sleep(Duration::from_secs(250)).await;
+    let late = serde_json::from_value(serde_json::json!({"metadata": {"name": "late"}}))?;
+    config_maps.create(&Default::default(), &late).await?;
+    std::future::pending().await
 }
 
 /// Watches for a minute, and then lists and watches again, as operators in Python often do.

@@ -1,8 +1,4 @@
-//! What a write changes, in each version in which somebody manages fields (structured-merge-diff's `Updater.update`).
-//!
-//! An object that was written as `networking.k8s.io/v1beta1` has `spec.backend` in that manager's set; a write of
-//! `spec.defaultBackend` in `v1` changes it all the same. So both states are converted to that version and compared
-//! there. Versions of custom types all have the same fields here, and so have types in one version.
+//! Managers that wrote in other versions of a type: what changed as they see it.
 
 use std::collections::BTreeMap;
 
@@ -16,41 +12,26 @@ use super::{
 };
 use crate::{encoding, facts, schema::Schema};
 
-/// The changes of one write.
-#[derive(Debug)]
-pub(super) struct Changes {
-    /// In its own version.
-    pub(super) own: Comparison,
-    others: BTreeMap<String, Comparison>,
+/// The versions of a type, in which its managers may have written.
+pub trait Versions {
+    /// An object of the type in one of them, with the schema of that. None: fields of that version are taken as if they
+    /// were of the request's own. Errors: why it can't be converted.
+    fn at(&mut self, object: &Value, api_version: &str) -> Result<Option<(Value, Schema)>, String>;
 }
 
-impl Changes {
-    pub(super) fn of(
-        managers: &Managers,
-        old: &Value,
-        new: &Value,
-        schema: &Schema,
-        write: &Write<'_>,
-    ) -> Changes {
-        let own = compare(root(schema), old, new).without(write.ignores);
-        let foreign = |version: &&str| schema.is_builtin() && *version != write.api_version;
-        let others = managers.versions().into_iter().filter(foreign).filter_map(|version| {
-            let (old, _) = form(old, version)?;
-            let (new, schema) = form(new, version)?;
-            let found = compare(root(&schema), &old, &new).without(write.ignores);
-            Some((version.to_owned(), found))
-        });
-        let others = others.collect();
-        Changes { own, others }
-    }
+/// Those of built-in types. What can't be converted is taken as it is, and so are all others.
+///
+/// An object that was written as `networking.k8s.io/v1beta1` has `spec.backend` in that manager's set; a write of
+/// `spec.defaultBackend` in `v1` changes it all the same.
+#[derive(Debug, Clone, Copy)]
+pub struct BuiltIn;
 
-    /// In this version; what can't be converted to it is taken as it is.
-    pub(super) fn at(&self, version: &str) -> &Comparison {
-        self.others.get(version).unwrap_or(&self.own)
+impl Versions for BuiltIn {
+    fn at(&mut self, object: &Value, api_version: &str) -> Result<Option<(Value, Schema)>, String> {
+        Ok(form(object, api_version))
     }
 }
 
-/// An object in another version of its built-in type, with that version's schema.
 fn form(object: &Value, api_version: &str) -> Option<(Value, Schema)> {
     let (group, version) = facts::split_api_version(api_version);
     let schema = Schema::builtin(group, version, object["kind"].as_str()?)?;
@@ -58,6 +39,44 @@ fn form(object: &Value, api_version: &str) -> Option<(Value, Schema)> {
     facts::convert(&mut object, api_version).ok()?;
     encoding::canonical(&mut object).ok()?;
     Some((object, schema))
+}
+
+/// What changed between two objects, in the versions of all who manage fields of them.
+pub(super) struct Changes {
+    /// In the request's version.
+    pub(super) own: Comparison,
+    others: BTreeMap<String, Comparison>,
+}
+
+impl Changes {
+    /// Compares two objects. Errors: they can't be had in the version of some manager.
+    pub(super) fn between(
+        (old, new): (&Value, &Value),
+        schema: &Schema,
+        write: &Write<'_>,
+        managers: &Managers,
+        versions: &mut dyn Versions,
+    ) -> Result<Changes, String> {
+        let own = compare(root(schema), old, new).without(write.ignores);
+        let mut others = BTreeMap::new();
+        for version in managers.by_version().into_keys() {
+            if version == write.api_version {
+                continue;
+            }
+            let Some((old, schema)) = versions.at(old, &version)? else { continue };
+            let new = versions.at(new, &version);
+            let new = new.map_err(|why| format!("failed to convert new object: {why}"))?;
+            let Some((new, _)) = new else { continue };
+            let comparison = compare(root(&schema), &old, &new).without(write.ignores);
+            others.insert(version, comparison);
+        }
+        Ok(Changes { own, others })
+    }
+
+    /// As one sees it in a version; what can't be had in it is taken as it is.
+    pub(super) fn at(&self, api_version: &str) -> &Comparison {
+        self.others.get(api_version).unwrap_or(&self.own)
+    }
 }
 
 #[cfg(test)]
@@ -82,7 +101,7 @@ mod tests {
         };
         let backend = json!({"serviceName": "s", "servicePort": 80});
         let mut live = ingress(old, json!({"ingressClassName": "c", "backend": backend}));
-        track(None, &mut live, &schema("v1beta1"), &write("then", old));
+        track(None, &mut live, &schema("v1beta1"), &write("then", old), &mut BuiltIn);
         let managed = |object: &Value, index: usize| {
             let entry = &object["metadata"]["managedFields"][index];
             let fields = entry["fieldsV1"]["f:spec"].as_object().unwrap();
@@ -95,7 +114,7 @@ mod tests {
         let service = json!({"name": "t", "port": {"number": 80}});
         let mut changed = live.clone();
         changed["spec"]["defaultBackend"]["service"] = service;
-        track(Some(&live), &mut changed, &schema("v1"), &write("now", new));
+        track(Some(&live), &mut changed, &schema("v1"), &write("now", new), &mut BuiltIn);
         let of = |manager: &str| {
             let entries = changed["metadata"]["managedFields"].as_array().unwrap();
             let at = entries.iter().position(|entry| entry["manager"] == manager).unwrap();
