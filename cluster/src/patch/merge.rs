@@ -37,8 +37,9 @@ fn merge(live: &mut Value, patch: &Value) {
     }
 }
 
-/// Without the fields that are null, anywhere inside (`pruneNulls`).
-fn without_nulls(value: &Value) -> Value {
+/// Without the fields that are null, anywhere inside (`pruneNulls`, and `discardNullValuesFromPatch` of strategic merge
+/// patches); items of lists stay.
+pub(super) fn without_nulls(value: &Value) -> Value {
     match value {
         Value::Object(fields) => {
             let kept = fields.iter().filter(|(_, value)| !value.is_null());

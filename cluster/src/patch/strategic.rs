@@ -13,7 +13,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use serde_json::{Map, Value};
 
-use super::PatchError;
+use super::{PatchError, merge::without_nulls};
 use crate::schema::{Node, Schema};
 
 const DIRECTIVE: &str = "$patch";
@@ -142,18 +142,6 @@ fn without_directives(patch: &Fields) -> Fields {
     };
     let kept = patch.iter().filter(|(name, _)| !directive(name));
     kept.map(|(name, value)| (name.clone(), plain(value))).collect()
-}
-
-/// A value without nulls anywhere inside, but as items of lists (`discardNullValuesFromPatch`).
-fn without_nulls(value: &Value) -> Value {
-    match value {
-        Value::Object(fields) => {
-            let kept = fields.iter().filter(|(_, value)| !value.is_null());
-            kept.map(|(name, value)| (name.clone(), without_nulls(value))).collect()
-        }
-        Value::Array(items) => items.iter().map(without_nulls).collect(),
-        other => other.clone(),
-    }
 }
 
 /// A value without directives anywhere inside.

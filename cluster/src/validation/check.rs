@@ -310,3 +310,11 @@ pub(super) fn port_name_problems(name: &str) -> Vec<&'static str> {
     }
     wrong
 }
+
+/// What a look finds wrong, a line each: for tests.
+#[cfg(test)]
+pub(super) fn told(look: impl Fn(&mut Check<'_>)) -> Vec<String> {
+    let mut errors = Vec::new();
+    look(&mut Check::new(&mut errors));
+    errors.iter().map(|error| format!("{}: {}", error.field, error.detail)).collect()
+}

@@ -110,12 +110,7 @@ fn status(check: &mut Check<'_>, status: &Value) {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    fn told(look: impl Fn(&mut Check<'_>)) -> Vec<String> {
-        let mut errors = Vec::new();
-        look(&mut Check::new(&mut errors));
-        errors.iter().map(|error| format!("{}: {}", error.field, error.detail)).collect()
-    }
+    use crate::validation::check::told;
 
     #[test]
     fn pods_come_or_go_first() {

@@ -85,12 +85,7 @@ fn one(check: &mut Check<'_>, toleration: &Value, at: &str) {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    fn told(look: impl Fn(&mut Check<'_>)) -> Vec<String> {
-        let mut errors = Vec::new();
-        look(&mut Check::new(&mut errors));
-        errors.iter().map(|error| format!("{}: {}", error.field, error.detail)).collect()
-    }
+    use crate::validation::check::told;
 
     #[test]
     fn taints_have_a_key_and_an_effect() {
