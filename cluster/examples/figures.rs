@@ -15,6 +15,10 @@ use serde_json::{Value, json};
 use tower::ServiceExt;
 use trace::{Context, ObjectKey, Revision, Time, identity};
 
+/// As in `trommel`.
+#[global_allocator]
+static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
+
 const DEPLOYMENTS: &str = "/apis/apps/v1/namespaces/default/deployments";
 const WEB: &str = "/apis/apps/v1/namespaces/default/deployments/web";
 /// Replicas of the Deployment that is timed from its creation to all Ready.

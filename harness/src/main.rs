@@ -48,6 +48,10 @@ mod webhooks;
 
 use std::process::ExitCode;
 
+/// Requests make and drop thousands of small values each.
+#[global_allocator]
+static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
+
 fn main() -> ExitCode {
     let exit = match envtest::stand_in().unwrap_or_else(cli::main) {
         Ok(exit) => exit,
