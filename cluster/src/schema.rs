@@ -137,6 +137,9 @@ pub struct Node {
     pub patch_merge_key: Option<String>,
     /// `default`. For built-in types only those that mean something (no `{}` or zero values).
     pub default: Option<Value>,
+    /// The zero value that the documents write as a built-in field's default: it is not filled in, but counts where the
+    /// field is a key that an item lacks.
+    pub zero: Option<Value>,
     /// `required`.
     pub required: Vec<String>,
     /// `x-kubernetes-validations` as written.

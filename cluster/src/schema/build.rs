@@ -204,6 +204,7 @@ impl<'a> Builder<'a> {
         node.patch_strategy = patch_strategy(raw);
         node.patch_merge_key = raw.patch_merge_key.clone();
         node.default = meaningful_default(raw, self.builtin);
+        node.zero = raw.default.clone().filter(|value| self.builtin && is_zero(value));
         node.required = raw.required.clone();
         node.rules = raw.rules.clone();
         node.limits = self.limits(raw)?;
@@ -286,6 +287,7 @@ pub(super) fn empty() -> Node {
         patch_strategy: Vec::new(),
         patch_merge_key: None,
         default: None,
+        zero: None,
         required: Vec::new(),
         rules: Vec::new(),
         limits: None,
@@ -322,15 +324,18 @@ fn patch_strategy(raw: &Raw) -> Vec<String> {
 /// The generator of the built-in documents writes a zero default for every field that is no pointer; only
 /// other values are defaults that the server applies.
 fn meaningful_default(raw: &Raw, builtin: bool) -> Option<Value> {
-    let zero = |value: &Value| match value {
+    raw.default.clone().filter(|value| !builtin || !is_zero(value))
+}
+
+fn is_zero(value: &Value) -> bool {
+    match value {
         Value::Object(fields) => fields.is_empty(),
         Value::String(text) => text.is_empty(),
         Value::Number(number) => number.as_f64() == Some(0.0),
         Value::Bool(value) => !value,
         Value::Null => true,
         Value::Array(_) => false,
-    };
-    raw.default.clone().filter(|value| !builtin || !zero(value))
+    }
 }
 
 fn compile(pattern: &str) -> Result<regex::Regex, SchemaError> {

@@ -378,7 +378,10 @@ fn is_truly_required(node: &Node, name: &str) -> bool {
 pub(crate) fn keys_of(schema: &Schema, node: &Node, item: &Value) -> Value {
     let item_node = schema.items(node);
     let key = |name: &String| {
-        let default = || schema.field(item_node?, name)?.default.clone();
+        let default = || {
+            let field = schema.field(item_node?, name)?;
+            field.default.clone().or_else(|| field.zero.clone())
+        };
         let value = item.get(name).cloned().or_else(default)?;
         Some((name.clone(), value))
     };
