@@ -81,10 +81,10 @@ fn walk(
         Shape::List => {
             let (old, new) = (by_element(place, old), by_element(place, new));
             let elements: BTreeSet<&PathElement> = old.keys().chain(new.keys()).collect();
+            let below = place::items(place);
             for element in elements {
-                let (old, new) = (old.get(element).copied(), new.get(element).copied());
                 path.push(element.clone());
-                walk(place::items(place), old, new, path, found);
+                items(below, named(&old, element), named(&new, element), path, found);
                 path.pop();
             }
         }
@@ -96,6 +96,39 @@ fn walk(
     }
 }
 
+/// What became of the items of one name. Several of a name are one leaf: nothing in them is told apart, and what becomes
+/// one of several is new, as is what becomes several (`compareWalker.visitListItems`).
+fn items(
+    place: Place<'_>,
+    old: &[&Value],
+    new: &[&Value],
+    path: &mut Vec<PathElement>,
+    found: &mut Comparison,
+) {
+    match (old, new) {
+        ([] | [_], [] | [_]) => {
+            walk(place, old.first().copied(), new.first().copied(), path, found);
+        }
+        ([_, _, ..], [_, _, ..]) => {
+            if old != new {
+                found.modified.insert(path);
+            }
+        }
+        ([_, _, ..], _) => {
+            if let [only] = new {
+                walk(place, None, Some(*only), path, found);
+            }
+            found.removed.insert(path);
+        }
+        _ => {
+            if let [only] = old {
+                walk(place, Some(*only), None, path, found);
+            }
+            found.added.insert(path);
+        }
+    }
+}
+
 fn names(object: Option<&Value>) -> impl Iterator<Item = &String> {
     object.and_then(Value::as_object).into_iter().flat_map(|fields| fields.keys())
 }
@@ -104,11 +137,18 @@ fn get<'a>(object: Option<&'a Value>, name: &str) -> Option<&'a Value> {
     object.and_then(|object| object.get(name))
 }
 
-/// Items by what they are called; of duplicates the last counts.
-pub(super) fn by_element<'a>(
-    place: Place<'_>,
-    list: Option<&'a Value>,
-) -> BTreeMap<PathElement, &'a Value> {
-    let items = list.and_then(Value::as_array).into_iter().flatten().enumerate();
-    items.map(|(index, item)| (place::element(place, index, item), item)).collect()
+fn named<'a, 'b>(list: &'b Named<'a>, element: &PathElement) -> &'b [&'a Value] {
+    list.get(element).map_or(&[], Vec::as_slice)
+}
+
+/// Items by what they are called, which several may share.
+pub(super) type Named<'a> = BTreeMap<PathElement, Vec<&'a Value>>;
+
+/// The items of a list by what they are called.
+pub(super) fn by_element<'a>(place: Place<'_>, list: Option<&'a Value>) -> Named<'a> {
+    let mut named = Named::new();
+    for (index, item) in list.and_then(Value::as_array).into_iter().flatten().enumerate() {
+        named.entry(place::element(place, index, item)).or_default().push(item);
+    }
+    named
 }

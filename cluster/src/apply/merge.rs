@@ -34,53 +34,61 @@ fn both(place: Place<'_>, live: Option<&Value>, config: Option<&Value>) -> Optio
     }
 }
 
-fn order(place: Place<'_>, list: Option<&Value>) -> Vec<PathElement> {
+/// Items with what they are called, in order.
+fn named<'a>(place: Place<'_>, list: Option<&'a Value>) -> Vec<(PathElement, &'a Value)> {
     let items = list.and_then(Value::as_array).into_iter().flatten().enumerate();
-    items.map(|(index, item)| place::element(place, index, item)).collect()
+    items.map(|(index, item)| (place::element(place, index, item), item)).collect()
 }
 
-/// Live items that the configuration doesn't name stay where they are relative to the next shared item.
+/// Live items that the configuration doesn't name stay where they are relative to the next shared item. Of live items
+/// that are named alike all stay, or all give way to the configuration's, which takes nothing from them
+/// (`mergingWalker.visitListItems`).
 fn lists(place: Place<'_>, live: Option<&Value>, config: Option<&Value>) -> Vec<Value> {
-    let (live_items, config_items) = (by_element(place, live), by_element(place, config));
-    let (live_order, config_order) = (order(place, live), order(place, config));
-    let mut shared =
-        config_order.iter().filter(|element| live_items.contains_key(*element)).peekable();
-    let mut merged = Vec::new();
-    let (mut at_live, mut at_config) = (0, 0);
-    let item = |element: &PathElement| {
-        let (live, config) = (live_items.get(element), config_items.get(element));
-        both(place::items(place), live.copied(), config.copied())
+    let (there, said) = (by_element(place, live), by_element(place, config));
+    let (live, config) = (named(place, live), named(place, config));
+    let below = place::items(place);
+    let merge = |name: &PathElement, item: &Value| {
+        let live = match there.get(name).map(Vec::as_slice) {
+            Some([only]) => Some(*only),
+            _ => None,
+        };
+        both(below, live, Some(item))
     };
-    while at_live < live_order.len() || at_config < config_order.len() {
-        if let (Some(live), Some(config)) = (live_order.get(at_live), config_order.get(at_config)) {
-            if live == config {
-                merged.extend(item(live));
+    let mut shared =
+        config.iter().map(|(name, _)| name).filter(|name| there.contains_key(*name)).peekable();
+    let (mut merged, mut done) = (Vec::new(), BTreeSet::new());
+    let (mut at_live, mut at_config) = (0, 0);
+    while at_live < live.len() || at_config < config.len() {
+        if let (Some((name, _)), Some((next, item))) = (live.get(at_live), config.get(at_config)) {
+            if name == next {
+                merged.extend(merge(name, item));
+                done.insert(name);
+                shared.next();
                 (at_live, at_config) = (at_live + 1, at_config + 1);
-                shared.next_if(|next| *next == live);
                 continue;
             }
-            if config_items.contains_key(live) && shared.peek().is_none_or(|next| **next != *live) {
+            if said.contains_key(name) && shared.peek().is_some_and(|next| *next != name) {
                 // Shared, but its turn in the configuration's order has not come (or is over).
                 at_live += 1;
                 continue;
             }
         }
-        if let Some(live) = live_order.get(at_live) {
-            if !config_items.contains_key(live) {
-                merged.extend(item(live));
+        if let Some((name, item)) = live.get(at_live) {
+            if !said.contains_key(name) {
+                merged.extend(both(below, Some(*item), None));
                 at_live += 1;
                 continue;
             }
-            if at_config >= config_order.len() {
+            if done.contains(name) {
                 // Already merged at its place in the configuration.
                 at_live += 1;
-                continue;
             }
         }
-        if let Some(config) = config_order.get(at_config) {
-            merged.extend(item(config));
+        if let Some((name, item)) = config.get(at_config) {
+            merged.extend(merge(name, item));
+            done.insert(name);
             at_config += 1;
-            shared.next_if(|next| *next == config);
+            shared.next_if(|next| *next == name);
         }
     }
     merged

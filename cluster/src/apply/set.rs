@@ -3,11 +3,13 @@
 use serde_json::Value;
 
 use super::{
+    compare::by_element,
     fields::{FieldSet, PathElement},
     place::{self, Place, Shape},
 };
 
-/// The fields of a value, relative to it.
+/// The fields of a value, relative to it. Of items that are named alike none is anybody's in parts: the set says only
+/// that there are some (`toFieldSetWalker.visitListItems`).
 pub(super) fn of(place: Place<'_>, value: &Value) -> FieldSet {
     let mut set = FieldSet::default();
     match (place::shape(place, value), value) {
@@ -23,11 +25,12 @@ pub(super) fn of(place: Place<'_>, value: &Value) -> FieldSet {
                 set.put_child(element, of(below, value));
             }
         }
-        (Shape::List, Value::Array(items)) => {
-            for (index, item) in items.iter().enumerate() {
-                let element = place::element(place, index, item);
+        (Shape::List, value) => {
+            for (element, items) in by_element(place, Some(value)) {
                 set.members.insert(element.clone());
-                set.put_child(element, of(place::items(place), item));
+                if let [only] = items[..] {
+                    set.put_child(element, of(place::items(place), only));
+                }
             }
         }
         _ => {}

@@ -6,6 +6,8 @@ use serde_json::{Value, json};
 use super::*;
 use crate::schema::Gvk;
 
+mod repeats;
+
 fn custom() -> Schema {
     let gvk = Gvk { group: "example.com".into(), version: "v1".into(), kind: "Foo".into() };
     let schema = json!({"type": "object", "properties": {

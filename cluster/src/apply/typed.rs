@@ -6,7 +6,7 @@ use std::collections::BTreeSet;
 use serde_json::Value;
 
 use super::place::{self, Place};
-use crate::schema::{ListType, Node, Schema, Type};
+use crate::schema::{ListType, Node, Schema, Type, keys_of};
 
 /// Errors as upstream words them, with their paths.
 pub fn type_errors(schema: &Schema, config: &Value) -> Vec<String> {
@@ -16,7 +16,7 @@ pub fn type_errors(schema: &Schema, config: &Value) -> Vec<String> {
 }
 
 fn walk(place: Place<'_>, value: &Value, at: &str, errors: &mut Vec<String>) {
-    let Some((_, node)) = place else { return };
+    let Some((schema, node)) = place else { return };
     if value.is_null() || node.preserve_unknown {
         return;
     }
@@ -33,6 +33,11 @@ fn walk(place: Place<'_>, value: &Value, at: &str, errors: &mut Vec<String>) {
         Value::Array(items) => {
             let mut known = BTreeSet::new();
             for (index, item) in items.iter().enumerate() {
+                if let Some(why) = unnamed(schema, node, item) {
+                    // What comes after it is not looked at.
+                    errors.push(format!("{at}: element {index}: {why}"));
+                    return;
+                }
                 let element = place::element(place, index, item);
                 if node.list_type != ListType::Atomic && !known.insert(element.clone()) {
                     errors.push(format!("{at}: duplicate entries for key {element}"));
@@ -42,6 +47,38 @@ fn walk(place: Place<'_>, value: &Value, at: &str, errors: &mut Vec<String>) {
         }
         _ => {}
     }
+}
+
+/// What keeps an item of a set or map list from having a name (`listItemToPathElement`).
+fn unnamed(schema: &Schema, node: &Node, item: &Value) -> Option<String> {
+    let why = match (node.list_type, item) {
+        (ListType::Map, Value::Null) => "associative list with keys may not have a null element",
+        (ListType::Map, Value::Object(_)) => {
+            let keys = keys_of(schema, node, item);
+            let missing = keys.as_object().is_some_and(serde_json::Map::is_empty);
+            return missing.then(|| {
+                let keys: Vec<String> =
+                    node.map_keys.iter().map(|key| format!("{key:?}")).collect();
+                format!(
+                    "associative list with keys has an element that omits all key fields [{}] (and \
+                     doesn't have default values for any key fields)",
+                    keys.join(" ")
+                )
+            });
+        }
+        (ListType::Map, _) => "associative list with keys may not have non-map elements",
+        (ListType::Set, Value::Object(_)) => {
+            "associative list without keys has an element that's a map type"
+        }
+        (ListType::Set, Value::Array(_)) => {
+            "not supported: associative list with lists as elements"
+        }
+        (ListType::Set, Value::Null) => {
+            "associative list without keys has an element that's an explicit null"
+        }
+        _ => return None,
+    };
+    Some(why.to_owned())
 }
 
 fn wrong_type(node: &Node, value: &Value) -> Option<String> {
