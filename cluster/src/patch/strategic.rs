@@ -121,15 +121,19 @@ fn merge_map(mut live: Fields, patch: &Fields, place: Place<'_>) -> Outcome<Fiel
                 }
                 Value::Object(merge_map(Fields::new(), patch, place)?)
             }
-            (_, Value::Array(list)) => {
-                let list: Vec<Value> = list.iter().map(without_nulls).collect();
-                merge_list(Vec::new(), &list, None, place)?
-            }
+            (_, Value::Array(list)) => Value::Array(new_list(list)),
             (_, value) => value.clone(),
         };
         live.insert(name.clone(), merged);
     }
     Ok(live)
+}
+
+/// A list where none was: as the patch has it, whatever its items are called and however often, but for directives and
+/// nulls (`removeDirectives`, `discardNullValuesFromPatch`).
+fn new_list(list: &[Value]) -> Vec<Value> {
+    let said = list.iter().filter(|item| item.get(DIRECTIVE).is_none());
+    said.map(|item| plain(&without_nulls(item))).collect()
 }
 
 /// The patch's own content where it replaces what is there.
@@ -385,8 +389,29 @@ mod tests {
     }
 
     #[test]
+    fn items_that_are_named_alike_are_kept_where_nothing_was() {
+        let twice = json!([{"name": "A", "value": "1"}, {"name": "A", "value": "2"}]);
+        let container = |env: &Value| json!({"containers": [{"name": "c", "env": env}]});
+        check(json!({}), container(&twice), container(&twice));
+        check(json!({"containers": [{"name": "c"}]}), container(&twice), container(&twice));
+        let patch = json!([{"name": "A", "value": "3"}, {"name": "B", "$patch": "delete"}]);
+        let first = json!([{"name": "A", "value": "3"}, {"name": "A", "value": "2"}]);
+        check(container(&twice), container(&patch), container(&first));
+        check(json!({}), container(&patch), container(&json!([{"name": "A", "value": "3"}])));
+        let gone = json!([{"name": "A", "$patch": "delete"}]);
+        check(container(&twice), container(&gone), container(&json!([])));
+        check(container(&json!([])), container(&twice), container(&json!([twice[1]])));
+        check(
+            json!({}),
+            json!({"imagePullSecrets": [{}, {"name": "s"}, {"name": "s"}]}),
+            json!({"imagePullSecrets": [{}, {"name": "s"}, {"name": "s"}]}),
+        );
+    }
+
+    #[test]
     fn what_makes_no_sense_is_told_as_upstream_does() {
-        let refused = |patch| pod_patch(json!({}), patch).unwrap_err();
+        let live = json!({"containers": [{"name": "a"}]});
+        let refused = |patch| pod_patch(live.clone(), patch).unwrap_err();
         let error = refused(json!({"containers": [{"image": "x", "args": ["b", 1]}]}));
         let item = "map[args:[b 1] image:x]";
         let text = format!("map: {item} does not contain declared merge key: name");
