@@ -96,8 +96,8 @@ fn walk(
     }
 }
 
-/// What became of the items of one name. Several of a name are one leaf: nothing in them is told apart, and what becomes
-/// one of several is new, as is what becomes several (`compareWalker.visitListItems`).
+/// What became of the items of one name. Several of a name are one leaf: nothing in them is told apart, and what
+/// becomes one of several is new, as is what becomes several (`compareWalker.visitListItems`).
 fn items(
     place: Place<'_>,
     old: &[&Value],

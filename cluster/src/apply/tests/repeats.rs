@@ -154,8 +154,8 @@ fn configurations_name_each_item_once() {
     assert_eq!(
         type_errors(&custom(), &without),
         [
-            ".spec.list: element 1: associative list with keys has an element that omits all key fields [\"name\"] (and \
-          doesn't have default values for any key fields)"
+            ".spec.list: element 1: associative list with keys has an element that omits all key fields \
+             [\"name\"] (and doesn't have default values for any key fields)"
         ]
     );
 }
