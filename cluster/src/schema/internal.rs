@@ -14,8 +14,21 @@ use super::Schema;
 pub(super) fn internalize(schema: &Schema, object: &mut Value) {
     let Some(fields) = object.as_object_mut() else { return };
     let gvk = schema.gvk();
-    if let ("", "Secret") = (gvk.group.as_str(), gvk.kind.as_str()) {
-        fold_string_data(fields);
+    match (gvk.group.as_str(), gvk.kind.as_str()) {
+        ("", "Secret") => fold_string_data(fields),
+        ("", "Pod") => raise_grace(fields),
+        _ => {}
+    }
+}
+
+/// Less time than none to end in counts as a second, in pods and not in what makes them (`Convert_v1_Pod_To_core_Pod`).
+fn raise_grace(pod: &mut Map<String, Value>) {
+    let seconds =
+        pod.get_mut("spec").and_then(|spec| spec.get_mut("terminationGracePeriodSeconds"));
+    if let Some(seconds) = seconds
+        && seconds.as_i64().is_some_and(|seconds| seconds < 0)
+    {
+        *seconds = Value::from(1);
     }
 }
 

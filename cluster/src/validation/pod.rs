@@ -100,8 +100,6 @@ pub(super) fn spec(check: &mut Check<'_>, spec: &Value, at: &str) {
         "" => {}
         name => check.subdomain(&format!("{at}.nodeName"), name),
     }
-    let field = format!("{at}.terminationGracePeriodSeconds");
-    check.not_negative(&field, &spec["terminationGracePeriodSeconds"]);
 }
 
 /// Which pods go first, of pods and of all that makes them: a number, unless it was none before
