@@ -27,6 +27,7 @@ use crate::{
 
 pub(crate) mod answer;
 pub(crate) mod request;
+mod warnings;
 
 use request::Request;
 

@@ -12,7 +12,7 @@ use serde_json::{
 };
 use trace::{DeliveryKind, Time, Verb};
 
-use super::{Author, Body, BoxError, Conversation, Shared, request::Request};
+use super::{Author, Body, BoxError, Conversation, Shared, request::Request, warnings};
 use crate::{
     auth,
     encoding::{
@@ -214,7 +214,7 @@ impl View {
         *response.status_mut() = StatusCode::from_u16(outcome.code).unwrap_or(StatusCode::OK);
         let headers = response.headers_mut();
         set_content_type(headers, &content_type);
-        warn(headers, &outcome.warnings);
+        warnings::add(headers, &outcome.warnings);
         Ok(response)
     }
 
@@ -340,16 +340,6 @@ fn event_type(delivery: DeliveryKind) -> &'static str {
     }
 }
 
-/// RFC 7234's `Warning`, as kubectl prints it.
-fn warn(headers: &mut http::HeaderMap, warnings: &[String]) {
-    for warning in warnings {
-        let text = warning.replace('\\', "\\\\").replace('"', "\\\"");
-        if let Ok(value) = HeaderValue::from_str(&format!("299 - \"{text}\"")) {
-            headers.append(header::WARNING, value);
-        }
-    }
-}
-
 fn set_content_type(headers: &mut http::HeaderMap, text: &str) {
     if let Ok(value) = HeaderValue::from_str(text) {
         headers.insert(header::CONTENT_TYPE, value);
@@ -368,7 +358,7 @@ pub(crate) fn refuse(request: &Request, refusal: &Refusal) -> Response<Body> {
     *response.status_mut() = StatusCode::from_u16(refusal.code).unwrap_or(StatusCode::OK);
     let headers = response.headers_mut();
     set_content_type(headers, &agreed.content_type());
-    warn(headers, &refusal.warnings);
+    warnings::add(headers, &refusal.warnings);
     if let Some(seconds) = refusal.retry_after {
         headers.insert(header::RETRY_AFTER, HeaderValue::from(seconds));
     }
