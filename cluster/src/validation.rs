@@ -40,6 +40,7 @@ mod workloads;
 use serde_json::Value;
 
 use crate::{facts::Resource, schema::FieldError};
+pub(crate) use address::warning as address_warning;
 use check::Check;
 
 /// By which rules an object is judged.

@@ -26,6 +26,7 @@ mod lists;
 mod older;
 mod staged;
 mod subresources;
+mod warnings;
 mod watches;
 mod webhooks;
 mod workloads;

@@ -83,6 +83,27 @@ pub(super) fn ip(check: &mut Check<'_>, field: &str, ip: &str, known: &[&str]) -
     check.count() == before
 }
 
+/// What is said of an address that is taken and had better be written otherwise (`GetWarningsForIP`).
+pub(crate) fn warning(field: &str, ip: &str) -> Option<String> {
+    let address = parsed(ip)?;
+    match ip.parse::<IpAddr>() {
+        Ok(IpAddr::V4(_)) => None,
+        Ok(IpAddr::V6(own)) if own.to_ipv4_mapped().is_none() => {
+            let usual = own.to_string();
+            (usual != ip).then(|| {
+                format!(
+                    "{field}: IPv6 address {ip:?} should be in RFC 5952 canonical format ({usual:?})"
+                )
+            })
+        }
+        // Leading zeros, or an IPv4 address inside of an IPv6 one.
+        _ => {
+            let meant = address.to_canonical().to_string();
+            Some(format!("{field}: non-standard IP address {ip:?} is invalid: use {meant:?}"))
+        }
+    }
+}
+
 /// A range of addresses, unless it was there before (`IsValidCIDRForLegacyField`).
 pub(super) fn cidr(check: &mut Check<'_>, field: &str, text: &str, known: &[&str]) {
     if known.contains(&text) {
@@ -175,6 +196,26 @@ mod tests {
         assert!(!inside("10.0.0.0/8", "10.0.0.0/16"));
         assert!(inside("2001:db8:1::/48", "2001:db8::/32"));
         assert!(!inside("10.1.0.0/16", "::/0"));
+    }
+
+    #[test]
+    fn addresses_in_another_form_are_warned_of() {
+        let check = |text: &str, expect: Option<&str>| {
+            let expect = expect.map(|expect| format!("f: {expect}"));
+            assert_eq!(warning("f", text), expect, "{text}");
+        };
+        check("10.0.0.1", None);
+        check("::1", None);
+        check("x", None);
+        check(
+            "10.0.0.01",
+            Some(r#"non-standard IP address "10.0.0.01" is invalid: use "10.0.0.1""#),
+        );
+        let inside = r#"non-standard IP address "::ffff:1.2.3.4" is invalid: use "1.2.3.4""#;
+        check("::ffff:1.2.3.4", Some(inside));
+        let usual =
+            r#"IPv6 address "FE80:0::1" should be in RFC 5952 canonical format ("fe80::1")"#;
+        check("FE80:0::1", Some(usual));
     }
 
     #[test]

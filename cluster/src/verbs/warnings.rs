@@ -1,5 +1,11 @@
 //! What is said of an object that is stored nevertheless (`WarningsOnCreate`, `WarningsOnUpdate` of the strategies).
 
+mod containers;
+mod pods;
+mod scheduling;
+mod volumes;
+mod workloads;
+
 use serde_json::Value;
 
 use super::Work;
@@ -7,19 +13,38 @@ use super::Work;
 impl Work<'_> {
     /// Warns of a valid object of a built-in type that is about to be stored.
     pub(super) fn warn(&mut self, old: Option<&Value>, new: &Value) {
-        if self.kind.is_custom() || !self.route.subresource.is_empty() {
+        // A Scale is stored by the strategy of what it scales.
+        let is_asked = matches!(self.route.subresource.as_str(), "" | "scale");
+        if self.kind.is_custom() || !is_asked {
             return;
         }
-        let row = self.kind.row();
-        match (row.group.as_str(), row.resource.as_str()) {
-            ("", "services") => self.warnings.extend(of_service(new)),
+        let storage = &self.kind.storage;
+        let warnings = match (&*storage.group, &*storage.resource) {
+            ("", "services") => of_service(new),
             ("storage.k8s.io", "csidrivers") => {
                 let before = old.map_or(&Value::Null, |old| &old["spec"]);
-                self.warnings.extend(of_tokens(before, &new["spec"]));
+                of_tokens(before, &new["spec"]).into_iter().collect()
             }
-            _ => {}
-        }
+            ("" | "apps" | "batch", resource) => workloads::of_workload(resource, old, new),
+            _ => Vec::new(),
+        };
+        self.warnings.extend(warnings);
     }
+}
+
+/// The items of a list; none where there is no list.
+fn items(list: &Value) -> &[Value] {
+    list.as_array().map_or(&[], Vec::as_slice)
+}
+
+/// A text field; empty if absent.
+fn text<'a>(value: &'a Value, field: &str) -> &'a str {
+    value[field].as_str().unwrap_or("")
+}
+
+/// A field that is a whole number; 0 if absent.
+fn number(value: &Value, field: &str) -> i64 {
+    value[field].as_i64().unwrap_or(0)
 }
 
 /// What a service had better not ask for (`pkg/api/service/warnings.go`); addresses in another form than usual are not
