@@ -329,13 +329,14 @@ impl Check<'_> {
     }
 }
 
-/// Lists whose keys count for patches and applies only: nobody refuses an object that has one twice, or not at all.
+/// Lists whose keys count for patches and applies only: nobody refuses an object that has one twice, or not at all, if
+/// not in other words.
 fn has_loose_items(node: &Node, name: &str) -> bool {
     let Some(definition) = &node.name else { return false };
     matches!(
         (definition.strip_prefix("io.k8s.api.core.v1.").unwrap_or(""), name),
         ("Container" | "EphemeralContainer", "env" | "ports" | "volumeMounts")
-            | ("PodSpec", "hostAliases" | "imagePullSecrets")
+            | ("PodSpec", "hostAliases" | "imagePullSecrets" | "topologySpreadConstraints")
             | ("ServiceAccount", "secrets")
     )
 }

@@ -100,6 +100,23 @@ pub(super) fn spec(check: &mut Check<'_>, spec: &Value, at: &str) {
         "" => {}
         name => check.subdomain(&format!("{at}.nodeName"), name),
     }
+    let constraints = list(spec, "topologySpreadConstraints");
+    spread(check, constraints, &format!("{at}.topologySpreadConstraints"));
+}
+
+/// Pods are spread over places of a kind in one way, or in two that differ in what becomes of the rest; the earlier of
+/// two alike is told (`ValidateSpreadConstraintNotRepeat`).
+fn spread(check: &mut Check<'_>, constraints: &[Value], at: &str) {
+    fn key(constraint: &Value) -> (&str, &str) {
+        (text(constraint, "topologyKey"), text(constraint, "whenUnsatisfiable"))
+    }
+    for (index, one) in constraints.iter().enumerate() {
+        if constraints[index + 1..].iter().any(|other| key(other) == key(one)) {
+            let (place, otherwise) = key(one);
+            let field = format!("{at}[{index}].{{topologyKey, whenUnsatisfiable}}");
+            check.duplicate(&field, &json!(format!("{{{place}, {otherwise}}}")));
+        }
+    }
 }
 
 /// Which pods go first, of pods and of all that makes them: a number, unless it was none before
@@ -294,4 +311,25 @@ fn fixed_parts(spec: &Value) -> Value {
         }
     }
     spec
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn pods_are_spread_over_places_of_a_kind_once_in_each_way() {
+        let one = |key: &str, rest: &str| json!({"topologyKey": key, "whenUnsatisfiable": rest});
+        let told = |constraints: &[Value]| -> Vec<String> {
+            let mut errors = Vec::new();
+            spread(&mut Check::new(&mut errors), constraints, "s");
+            errors.into_iter().map(|error| error.to_string()).collect()
+        };
+        let (no, anyway) = ("DoNotSchedule", "ScheduleAnyway");
+        assert_eq!(told(&[one("a", no), one("a", anyway), one("b", no)]), Vec::<String>::new());
+        assert_eq!(
+            told(&[one("a", no), one("b", no), one("a", no)]),
+            ["s[0].{topologyKey, whenUnsatisfiable}: Duplicate value: \"{a, DoNotSchedule}\""]
+        );
+    }
 }
