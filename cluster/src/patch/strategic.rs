@@ -195,7 +195,14 @@ fn merge_list(
     let key = place.and_then(|(_, node)| node.patch_merge_key.as_deref());
     let server = live.clone();
     let merged = match key {
-        Some(key) => merge_objects(live, patch, key, items(place))?,
+        Some(key) => {
+            let merged = merge_objects(live, patch, key, items(place))?;
+            // What was there without a key can't be told from what the patch names (`partitionMapsByPresentInList`).
+            if let Some(item) = merged.iter().find(|item| item.get(key).is_none()) {
+                return Err(keyless(item, key));
+            }
+            merged
+        }
         None => merge_scalars(live, patch),
     };
     let order = match order {
@@ -231,11 +238,7 @@ fn merge_objects(
         let fields = item
             .as_object()
             .ok_or_else(|| bad(format!("list items with merge key {key:?} must be objects")))?;
-        let identity = fields.get(key).ok_or_else(|| {
-            let item = go_text(item);
-            let why = format!("map: {item} does not contain declared merge key: {key}");
-            PatchError::Unclassified(why)
-        })?;
+        let identity = fields.get(key).ok_or_else(|| keyless(item, key))?;
         let is_same = |other: &Value| other.get(key) == Some(identity);
         if directive(item).as_deref() == Some("delete") {
             live.retain(|other| !is_same(other));
@@ -249,6 +252,12 @@ fn merge_objects(
         }
     }
     Ok(live)
+}
+
+/// `mergepatch.ErrNoMergeKey`
+fn keyless(item: &Value, key: &str) -> PatchError {
+    let item = go_text(item);
+    PatchError::Unclassified(format!("map: {item} does not contain declared merge key: {key}"))
 }
 
 fn reorder(live: &mut Fields, name: &str, order: &Value, place: Place<'_>) -> Outcome<()> {
@@ -415,6 +424,10 @@ mod tests {
         let error = refused(json!({"containers": [{"image": "x", "args": ["b", 1]}]}));
         let item = "map[args:[b 1] image:x]";
         let text = format!("map: {item} does not contain declared merge key: name");
+        assert_eq!((error.code(), error.to_string()), (500, text));
+        let live = json!({"imagePullSecrets": [{"name": "s"}, {}]});
+        let error = pod_patch(live, json!({"imagePullSecrets": [{"name": "s"}]})).unwrap_err();
+        let text = "map: map[] does not contain declared merge key: name".to_owned();
         assert_eq!((error.code(), error.to_string()), (500, text));
         let error = refused(json!({"securityContext": {"$patch": "jump"}}));
         let text = "unknown patch type: jump in map: map[$patch:jump]".to_owned();
