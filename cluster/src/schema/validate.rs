@@ -49,7 +49,10 @@ impl Check<'_> {
         }
         if !type_fits(node, value) {
             self.wrong_type(node, value, at);
-            // What is said of values of any type is said all the same.
+            // What is said of numbers and of values of any type is said all the same.
+            if value.is_number() {
+                self.number(node, value, at);
+            }
             self.limits(node, value, at);
             return;
         }
@@ -69,7 +72,7 @@ impl Check<'_> {
         let format = node.format.as_deref().filter(|_| !value.is_null() && !node.int_or_string);
         let (wanted, given) = match (format, value) {
             (Some(format), Value::Number(number)) => {
-                (format, if number.is_f64() { "float64" } else { "int64" })
+                (format, if number.is_i64() { "int64" } else { "float64" })
             }
             (Some(format), Value::Bool(_) | Value::Object(_)) => (format, ""),
             _ => (wanted(node), type_name(value)),
@@ -162,12 +165,8 @@ impl Check<'_> {
     }
 
     fn number(&mut self, node: &Node, value: &Value, at: &Path<'_>) {
-        if let Some(format) = &node.format
-            && !integer_fits(format, value)
-        {
-            let detail =
-                format!("Checked value must be of type integer with format {format} in {at}");
-            self.invalid(at, value, detail);
+        if node.kind == Type::Integer && !node.int_or_string && !integer_fits(node, value) {
+            self.out_of_range(node, at);
         }
         let (Some(limits), Some(number)) = (&node.limits, value.as_f64()) else { return };
         if let Some((limit, exclusive)) = limits.minimum {
@@ -188,6 +187,17 @@ impl Check<'_> {
             let detail = format!("{at} in body should be a multiple of {}", plain(factor));
             self.invalid(at, value, detail);
         }
+    }
+
+    /// Upstream loses where it is and what (`kubeOpenAPIResultToFieldErrors` of what is no `Validation`).
+    fn out_of_range(&mut self, node: &Node, at: &Path<'_>) {
+        let format = match node.format.as_deref() {
+            Some(format @ ("int32" | "int64")) => format!("with format {format}"),
+            _ => "(default format)".to_owned(),
+        };
+        let detail = format!("Checked value must be of type integer {format} in {at}");
+        let kind = FieldErrorKind::Invalid;
+        self.errors.push(FieldError::with_value("<nil>", kind, &Value::from(""), detail));
     }
 
     /// What may be said about values of any type, and sizes.
@@ -390,24 +400,34 @@ pub(crate) fn keys_of(schema: &Schema, node: &Node, item: &Value) -> Value {
 }
 
 /// Enumerated numbers are equal by value: `1` and `1.0`.
-fn same(left: &Value, right: &Value) -> bool {
-    left == right || (left.is_number() && left.as_f64() == right.as_f64())
+/// Whether a value is one that is allowed; as upstream compares them, whose type is made the allowed one's before (`Enum`
+/// of kube-openapi): a fraction is cut off.
+fn same(allowed: &Value, value: &Value) -> bool {
+    match (allowed.as_i64(), value.as_f64()) {
+        (Some(allowed), Some(number)) if value.is_f64() => number.trunc() == allowed as f64,
+        _ => allowed == value || (allowed.is_number() && allowed.as_f64() == value.as_f64()),
+    }
 }
 
 fn plain(number: f64) -> String {
     Value::from(number).to_string().trim_end_matches(".0").to_owned()
 }
 
-fn integer_fits(format: &str, value: &Value) -> bool {
-    match format {
-        "int32" => value.as_i64().is_some_and(|number| i32::try_from(number).is_ok()),
-        "int64" => value.as_i64().is_some() || is_whole(value),
-        _ => true,
-    }
+/// Whether a number is an integer of the node's format; of 64 bits, if it names no other (`IsValueValidAgainstRange`).
+fn integer_fits(node: &Node, value: &Value) -> bool {
+    const BITS_63: f64 = 9_223_372_036_854_775_808.0;
+    let whole = |number: &f64| number.fract() == 0.0 && (-BITS_63..BITS_63).contains(number);
+    let of_float = || value.as_f64().filter(whole).map(|number| number as i64);
+    let number = value.as_i64().or_else(of_float);
+    let small = node.format.as_deref() == Some("int32");
+    number.is_some_and(|number| !small || i32::try_from(number).is_ok())
 }
 
+/// Whether upstream takes a number for an integer (`IsFloat64AJSONInteger`).
 fn is_whole(value: &Value) -> bool {
-    value.is_i64() || value.is_u64() || value.as_f64().is_some_and(|number| number.fract() == 0.0)
+    const EXACT: f64 = 9_007_199_254_740_991.0;
+    let whole = |number: f64| number.fract() == 0.0 && number.abs() <= EXACT;
+    value.is_i64() || value.as_f64().is_some_and(whole)
 }
 
 pub(super) fn type_fits(node: &Node, value: &Value) -> bool {
@@ -443,7 +463,7 @@ fn type_name(value: &Value) -> &'static str {
     match value {
         Value::Null => "null",
         Value::Bool(_) => "boolean",
-        Value::Number(_) if is_whole(value) => "integer",
+        Value::Number(number) if number.is_i64() => "integer",
         Value::Number(_) => "number",
         Value::String(_) => "string",
         Value::Array(_) => "array",
@@ -478,6 +498,20 @@ mod tests {
                 "spec.x: Invalid value: \"string\": spec.x in body must be of type integer: \"string\"",
             ],
         );
+        check(
+            json!({"type": "integer", "format": "int32", "enum": [1, 2]}),
+            json!(1.5),
+            &[
+                "spec.x: Invalid value: \"float64\": spec.x in body must be of type int32: \"float64\"",
+                "<nil>: Invalid value: \"\": Checked value must be of type integer with format int32 in spec.x",
+            ],
+        );
+        check(
+            json!({"type": "integer", "format": "int32"}),
+            json!(3_000_000_000_u32),
+            &["<nil>: Invalid value: \"\": Checked value must be of type integer with format int32 in spec.x"],
+        );
+        check(json!({"type": "integer"}), json!(3.0), &[]);
         check(
             json!({"type": "object", "required": ["a"], "properties": {"a": {"type": "string"}}}),
             json!({}),
