@@ -29,6 +29,7 @@ use std::{collections::BTreeMap, sync::Arc};
 use serde_json::Value;
 
 pub use build::SchemaError;
+pub(crate) use error::shown_number;
 pub use error::{FieldError, FieldErrorKind, Path};
 pub(crate) use ratchet::{old_item, unchanged};
 pub use structural::structural_errors;

@@ -14,7 +14,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use serde_json::{Map, Value};
 
 use super::{PatchError, merge::without_nulls};
-use crate::schema::{Node, Schema};
+use crate::schema::{Node, Schema, shown_number};
 
 const DIRECTIVE: &str = "$patch";
 const RETAIN_KEYS: &str = "$retainKeys";
@@ -52,6 +52,7 @@ pub(crate) fn go_text(value: &Value) -> String {
         Value::Array(items) => format!("[{}]", joined(items.iter().map(go_text).collect())),
         Value::Null => "<nil>".to_owned(),
         Value::String(text) => text.clone(),
+        Value::Number(number) => shown_number(number),
         other => other.to_string(),
     }
 }

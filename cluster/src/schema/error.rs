@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use serde_json::{Value, json};
+use serde_json::{Number, Value, json};
 
 /// What is wrong with a field.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -101,6 +101,16 @@ impl FieldError {
         FieldError::bare(field, FieldErrorKind::Required, "")
     }
 
+    /// As it is told of a custom object's status that is written by itself: its texts name places in the status
+    /// (`customResourceValidator.ValidateStatusUpdate`).
+    pub(crate) fn within_status(mut self) -> FieldError {
+        if let Some(inside) = self.field.strip_prefix("status") {
+            let inside = inside.strip_prefix('.').unwrap_or(inside);
+            self.detail = self.detail.replacen(&self.field, inside, 1);
+        }
+        self
+    }
+
     /// The message without the path.
     pub fn body(&self) -> String {
         let mut text = self.kind.text().to_owned();
@@ -128,9 +138,28 @@ impl fmt::Display for FieldError {
 fn show(value: &Value) -> String {
     match value {
         Value::String(text) => format!("{text:?}"),
-        Value::Array(_) | Value::Object(_) => value.to_string(),
+        Value::Number(number) => shown_number(number),
         other => other.to_string(),
     }
+}
+
+/// A number as Go prints it (`%v`): what is no int64 is a float64, with an exponent
+/// from a million on.
+pub(crate) fn shown_number(number: &Number) -> String {
+    let float = match number.as_f64() {
+        Some(float) if !number.is_i64() => float,
+        _ => return number.to_string(),
+    };
+    if float == 0.0 || (1e-4..1e6).contains(&float.abs()) {
+        return float.to_string();
+    }
+    let text = format!("{float:e}");
+    let Some((digits, exponent)) = text.split_once('e') else { return text };
+    let (sign, exponent) = match exponent.strip_prefix('-') {
+        Some(exponent) => ('-', exponent),
+        None => ('+', exponent),
+    };
+    format!("{digits}e{sign}{exponent:0>2}")
 }
 
 /// A path into an object, printed as upstream prints field paths.
@@ -161,6 +190,19 @@ impl fmt::Display for Path<'_> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn numbers_are_shown_as_go_shows_them() {
+        let check = |number: Value, expect: &str| assert_eq!(show(&number), expect);
+        check(json!(5), "5");
+        check(json!(2.0), "2");
+        check(json!(-1.5), "-1.5");
+        check(json!(123456.0), "123456");
+        check(json!(1e6), "1e+06");
+        check(json!(1e30), "1e+30");
+        check(json!(0.00001), "1e-05");
+        check(json!(u64::MAX), "1.8446744073709552e+19");
+    }
 
     #[test]
     fn messages_read_like_upstream() {

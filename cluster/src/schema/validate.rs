@@ -502,14 +502,16 @@ mod tests {
             json!({"type": "integer", "format": "int32", "enum": [1, 2]}),
             json!(1.5),
             &[
-                "spec.x: Invalid value: \"float64\": spec.x in body must be of type int32: \"float64\"",
                 "<nil>: Invalid value: \"\": Checked value must be of type integer with format int32 in spec.x",
+                "spec.x: Invalid value: \"float64\": spec.x in body must be of type int32: \"float64\"",
             ],
         );
         check(
             json!({"type": "integer", "format": "int32"}),
             json!(3_000_000_000_u32),
-            &["<nil>: Invalid value: \"\": Checked value must be of type integer with format int32 in spec.x"],
+            &[
+                "<nil>: Invalid value: \"\": Checked value must be of type integer with format int32 in spec.x",
+            ],
         );
         check(json!({"type": "integer"}), json!(3.0), &[]);
         check(

@@ -150,7 +150,11 @@ impl Work<'_> {
             errors.extend(strategy::check_name(&self.kind, "metadata.name", name, false));
         }
         if let Some(schema) = self.kind.schema() {
-            errors.extend(schema.validate(object, old));
+            let found = schema.validate(object, old);
+            match self.kind.is_custom() && self.route.subresource == "status" {
+                true => errors.extend(found.into_iter().map(FieldError::within_status)),
+                false => errors.extend(found),
+            }
         }
         if let Some(schema) = self.kind.custom().and_then(|own| own.judged_by.as_ref()) {
             errors.extend(schema.validate(object, old));

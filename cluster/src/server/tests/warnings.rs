@@ -37,9 +37,9 @@ fn variables_are_kept_and_warned_of_whenever_something_else_is_desired() {
     let stored = api.get(&path);
     let container = "/spec/template/spec/containers/0/env";
     assert_eq!(stored.body.pointer(container), deployment().pointer(container));
-    let managed = "/metadata/managedFields/0/fieldsV1/f:spec/f:template/f:spec/f:containers/\
-                   k:{\"name\":\"c\"}/f:env";
-    let managed = stored.body.pointer(managed);
+    let entries = stored.body["metadata"]["managedFields"].as_array().expect("a list");
+    let variables = "/fieldsV1/f:spec/f:template/f:spec/f:containers/k:{\"name\":\"c\"}/f:env";
+    let managed = entries.iter().find_map(|entry| entry.pointer(variables));
     assert_eq!(managed, Some(&json!({".": {}, "k:{\"name\":\"A\"}": {}})));
 }
 
