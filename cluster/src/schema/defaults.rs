@@ -272,7 +272,7 @@ fn apps(name: &str, fields: &mut Fields) {
             }
         }
         "ReplicaSetSpec" => set(fields, "replicas", 1),
-        "StatefulSet" => {
+        "StatefulSet" | "DaemonSet" => {
             inner(fields, "spec");
         }
         "StatefulSetSpec" => {

@@ -188,9 +188,11 @@ impl Work<'_> {
         Err(self.invalid(meta(object, "name"), &errors))
     }
 
-    /// Go tells an empty map or list from none, and shows which of them it refuses.
+    /// Go tells an empty map or list from none, and shows which of them it refuses. A `spec` is neither: what is shown of
+    /// it is a part of it.
     fn show_empties(&self, errors: &mut [FieldError]) {
-        for error in errors.iter_mut().filter(|error| error.value.as_deref() == Some("null")) {
+        let none = |error: &&mut FieldError| error.value.as_deref() == Some("null");
+        for error in errors.iter_mut().filter(none).filter(|error| error.field != "spec") {
             let at = format!("/{}", error.field.replace(['.', '['], "/").replace(']', ""));
             let empty = self.unstored.iter().find(|(given, _)| *given == at);
             if let Some((_, empty)) = empty {
