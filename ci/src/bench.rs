@@ -19,7 +19,7 @@ use serde_json::Value;
 
 use crate::{
     campaigns::out_folder,
-    run::{Runner, works},
+    run::{Runner, load_average, works},
     table::{self, Spread},
 };
 
@@ -80,9 +80,7 @@ struct Trial {
 /// A campaign that can't be run.
 pub fn print(runner: &mut Runner) -> anyhow::Result<()> {
     let cores = std::thread::available_parallelism().map_or(1, usize::from);
-    let load = fs::read_to_string("/proc/loadavg").unwrap_or_default();
-    let load = load.split(' ').next().unwrap_or("unknown").to_owned();
-    println!("\n{cores} cores; load average at the beginning {load}");
+    println!("\n{cores} cores; load average at the beginning {}", load_average());
     println!(
         "each subject: {STARTS} bare starts, {CAMPAIGNS} campaigns one trial at a time, {CAMPAIGNS} on all cores"
     );

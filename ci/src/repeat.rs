@@ -6,7 +6,7 @@ use std::{
     time::Instant,
 };
 
-use crate::run::{CountedAs, Runner};
+use crate::run::{CountedAs, Runner, load_average};
 
 /// Those that run controllers in virtual time and compare histories, and those of the processes below that.
 pub const TESTS: &[&str] = &["time", "forks", "replay", "machine"];
@@ -44,10 +44,11 @@ pub fn rounds(runner: &mut Runner, tests: &[impl AsRef<str>], times: u32, load: 
                 );
             }
             lines.push(format!(
-                "round {round:>3} of {times}: {:>4} passed, {} failed, {:>4} s",
+                "round {round:>3} of {times}: {:>4} passed, {} failed, {:>4} s, load average {}",
                 runner.counts.passed - before.passed,
                 runner.counts.failed - before.failed,
                 began.elapsed().as_secs(),
+                load_average(),
             ));
         }
         done.store(true, Ordering::Relaxed);

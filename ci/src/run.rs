@@ -190,6 +190,12 @@ pub fn works(command: &[&str]) -> bool {
     Command::new(program).args(arguments).output().is_ok_and(|output| output.status.success())
 }
 
+/// Of the minute before, as `uptime` shows it: what keeps the machine busy beside what is measured.
+pub fn load_average() -> String {
+    let text = std::fs::read_to_string("/proc/loadavg").unwrap_or_default();
+    text.split(' ').next().unwrap_or("unknown").to_owned()
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -119,20 +119,7 @@ pub(crate) fn carry_out(
     calls: &mut Calls,
 ) -> Result<Outcome, Refusal> {
     let names = live.world.names.clone();
-    let mut work = Work {
-        live,
-        request,
-        route,
-        kind,
-        warnings: Vec::new(),
-        strict: Vec::new(),
-        emptied: Vec::new(),
-        unstored: Vec::new(),
-        applied: false,
-        misnamed: None,
-        bare_labels: false,
-        calls,
-    };
+    let mut work = Work::new(live, request, route, kind, calls);
     work.check_served(verb)?;
     if let Some(warning) = work.kind.custom().and_then(|custom| custom.deprecation.clone()) {
         work.warnings.push(warning);
@@ -155,6 +142,32 @@ pub(crate) fn carry_out(
         // A patch of a type that no handler takes comes to none, which would warn.
         Err(refusal) if refusal.code == 415 && verb == Verb::Patch => Err(refusal),
         Err(refusal) => Err(Refusal { warnings: warnings.into(), ..refusal }),
+    }
+}
+
+impl<'a> Work<'a> {
+    /// Of which nothing is done yet.
+    fn new(
+        live: &'a mut Live,
+        request: &'a Request,
+        route: &'a Route,
+        kind: Kind,
+        calls: &'a mut Calls,
+    ) -> Work<'a> {
+        Work {
+            live,
+            request,
+            route,
+            kind,
+            warnings: Vec::new(),
+            strict: Vec::new(),
+            emptied: Vec::new(),
+            unstored: Vec::new(),
+            applied: false,
+            misnamed: None,
+            bare_labels: false,
+            calls,
+        }
     }
 }
 

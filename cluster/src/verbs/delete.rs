@@ -112,20 +112,8 @@ impl Work<'_> {
             name: key.name.to_string(),
             ..self.route.clone()
         };
-        act(&mut Work {
-            live: &mut *self.live,
-            request: self.request,
-            route: &route,
-            kind: self.kind.clone(),
-            warnings: Vec::new(),
-            strict: Vec::new(),
-            emptied: Vec::new(),
-            unstored: Vec::new(),
-            applied: false,
-            misnamed: None,
-            bare_labels: false,
-            calls: &mut *self.calls,
-        })
+        let kind = self.kind.clone();
+        act(&mut Work::new(self.live, self.request, &route, kind, self.calls))
     }
 
     /// Asks webhooks about a delete. Errors: what they refuse with.
