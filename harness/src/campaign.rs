@@ -1,19 +1,32 @@
 //! The whole flow on one screen: config → reference → baseline → explore (trial ⟲ frontier) → judge →
 //! confirm → publish. Each stage is the file of its name.
 
+pub mod confirm;
+pub mod explore;
+pub mod frontier;
+pub mod interrupt;
+pub mod judge;
+pub mod missing_permissions;
+pub mod pool;
+pub mod progress;
+pub mod publish;
+pub mod reference;
+pub mod rehearsal;
+pub mod run_folder;
+pub mod setup;
+pub mod while_down;
+
 use std::time::{Duration, Instant};
+
+use explore::Bounds;
+use progress::{Event, Progress, Show};
+use run_folder::RunFolder;
+use setup::Setup;
 
 use crate::{
     cli::{Output, RunArgs},
     config::{Campaign, ClockSpec},
-    confirm,
     exit::Exit,
-    explore::{self, Bounds},
-    interrupt,
-    lab::{self, Lab},
-    progress::{Event, Progress, Show},
-    publish, reference, rehearsal,
-    run_folder::RunFolder,
 };
 
 /// Time for a campaign that names none: a controller that leaves a new world behind each restart would be explored
@@ -27,21 +40,21 @@ pub fn run(args: &RunArgs) -> anyhow::Result<Exit> {
         campaign.file.spec.subject.clock = ClockSpec::Real;
     }
     let folder = RunFolder::create(args.out.as_deref(), campaign.name())?;
-    lab::build(&campaign)?;
+    setup::build(&campaign)?;
     interrupt::listen()?;
     let workers = args.workers.unwrap_or_else(processors);
-    let mut lab = Lab::prepare(campaign, folder.path.join("trials"), workers)?;
-    lab.keep_files = args.keep;
-    folder.write("config.yaml", &std::fs::read(&lab.campaign.path)?)?;
+    let mut setup = Setup::prepare(campaign, folder.path.join("trials"), workers)?;
+    setup.keep_files = args.keep;
+    folder.write("config.yaml", &std::fs::read(&setup.campaign.path)?)?;
 
     let began = Instant::now();
     let progress = Progress::start(Show::detect(args.quiet));
     progress.tell(phase("references"));
-    let references = reference::learn(&mut lab, &folder, &progress)?;
+    let references = reference::learn(&mut setup, &folder, &progress)?;
     progress.tell(phase("exploring"));
-    let bounds = bounds(args, &lab, began);
+    let bounds = bounds(args, &setup, began);
     let mut explored = explore::to_closure(
-        &lab,
+        &setup,
         &references.baseline,
         &references.runs,
         &bounds,
@@ -50,17 +63,17 @@ pub fn run(args: &RunArgs) -> anyhow::Result<Exit> {
     );
     progress.tell(phase("confirming"));
     let suspects = std::mem::take(&mut explored.suspects);
-    rehearsal::be_patient(&mut lab);
-    let findings = confirm::findings(&lab, &references.baseline, suspects, &progress);
+    rehearsal::be_patient(&mut setup);
+    let findings = confirm::findings(&setup, &references.baseline, suspects, &progress);
     let report =
-        publish::report(&lab, &folder, &references, &explored, &findings, began.elapsed(), args);
+        publish::report(&setup, &folder, &references, &explored, &findings, began.elapsed(), args);
     progress.finish();
     publish::write(&folder, &report, &explored, &findings)?;
     match args.output {
         Output::Text => publish::print(&folder, &report),
         Output::Json => crate::stdout::write(&crate::report::summary_json(&report)?),
     }
-    lab.clean_up();
+    setup.clean_up();
     Ok(publish::exit_of(&report))
 }
 
@@ -68,8 +81,8 @@ fn phase(name: &str) -> Event {
     Event::Phase { name: name.to_owned(), total: None }
 }
 
-fn bounds(args: &RunArgs, lab: &Lab, began: Instant) -> Bounds {
-    let budget = &lab.campaign.file.spec.budget;
+fn bounds(args: &RunArgs, setup: &Setup, began: Instant) -> Bounds {
+    let budget = &setup.campaign.file.spec.budget;
     Bounds {
         // A brute-force run is bounded by its depth.
         until: match (budget.time, args.brute_force) {

@@ -5,9 +5,9 @@ use std::path::PathBuf;
 use clap::{Args, Parser, Subcommand, ValueEnum};
 
 use crate::{
-    bare, campaign, doctor, envtest,
+    campaign,
+    commands::{bare, doctor, envtest, init, play, replay, serve, show},
     exit::{Exit, Expected},
-    init, play, replay, serve, show,
 };
 
 const EXAMPLES: &str = "\

@@ -1,14 +1,18 @@
 //! What serves the API during one trial: a fork of the embedded world, or a cluster behind a kubeconfig.
 
+pub mod client_files;
+pub mod codec;
 pub mod embedded;
 pub mod kubeconfig;
+pub mod listener;
+pub mod webhooks;
 
 use std::{path::Path, sync::Arc};
 
 use trace::{Answer, Call, Flight, ObjectKey, Recorder, Revision, Time};
 
 use crate::{
-    lab::{Ground, Lab},
+    campaign::setup::{Ground, Setup},
     trial::TrialSpec,
 };
 
@@ -26,23 +30,23 @@ pub type ChangeDetector = Box<dyn Fn(&Call, &Answer) -> bool + Send>;
 impl LiveCluster {
     /// Opens the cluster that the campaign asks for, at the start that the trial asks for.
     pub async fn open(
-        lab: &Lab,
+        setup: &Setup,
         spec: &TrialSpec,
         folder: &Path,
     ) -> anyhow::Result<(LiveCluster, Recorder)> {
-        let (cluster, recorder) = match &lab.ground {
+        let (cluster, recorder) = match &setup.ground {
             Ground::Embedded(world) => {
-                let (live, recorder) = embedded::Live::open(lab, world, spec, folder)?;
+                let (live, recorder) = embedded::Live::open(setup, world, spec, folder)?;
                 (LiveCluster::Embedded(live), recorder)
             }
             Ground::Remote(remote) => {
-                let (live, recorder) = kubeconfig::Live::open(remote, lab, folder).await?;
+                let (live, recorder) = kubeconfig::Live::open(remote, setup, folder).await?;
                 (LiveCluster::Remote(live), recorder)
             }
         };
         let state = cluster.state();
         let objects = state.iter().map(|(key, object)| (key, object));
-        recorder.expect_heartbeats(lab.heartbeats.clone(), objects);
+        recorder.expect_heartbeats(setup.heartbeats.clone(), objects);
         Ok((cluster, recorder))
     }
 
@@ -140,11 +144,11 @@ impl LiveCluster {
     /// The kubeconfig of script and command steps.
     pub fn user_kubeconfig(
         &mut self,
-        lab: &Lab,
+        setup: &Setup,
         folder: &Path,
     ) -> anyhow::Result<std::path::PathBuf> {
         match self {
-            LiveCluster::Embedded(live) => live.user_kubeconfig(lab, folder),
+            LiveCluster::Embedded(live) => live.user_kubeconfig(setup, folder),
             LiveCluster::Remote(live) => Ok(live.user_kubeconfig()),
         }
     }

@@ -5,9 +5,9 @@
 //! any of them. [`timeline`] and [`difference`] make the bulky parts of a finding from a history and two
 //! end states.
 
+pub mod by_hand;
 pub mod difference;
 pub mod model;
-pub mod steps;
 pub mod text;
 pub mod timeline;
 

@@ -5,16 +5,18 @@
 //! cursor; carries out the plan's remaining perturbations when their moments come; and ends when the
 //! workload has been played and all has settled.
 
-mod accompany;
-mod armed;
-mod attend;
-mod following;
-mod in_turn;
+mod clocks;
+mod controller_manager;
+pub mod cpu_time;
+pub mod history_file;
 pub(crate) mod incarnation;
-mod manager;
+mod one_at_a_time;
 mod output;
+mod programs;
 pub(crate) mod quiet;
 mod steps;
+mod trigger;
+mod webhook_calls;
 
 use std::{collections::VecDeque, path::PathBuf, sync::Arc, time::Duration};
 
@@ -23,17 +25,16 @@ use plans::{Crash, Moment, Perturbation, Plan, Restart, StartPoint, moment::Mome
 use trace::{Cursor, Event, History, Recorder, Time};
 
 use crate::{
+    campaign::setup::{ClockMode, Setup},
     config::Deliveries,
-    lab::{ClockMode, Lab},
-    providers::{LiveCluster, kubeconfig::attribution},
-    webhooks::SubjectCaller,
+    providers::{LiveCluster, kubeconfig::attribution, webhooks::SubjectCaller},
 };
-use armed::Armed;
-use following::Following;
-use in_turn::InTurn;
+use clocks::Following;
+use controller_manager::Manager;
 use incarnation::Incarnation;
 pub use incarnation::NOT_SEEN_THROUGH;
-use manager::Manager;
+use one_at_a_time::InTurn;
+use trigger::Armed;
 
 /// What a trial is to do.
 #[derive(Clone)]
@@ -47,7 +48,7 @@ pub struct TrialSpec {
     pub armed: Vec<Perturbation>,
     /// Which repeat this is: chooses name suffixes and their order.
     pub repeat: u64,
-    /// Whether it waits for ten minutes at its end: see [`crate::rehearsal::waits_long`].
+    /// Whether it waits for ten minutes at its end: see [`crate::campaign::rehearsal::waits_long`].
     pub patient: bool,
     /// Where to keep its files; none: nowhere.
     pub folder: Option<PathBuf>,
@@ -113,8 +114,8 @@ impl Stop {
 }
 
 /// A trial while it runs.
-pub(crate) struct Trial<'lab> {
-    lab: &'lab Lab,
+pub(crate) struct Trial<'setup> {
+    setup: &'setup Setup,
     cluster: LiveCluster,
     following: Following,
     user: workloads::Client,
@@ -154,12 +155,12 @@ pub(crate) struct Trial<'lab> {
 }
 
 /// Runs one trial to its end.
-pub fn run(lab: &Lab, spec: TrialSpec) -> TrialRun {
-    let processors = lab.campaign.file.spec.subject.determinism.processors;
+pub fn run(setup: &Setup, spec: TrialSpec) -> TrialRun {
+    let processors = setup.campaign.file.spec.subject.determinism.processors;
     let _pinned = (processors == 1).then(subject::Pinned::new);
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
     match runtime {
-        Ok(runtime) => runtime.block_on(run_here(lab, spec)),
+        Ok(runtime) => runtime.block_on(run_here(setup, spec)),
         Err(error) => broken(spec, error.to_string()),
     }
 }
@@ -178,9 +179,9 @@ fn broken(spec: TrialSpec, why: String) -> TrialRun {
     }
 }
 
-async fn run_here(lab: &Lab, spec: TrialSpec) -> TrialRun {
+async fn run_here(setup: &Setup, spec: TrialSpec) -> TrialRun {
     let began = std::time::Instant::now();
-    let mut trial = match Trial::set_up(lab, &spec).await {
+    let mut trial = match Trial::set_up(setup, &spec).await {
         Ok(trial) => trial,
         Err(error) => return broken(spec, format!("{error:#}")),
     };
@@ -221,25 +222,25 @@ async fn run_here(lab: &Lab, spec: TrialSpec) -> TrialRun {
     }
 }
 
-impl<'lab> Trial<'lab> {
-    async fn set_up(lab: &'lab Lab, spec: &TrialSpec) -> anyhow::Result<Trial<'lab>> {
+impl<'setup> Trial<'setup> {
+    async fn set_up(setup: &'setup Setup, spec: &TrialSpec) -> anyhow::Result<Trial<'setup>> {
         let (cursor, begun) = match &spec.start {
             Start::Beginning => (Cursor::default(), None),
             Start::Fork(_, cursor, begun) => (*cursor, *begun),
         };
         let folder = match &spec.folder {
             Some(folder) => folder.clone(),
-            None => lab.scratch_folder(&spec.plan, spec.repeat),
+            None => setup.scratch_folder(&spec.plan, spec.repeat),
         };
         std::fs::create_dir_all(&folder)?;
-        let (cluster, recorder) = LiveCluster::open(lab, spec, &folder).await?;
+        let (cluster, recorder) = LiveCluster::open(setup, spec, &folder).await?;
         let following = Following::new(cluster.server());
         let proxy = proxy::Proxy::new(
             following.before(cluster.upstream_for_subject()),
             recorder.clone(),
-            Arc::new(crate::codec::ClusterCodec),
+            Arc::new(crate::providers::codec::ClusterCodec),
         );
-        let deliveries = lab.campaign.file.spec.subject.determinism.deliveries;
+        let deliveries = setup.campaign.file.spec.subject.determinism.deliveries;
         let in_turn = (deliveries == Deliveries::InTurn).then(|| InTurn::new(proxy.gate()));
         let user = workloads::Client::new(cluster.upstream_for_user());
         let hooks = cluster.server().map(|server| {
@@ -254,7 +255,7 @@ impl<'lab> Trial<'lab> {
             recorder.record(Event::Perturbed { index, text: done.to_string() });
         }
         Ok(Trial {
-            lab,
+            setup,
             cluster,
             following,
             user,
@@ -292,7 +293,7 @@ impl<'lab> Trial<'lab> {
         self.start_subject().await?;
         self.quiet().await?;
         self.crash_if_step_reached().await?;
-        while let Some(operation) = self.lab.workload.operation(self.cursor) {
+        while let Some(operation) = self.setup.workload.operation(self.cursor) {
             self.perform(operation).await?;
         }
         self.bring_up().await?;
@@ -397,7 +398,7 @@ impl<'lab> Trial<'lab> {
     }
 }
 
-impl Lab {
+impl Setup {
     fn scratch_folder(&self, plan: &Plan, repeat: u64) -> PathBuf {
         use std::sync::atomic::{AtomicU64, Ordering};
         static NUMBER: AtomicU64 = AtomicU64::new(0);

@@ -19,7 +19,7 @@ struct Absence {
     because: &'static str,
 }
 
-const PURE: &[&str] = &["trace/", "plans/", "controllers/", "stages/", "oracles/"];
+const PURE: &[&str] = &["trace/", "plans/", "world/controllers/", "world/stages/", "oracles/"];
 
 const ABSENCES: &[Absence] = &[
     Absence {
@@ -37,7 +37,7 @@ const ABSENCES: &[Absence] = &[
                 "a real cluster announces nothing about itself: asked until it is as wanted, with a limit",
             ),
             (
-                "harness/src/kubelet_only/",
+                "harness/src/commands/kubelet_only/",
                 "a cluster that does not answer announces nothing: asked again, at a pace",
             ),
             (
@@ -102,7 +102,7 @@ const ABSENCES: &[Absence] = &[
     Absence {
         tokens: &["SystemTime::now(", "Timestamp::now("],
         except: &[],
-        only_in: &["cluster/", "proxy/"],
+        only_in: &["world/cluster/", "proxy/"],
         in_tests: false,
         because: "time comes from the clock of the world",
     },
@@ -140,7 +140,7 @@ const MACHINE: &[&str] = &["/home/", "/root/", "/work/", "/tmp/"];
 
 /// Files in which a machine's path is meant.
 const MACHINE_EXCEPT: &[(&str, &str)] = &[
-    ("cluster/data/", "type facts as upstream publishes them"),
+    ("world/cluster/data/", "type facts as upstream publishes them"),
     (".gitignore", "patterns"),
     ("Cargo.lock", "generated"),
 ];
@@ -260,9 +260,9 @@ fn breaches_are_seen() {
     check("proxy/src/gate.rs", "println!(\"x\");", 1);
     check("proxy/src/gate.rs", "#[cfg(test)]\nmod tests { fn f() { println!(\"x\") } }", 0);
     check("harness/src/main.rs", "println!(\"x\");", 0);
-    check("cluster/src/store.rs", "std::env::var(\"HOME\")", 1);
+    check("world/cluster/src/store.rs", "std::env::var(\"HOME\")", 1);
     check("plans/src/plan.rs", "Instant::now()", 1);
-    check("cluster/src/clock.rs", "SystemTime::now()", 1);
+    check("world/cluster/src/clock.rs", "SystemTime::now()", 1);
     check("harness/src/main.rs", "todo!()", 1);
     check("proxy/src/gate.rs", "unsafe { x() }", 1);
     check("proxy/src/gate.rs", "#[ignore = \"slow\"]", 1);

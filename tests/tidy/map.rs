@@ -9,10 +9,10 @@ use crate::{
 
 const MAP: &str = "ARCHITECTURE.md";
 
-/// Folders of `files` that hold a Cargo.toml at the first level, without a place in the map.
+/// Folders of `files` that hold a Cargo.toml at the first level or below `world/`, without a place in the map.
 fn unmapped(map: &str, files: &[File]) -> Vec<Problem> {
     let crates = files.iter().filter_map(|file| file.path.strip_suffix("/Cargo.toml"));
-    let crates = crates.filter(|dir| !dir.contains('/'));
+    let crates = crates.filter(|dir| !dir.strip_prefix("world/").unwrap_or(dir).contains('/'));
     let missing = crates.filter(|dir| !map.lines().any(|line| names(line, dir)));
     missing.map(|dir| Problem::new(MAP, 0, format!("the crate `{dir}/` has no row"))).collect()
 }

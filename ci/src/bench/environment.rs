@@ -1,4 +1,4 @@
-//! Figures of the built-in controllers: what `cluster/examples/figures.rs` measures, as tables, beside their targets.
+//! Figures of the built-in controllers: what `world/cluster/examples/figures.rs` measures, as tables, beside their targets.
 
 use serde::Deserialize;
 

@@ -10,9 +10,8 @@ use cluster::{Server, SuffixOrder, World};
 use trace::{Answer, Call, Event, Flight, Recorder};
 
 use crate::{
-    history_file,
-    lab::Lab,
-    trial::{Start, TrialSpec},
+    campaign::setup::Setup,
+    trial::{Start, TrialSpec, history_file},
 };
 
 /// A live fork.
@@ -34,7 +33,7 @@ struct UserListener {
 impl Live {
     /// Forks the start of the trial, with name suffixes of its repeat, and puts it to work.
     pub fn open(
-        lab: &Lab,
+        setup: &Setup,
         first: &World,
         spec: &TrialSpec,
         folder: &Path,
@@ -57,7 +56,7 @@ impl Live {
             (now, began.elapsed().as_micros() as u64)
         };
         let about = serde_json::json!({
-            "campaign": lab.campaign.name(),
+            "campaign": setup.campaign.name(),
             "plan": spec.plan,
             "repeat": spec.repeat,
         });
@@ -88,7 +87,7 @@ impl Live {
     }
 
     /// Opens a listener for script and command steps, once.
-    pub fn user_kubeconfig(&mut self, lab: &Lab, folder: &Path) -> anyhow::Result<PathBuf> {
+    pub fn user_kubeconfig(&mut self, setup: &Setup, folder: &Path) -> anyhow::Result<PathBuf> {
         match &self.user_listener {
             Some(listener) => Ok(listener.kubeconfig.clone()),
             None => {
@@ -98,16 +97,16 @@ impl Live {
                 let front = proxy::Proxy::new(
                     self.server.service(),
                     quiet,
-                    Arc::new(crate::codec::ClusterCodec),
+                    Arc::new(crate::providers::codec::ClusterCodec),
                 );
                 let client = proxy::Client {
                     actor: trace::Actor::User,
                     incarnation: 0,
-                    tls: lab.certificates.server.clone(),
+                    tls: setup.certificates.server.clone(),
                 };
                 let _serving = front.serve(listener, client)?;
                 let path = folder.join("user.kubeconfig");
-                crate::kubeconfig::write(&path, port, lab, cluster::ADMIN_TOKEN)?;
+                crate::providers::client_files::write(&path, port, setup, cluster::ADMIN_TOKEN)?;
                 let kubeconfig = path.clone();
                 self.user_listener = Some(UserListener { proxy: front, _serving, kubeconfig });
                 Ok(path)

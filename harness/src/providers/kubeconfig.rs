@@ -19,11 +19,11 @@ use serde_json::Value;
 use trace::{Answer, Call, ObjectKey, Recorder, Revision, Time};
 
 use crate::{
+    campaign::setup::Setup,
     config::{Campaign, KubeconfigSpec},
     exit::{Exit, Expected},
-    history_file,
-    kubeconfig::real_now,
-    lab::Lab,
+    providers::client_files::real_now,
+    trial::history_file,
 };
 use access::Access;
 use observer::Observer;
@@ -113,14 +113,14 @@ impl Live {
     /// Brings the cluster back to how it was, and starts to observe it.
     pub async fn open(
         remote: &Remote,
-        lab: &Lab,
+        setup: &Setup,
         folder: &Path,
     ) -> anyhow::Result<(Live, Recorder)> {
         let upstream = remote.access.upstream()?;
         reset::to(&upstream, &remote.types, &remote.keep).await?;
         let began = Instant::now();
         let clocks = move || (real_now(), began.elapsed().as_micros() as u64);
-        let about = serde_json::json!({ "campaign": lab.campaign.name() });
+        let about = serde_json::json!({ "campaign": setup.campaign.name() });
         let sink = history_file::sink(&folder.join("history.jsonl.zst"), about)?;
         let recorder = Recorder::new(Arc::new(clocks), Some(sink));
         let observer = Observer::start(&upstream, &remote.types, &recorder).await?;

@@ -11,7 +11,7 @@ use super::{
     Going, RunEnd, Stop, Trial,
     output::{self, Output},
 };
-use crate::{config::Dice, cpu, kubeconfig, lab::ClockMode};
+use crate::{campaign::setup::ClockMode, config::Dice, providers::client_files, trial::cpu_time};
 
 /// The replica that trials run. More come with the leader perturbations.
 const REPLICA: u32 = 0;
@@ -60,11 +60,11 @@ impl Trial<'_> {
         self.started += 1;
         let (actor, recorder) = (Actor::Subject(REPLICA), self.recorder.clone());
         let (command, started) = self.start_program(&Program {
-            command: &self.lab.command,
-            env: &self.lab.campaign.file.spec.subject.env,
-            token: &self.lab.token,
+            command: &self.setup.command,
+            env: &self.setup.campaign.file.spec.subject.env,
+            token: &self.setup.token,
             folder: &self.folder,
-            account: Some(kubeconfig::write_service_account(&self.folder, self.lab)?),
+            account: Some(client_files::write_service_account(&self.folder, self.setup)?),
         })?;
         self.following.subject(Some(started.process.reader()));
         let what = ProcessHappening::Started { command, pid: started.process.pid() as i32 };
@@ -72,8 +72,11 @@ impl Trial<'_> {
         if let Some(hooks) = &self.hooks {
             hooks.lead_to(Some(started.dialer));
         }
-        let client =
-            proxy::Client { actor, incarnation: number, tls: self.lab.certificates.server.clone() };
+        let client = proxy::Client {
+            actor,
+            incarnation: number,
+            tls: self.setup.certificates.server.clone(),
+        };
         let serving = self.proxy.serve(started.listener, client)?;
         let log = self.folder.join(format!("subject-{number}.log"));
         let following = self.following.clone();
@@ -92,7 +95,7 @@ impl Trial<'_> {
     ) -> anyhow::Result<(Vec<String>, subject::Started)> {
         let home = program.folder.join("home");
         std::fs::create_dir_all(&home)?;
-        let outside = match self.lab.isolation {
+        let outside = match self.setup.isolation {
             subject::Isolation::Namespaces => None,
             subject::Isolation::None => Some(std::net::TcpListener::bind("127.0.0.1:0")?),
         };
@@ -101,25 +104,25 @@ impl Trial<'_> {
             None => PORT,
         };
         let kubeconfig = program.folder.join("kubeconfig");
-        kubeconfig::write(&kubeconfig, port, self.lab, program.token)?;
-        let ahead = self.cluster.now().0 - kubeconfig::real_now().0;
-        let namespaces = self.lab.isolation == subject::Isolation::Namespaces;
+        client_files::write(&kubeconfig, port, self.setup, program.token)?;
+        let ahead = self.cluster.now().0 - client_files::real_now().0;
+        let namespaces = self.setup.isolation == subject::Isolation::Namespaces;
         let launch = subject::Launch {
             command: substitute(program.command, &kubeconfig, port),
-            dir: self.lab.campaign.folder.clone(),
-            env: environment(self.lab, program.env, &home, &kubeconfig, port),
-            isolation: self.lab.isolation,
-            clock: match self.lab.clock {
+            dir: self.setup.campaign.folder.clone(),
+            env: environment(self.setup, program.env, &home, &kubeconfig, port),
+            isolation: self.setup.isolation,
+            clock: match self.setup.clock {
                 ClockMode::Virtual => subject::Pace::Virtual { ahead },
                 ClockMode::Real => subject::Pace::Real { ahead },
                 ClockMode::Untouched => subject::Pace::Untouched,
             },
             port: PORT,
             service_account: program.account.clone().filter(|_| namespaces),
-            determinism: determinism(self.lab),
+            determinism: determinism(self.setup),
         };
         let started = subject::start_at(&launch, outside)?;
-        if self.lab.clock != ClockMode::Untouched
+        if self.setup.clock != ClockMode::Untouched
             && let subject::ClockAbility::Real(why) = started.process.clock()
         {
             anyhow::bail!("the clock of {} could not be set: {why}", launch.command[0]);
@@ -130,7 +133,7 @@ impl Trial<'_> {
     /// Ends the subject, if it runs. `silently` at the end of a trial: no event of the history.
     pub(super) async fn kill_subject(&mut self, silently: bool) -> Going<()> {
         let Some(mut incarnation) = self.subject.take() else { return Ok(()) };
-        self.subject_cpu += cpu::of_process(incarnation.process.pid());
+        self.subject_cpu += cpu_time::of_process(incarnation.process.pid());
         let process = &incarnation.process;
         for text in not_seen_through(process.clock(), process.blind_spots()) {
             self.recorder.record(Event::Note { text });
@@ -202,8 +205,8 @@ pub(crate) fn substitute(command: &[String], kubeconfig: &Path, port: u16) -> Ve
     command.iter().map(fill).collect()
 }
 
-fn determinism(lab: &crate::lab::Lab) -> subject::Determinism {
-    let spec = lab.campaign.file.spec.subject.determinism;
+fn determinism(setup: &crate::campaign::setup::Setup) -> subject::Determinism {
+    let spec = setup.campaign.file.spec.subject.determinism;
     subject::Determinism {
         // One is the trial's own: the only one that the starting thread may use.
         processors: Some(spec.processors),
@@ -213,20 +216,20 @@ fn determinism(lab: &crate::lab::Lab) -> subject::Determinism {
 
 /// A small fixed environment, so that a trial does not depend on the shell that started Trommel.
 pub(crate) fn environment(
-    lab: &crate::lab::Lab,
+    setup: &crate::campaign::setup::Setup,
     more: &BTreeMap<String, String>,
     home: &Path,
     kubeconfig: &Path,
     port: u16,
 ) -> Vec<(String, String)> {
     let mut env = vec![
-        ("PATH".to_owned(), lab.path_variable.clone()),
+        ("PATH".to_owned(), setup.path_variable.clone()),
         ("HOME".to_owned(), home.display().to_string()),
         ("KUBECONFIG".to_owned(), kubeconfig.display().to_string()),
         ("KUBERNETES_SERVICE_HOST".to_owned(), "127.0.0.1".to_owned()),
         ("KUBERNETES_SERVICE_PORT".to_owned(), port.to_string()),
     ];
-    let spec = lab.campaign.file.spec.subject.determinism;
+    let spec = setup.campaign.file.spec.subject.determinism;
     if spec.hash_seeds == Dice::Fixed {
         env.push(("PYTHONHASHSEED".to_owned(), "0".to_owned()));
     }

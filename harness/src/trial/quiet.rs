@@ -10,10 +10,13 @@ use oracles::judge::livelock::{
 };
 
 use super::{
-    Going, RunEnd, Stop, Trial, armed::stopped, attend::Looks, in_turn::InTurn,
-    incarnation::Incarnation, output::Output,
+    Going, RunEnd, Stop, Trial, incarnation::Incarnation, one_at_a_time::InTurn, output::Output,
+    trigger::stopped, webhook_calls::Looks,
 };
-use crate::{providers::LiveCluster, rehearsal, webhooks::SubjectCaller};
+use crate::{
+    campaign::rehearsal,
+    providers::{LiveCluster, webhooks::SubjectCaller},
+};
 
 /// Timers due this soon fire before the user does anything else. A subject's clock runs on while we look at
 /// it: whether its one-millisecond queues come before or after a user's write would depend on how busy this
@@ -202,7 +205,7 @@ impl Trial<'_> {
 
     /// Waits until all is quiet and the store has not changed for the horizon.
     pub(super) async fn settle(&mut self, end: bool) -> Going<()> {
-        let (mut horizon, mut most_jumps) = (self.lab.horizon(), self.lab.learnt.jumps);
+        let (mut horizon, mut most_jumps) = (self.setup.horizon(), self.setup.learnt.jumps);
         if end && self.patient {
             horizon = horizon.max(rehearsal::PATIENCE);
             most_jumps = most_jumps.min(rehearsal::JUMPS_AT_THE_END);
@@ -233,7 +236,7 @@ impl Trial<'_> {
                 _ => break quiet.timers,
             }
         };
-        if (1..most_jumps).contains(&jumps) && self.lab.virtual_time() {
+        if (1..most_jumps).contains(&jumps) && self.setup.virtual_time() {
             // All trials that waited here end at the same moment, whatever their timers' exact phases.
             self.pass(horizon.saturating_sub(self.undisturbed_for())).await?;
         }
@@ -262,7 +265,7 @@ impl Trial<'_> {
             return Ok(());
         }
         let from = self.cluster.now();
-        if self.lab.virtual_time() {
+        if self.setup.virtual_time() {
             self.cluster.advance_to(from.plus(duration));
             let subject = self.subject.iter_mut().map(|incarnation| &mut incarnation.process);
             let manager = self.manager.iter_mut().map(|manager| &mut manager.process);

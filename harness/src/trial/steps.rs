@@ -202,10 +202,10 @@ impl Trial<'_> {
 
     /// What programs of the workload get.
     fn run_context(&mut self) -> Going<workloads::RunContext> {
-        let kubeconfig = self.cluster.user_kubeconfig(self.lab, &self.folder);
+        let kubeconfig = self.cluster.user_kubeconfig(self.setup, &self.folder);
         let kubeconfig = kubeconfig.map_err(Stop::broken)?;
         let env = vec![
-            ("PATH".to_owned(), self.lab.path_variable.clone()),
+            ("PATH".to_owned(), self.setup.path_variable.clone()),
             ("HOME".to_owned(), self.folder.display().to_string()),
         ];
         Ok(workloads::RunContext {

@@ -1,0 +1,76 @@
+//! Writes a finding's replay file.
+
+use plans::{
+    Expectation, Perturbation, Replay,
+    replay::{ReplaySettings, ReplaySubject},
+};
+use serde_json::{Value, json};
+
+use crate::{
+    campaign::{confirm::Finding, setup::Setup},
+    config::{ClockSpec, ClusterSpec, DeterminismSpec, EmbeddedSpec, Horizon, Transport},
+    trial::history_file,
+};
+
+/// The replay file of a finding.
+pub fn text(setup: &Setup, found: &Finding) -> String {
+    let spec = &setup.campaign.file.spec;
+    let replay = Replay {
+        api_version: plans::replay::API_VERSION.to_owned(),
+        kind: "Replay".to_owned(),
+        finding: found.id.clone(),
+        title: found.verdict.title.clone(),
+        expect: Expectation::Finding,
+        oracle: found.verdict.oracle.to_string(),
+        fingerprint: found.verdict.fingerprint.id(),
+        plan: found.plan.clone(),
+        legality: found.plan.perturbations.iter().map(Perturbation::citation).collect(),
+        campaign: setup.campaign.name().to_owned(),
+        folder: super::portable(&setup.campaign.folder),
+        subject: ReplaySubject {
+            build: spec.subject.build.clone(),
+            command: spec.subject.command.clone(),
+            env: spec.subject.env.clone(),
+        },
+        settings: settings(setup),
+        manifests: setup.manifests.clone(),
+        workload: setup.workload_text.clone(),
+        workload_files: setup.workload.files().clone(),
+        workload_hash: setup.workload.hash().to_owned(),
+        made_by: history_file::MADE_BY.to_owned(),
+    };
+    serde_saphyr::to_string(&replay).expect("a replay is plain data")
+}
+
+/// What a replay needs of the campaign besides subject, manifests and workload.
+fn settings(setup: &Setup) -> ReplaySettings {
+    let spec = &setup.campaign.file.spec;
+    let horizon = match spec.settle.horizon {
+        Horizon::Auto if setup.virtual_time() => Horizon::For(setup.horizon()),
+        given => given,
+    };
+    // Values at their default are not written.
+    let text = |value: Value, default: Value| match value {
+        Value::String(text) if text != default => Some(text),
+        _ => None,
+    };
+    let whole = |value: Value, default: Value| Some(value).filter(|value| *value != default);
+    let embedded = match &spec.cluster {
+        ClusterSpec::Embedded(embedded) => {
+            let embedded = embedded.with_stage_texts(&setup.campaign);
+            whole(json!(embedded), json!(EmbeddedSpec::default()))
+        }
+        ClusterSpec::Kubeconfig(_) => None, // the embedded cluster is where a replay runs
+    };
+    let determinism = json!(spec.subject.determinism);
+    ReplaySettings {
+        transport: text(json!(spec.subject.transport), json!(Transport::default())),
+        clock: text(json!(spec.subject.clock), json!(ClockSpec::default())),
+        service_account: spec.subject.service_account.as_ref().map(|at| at.value.to_string()),
+        horizon: text(json!(horizon), json!(Horizon::Auto)),
+        determinism: whole(determinism, json!(DeterminismSpec::default())),
+        embedded,
+        accept: spec.accept.clone(),
+        heartbeats: spec.heartbeats.clone(),
+    }
+}

@@ -1,0 +1,171 @@
+//! Reference runs: what happens undisturbed, as often as it takes to know what varies by itself.
+
+use oracles::{Baseline, Enough, Learnt};
+use plans::Plan;
+use trace::Accepted;
+
+use crate::{
+    campaign::{
+        interrupt, judge, missing_permissions, pool,
+        progress::{Event, Progress},
+        rehearsal,
+        run_folder::RunFolder,
+        setup::Setup,
+    },
+    exit::{Exit, Expected},
+    trial::{self, RunEnd, Start, TrialRun, TrialSpec},
+};
+
+const NEVER_CONNECTED: &str = "the controller never connected to the API: does it read KUBECONFIG, or \
+                               take {kubeconfig} as an argument?";
+
+/// The reference runs and what they agree on.
+pub struct References {
+    /// In order.
+    pub runs: Vec<TrialRun>,
+    /// What they agree on.
+    pub baseline: Baseline,
+    /// The last two still taught something.
+    pub never_stable: bool,
+}
+
+/// Runs references until two in a row teach nothing new.
+///
+/// # Errors
+/// A reference that fails, or references that disagree: exit 105, with what to look at.
+pub fn learn(
+    setup: &mut Setup,
+    folder: &RunFolder,
+    progress: &Progress,
+) -> anyhow::Result<References> {
+    let accepted = accepted(setup)?;
+    rehearsal::rehearse(setup, folder)?;
+    let mut runs: Vec<TrialRun> = Vec::new();
+    let mut views = Vec::new();
+    loop {
+        // The first three are needed in any case.
+        let wanted = oracles::baseline::REFERENCES_MIN.saturating_sub(runs.len()).max(1) as u64;
+        let first = runs.len() as u64;
+        let specs: Vec<TrialSpec> =
+            (first..first + wanted).map(|repeat| spec(folder, repeat)).collect();
+        let shared = &*setup;
+        for run in pool::map(setup.workers, &specs, |spec| trial::run(shared, spec.clone())) {
+            progress.tell(Event::Done { unknown: false });
+            check(&run, folder, &format!("undisturbed run {}", run.spec.repeat))?;
+            views.push(judge::run_view(&run));
+            runs.push(run);
+        }
+        if interrupt::asked() {
+            return Err(Expected::error(Exit::Incomplete, "interrupted during the reference runs"));
+        }
+        let Learnt { baseline, disagreements, added } = oracles::learn(&views, &accepted);
+        if !disagreements.is_empty() {
+            return Err(disagree(&disagreements, folder));
+        }
+        match oracles::enough(&added) {
+            Enough::More => {}
+            end => {
+                folder.write_json("baseline.json", &baseline)?;
+                setup.learnt.random_payloads.clone_from(&baseline.random_payloads);
+                return Ok(References { runs, baseline, never_stable: end == Enough::NeverStable });
+            }
+        }
+    }
+}
+
+/// One undisturbed run from the beginning.
+pub fn spec(folder: &RunFolder, repeat: u64) -> TrialSpec {
+    TrialSpec {
+        plan: Plan::undisturbed(),
+        start: Start::Beginning,
+        armed: vec![],
+        repeat,
+        patient: false,
+        folder: Some(folder.path.join("references").join(repeat.to_string())),
+    }
+}
+
+fn accepted(setup: &Setup) -> anyhow::Result<Vec<Accepted>> {
+    let parse = |text: &String| {
+        text.parse::<Accepted>().map_err(|error| {
+            let file = setup.campaign.path.display();
+            Expected::error(Exit::Usage, format!("{file}: spec.accept: {error}"))
+        })
+    };
+    let accepted = setup.campaign.file.spec.accept.iter().map(parse);
+    // What beats stands at another value in each run.
+    accepted.chain(setup.heartbeats.fields().iter().cloned().map(Ok)).collect()
+}
+
+/// A reference must complete, and the controller must have done something in it.
+///
+/// # Errors
+/// What `name` ended with instead: exit 105.
+pub fn check(run: &TrialRun, folder: &RunFolder, name: &str) -> anyhow::Result<()> {
+    let place = run.spec.folder.as_ref().unwrap_or(&folder.path).display().to_string();
+    let failed = |what: String| {
+        Err(Expected::error(Exit::References, format!("{name}: {what}\nits files are in {place}")))
+    };
+    let refused = run.history.records.iter().find_map(|record| match &record.event {
+        trace::Event::Answer(answer) if answer.status == 403 => Some(answer.call),
+        _ => None,
+    });
+    let refused = refused.and_then(|id| run.history.calls().find(|call| call.id == id));
+    let subject_calls = run.history.calls().filter(|call| call.actor.is_subject()).count();
+    let missing = missing_permissions::sentence(&missing_permissions::missing(&run.history));
+    let hint = match refused {
+        _ if missing.is_some() => format!("\n{}", missing.unwrap_or_default()),
+        Some(call) => format!("\nthe API refused it (403): {} {}", call.method, call.uri),
+        None if subject_calls == 0 => format!("\n{NEVER_CONNECTED}"),
+        None => String::new(),
+    };
+    match &run.end {
+        RunEnd::Completed => {}
+        RunEnd::Broken(why) => {
+            let message = format!("{name} broke: {why}\nits files are in {place}");
+            return Err(Expected::error(Exit::Environment, message));
+        }
+        RunEnd::StepFailed(why) => return failed(format!("the workload failed: {why}{hint}")),
+        RunEnd::SubjectGone(why) => return failed(format!("{why}{hint}")),
+        RunEnd::NeverSettled(why) => {
+            let beats = heartbeats_hint(&run.history);
+            return failed(format!("the controller never became quiet: {why}{beats}{hint}"));
+        }
+        RunEnd::NeverFired(why) => return failed(why.clone()),
+    }
+    match subject_calls {
+        0 => failed(NEVER_CONNECTED.to_owned()),
+        _ => Ok(()),
+    }
+}
+
+/// What a user may do about a store that goes on changing, if it does by something like a heartbeat.
+pub fn heartbeats_hint(history: &trace::History) -> String {
+    let likely: Vec<String> =
+        oracles::heartbeats::likely(history).iter().map(ToString::to_string).collect();
+    match likely.is_empty() {
+        true => String::new(),
+        false => format!(
+            "\nthe last {} writes of each object changed only what was never the same twice; if that says no more \
+             than that the controller lives: spec.heartbeats: {likely:?}",
+            oracles::heartbeats::WRITES
+        ),
+    }
+}
+
+fn disagree(disagreements: &[oracles::Disagreement], folder: &RunFolder) -> anyhow::Error {
+    let mut text =
+        String::from("the undisturbed runs disagree, so nothing can be compared with them:\n");
+    for disagreement in disagreements.iter().take(10) {
+        text.push_str(&format!("  {disagreement}\n"));
+        if let Some(accept) = disagreement.acceptable() {
+            text.push_str(&format!("    to accept it: spec.accept: [{:?}]\n", accept.to_string()));
+        }
+    }
+    let left = disagreements.len().saturating_sub(10);
+    if left > 0 {
+        text.push_str(&format!("  and {left} more\n"));
+    }
+    text.push_str(&format!("their histories are in {}", folder.path.join("references").display()));
+    Expected::error(Exit::References, text)
+}

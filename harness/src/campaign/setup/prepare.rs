@@ -1,0 +1,239 @@
+//! Makes a [`Setup`] of a campaign: everything that can be wrong with it is said before the first run.
+
+use std::{
+    path::{Path, PathBuf},
+    process::Command,
+    sync::Arc,
+    time::Duration,
+};
+
+use cluster::{Server, SuffixOrder, World, WorldOptions};
+use stages::Stages;
+use trace::{Accepted, Actor, Heartbeats, Time};
+use workloads::Workload;
+
+use super::{Certificates, ClockMode, Ground, Learnt, Setup};
+use crate::{
+    config::{Campaign, ClockSpec, ClusterSpec, EmbeddedSpec},
+    exit::{Exit, Expected},
+    providers::{client_files::real_now, kubeconfig::Remote},
+};
+
+/// Runs the campaign's build command, if it has one. Its output goes to stderr.
+///
+/// # Errors
+/// A build that can't be started or fails: exit 64.
+pub fn build(campaign: &Campaign) -> anyhow::Result<()> {
+    let Some(build) = &campaign.file.spec.subject.build else { return Ok(()) };
+    let mut command = Command::new("/bin/sh");
+    // What `cargo run` tells a program of its own package would make a cargo below build everything anew.
+    let told = |name: &str| {
+        name.starts_with("CARGO_PKG_")
+            || matches!(name, "CARGO_MANIFEST_DIR" | "CARGO_MANIFEST_PATH" | "CARGO_BIN_NAME")
+            || matches!(name, "CARGO_CRATE_NAME" | "CARGO_PRIMARY_PACKAGE" | "OUT_DIR")
+    };
+    for (name, _) in std::env::vars_os().filter(|(name, _)| name.to_str().is_some_and(told)) {
+        command.env_remove(name);
+    }
+    let status = command
+        .args(["-c", build])
+        .current_dir(&campaign.folder)
+        .stdin(std::process::Stdio::null())
+        .stdout(std::io::stderr())
+        .status();
+    match status {
+        Ok(status) if status.success() => Ok(()),
+        Ok(status) => Err(usage(format!("the subject's build failed ({status}): {build}"))),
+        Err(error) => Err(usage(format!("the subject's build could not be started: {error}"))),
+    }
+}
+
+fn usage(message: String) -> anyhow::Error {
+    Expected::error(Exit::Usage, message)
+}
+
+impl Setup {
+    /// Reads and checks everything that the campaign names.
+    ///
+    /// # Errors
+    /// Anything wrong with it, located, as [`Expected`].
+    pub fn prepare(campaign: Campaign, scratch: PathBuf, workers: usize) -> anyhow::Result<Setup> {
+        let spec = &campaign.file.spec;
+        let path_variable = std::env::var("PATH").unwrap_or_else(|_| "/usr/bin:/bin".to_owned());
+        let hint = match &spec.subject.build {
+            Some(build) => format!("the build ({build}) did not make it"),
+            None => "build it first, or give spec.subject.build".to_owned(),
+        };
+        let find = |key: &str, command: Vec<String>, hint: &str| {
+            let found = resolve(&campaign, &path_variable, command, hint);
+            found.map_err(|what| usage(format!("{}: {key}: {what}", campaign.path.display())))
+        };
+        let command = find("spec.subject.command", spec.subject.command.clone(), &hint)?;
+        let manager = match &spec.cluster {
+            ClusterSpec::Embedded(embedded) => embedded.controller_manager(),
+            ClusterSpec::Kubeconfig(_) => None,
+        };
+        let hint = "https://dl.k8s.io/v1.36.3/bin/linux/amd64/kube-controller-manager is one; name its file";
+        let key = "spec.cluster.embedded.controllerManager";
+        let manager = manager.map(|command| find(key, command, hint)).transpose()?;
+        let workload_file = campaign.resolve(&spec.workload.file);
+        let workload = Workload::load(&workload_file).map_err(|error| usage(error.to_string()))?;
+        if workload.skip {
+            let message = format!("{} says `skip: true`", workload_file.display());
+            return Err(Expected::error(Exit::Nothing, message));
+        }
+        let workload_text = std::fs::read_to_string(&workload_file)?;
+        let mut manifests = Vec::new();
+        let pod = spec.subject.pod.iter().map(|pod| &pod.manifest);
+        for path in spec.manifests.iter().chain(pod) {
+            let read = workloads::manifest::load(&campaign.resolve(path));
+            let read = read.map_err(|error| usage(error.to_string()))?;
+            manifests.extend(read.into_iter().map(|manifest| manifest.object));
+        }
+        let capabilities = subject::probe();
+        let isolation = capabilities.isolation();
+        let embedded = matches!(spec.cluster, ClusterSpec::Embedded(_));
+        if spec.subject.clock == ClockSpec::Virtual && !embedded {
+            let message = "spec.subject.clock: virtual time needs the embedded cluster";
+            return Err(usage(format!("{}: {message}", campaign.path.display())));
+        }
+        if let (ClockSpec::Virtual, Err(why)) = (spec.subject.clock, &capabilities.jump.result) {
+            let fix = capabilities.jump.fix;
+            let message =
+                format!("spec.subject.clock: virtual time is not possible here: {why}; {fix}");
+            return Err(Expected::error(Exit::Environment, message));
+        }
+        let clock = match spec.subject.clock {
+            ClockSpec::Auto | ClockSpec::Virtual if embedded && capabilities.jump.works() => {
+                ClockMode::Virtual
+            }
+            ClockSpec::Real if embedded && capabilities.jump.works() => ClockMode::Real,
+            _ => ClockMode::Untouched,
+        };
+        let certificates = certificates(spec.subject.transport == crate::config::Transport::Tls)?;
+        let mut token = cluster::ADMIN_TOKEN.to_owned();
+        let ground = match &spec.cluster {
+            ClusterSpec::Embedded(embedded) => {
+                let (stages, root_ca) = (campaign.stages()?, &certificates.authority_pem);
+                let world = first_world(&manifests, embedded, clock, root_ca, stages)?;
+                if let Some(account) = spec.subject.service_account.as_ref().map(|at| &at.value) {
+                    let minted = world.account_token(&account.namespace, &account.name, TOKEN_LIFE);
+                    token = match (minted, campaign.no_account()) {
+                        (None, Some(error)) => return Err(error),
+                        (minted, _) => minted.unwrap_or_default(),
+                    };
+                }
+                Ground::Embedded(world)
+            }
+            ClusterSpec::Kubeconfig(kubeconfig) => {
+                Ground::Remote(Remote::connect(&campaign, kubeconfig, &manifests)?)
+            }
+        };
+        let heartbeats = heartbeats(&campaign)?;
+        let workers = if embedded && isolation != subject::Isolation::None { workers } else { 1 };
+        Ok(Setup {
+            learnt: Learnt::default(),
+            campaign,
+            workload,
+            workload_text,
+            manifests,
+            ground,
+            token,
+            command,
+            manager,
+            path_variable,
+            certificates,
+            isolation,
+            heartbeats,
+            clock,
+            scratch,
+            workers,
+            keep_files: false,
+        })
+    }
+}
+
+/// The campaign's heartbeats. Errors: one that is no path, or that would hide an object as a whole.
+fn heartbeats(campaign: &Campaign) -> anyhow::Result<Heartbeats> {
+    let parse = |text: &String| {
+        let wrong = |what: &str| {
+            usage(format!("{}: spec.heartbeats: {text}: {what}", campaign.path.display()))
+        };
+        let field = text.parse::<Accepted>().map_err(|error| wrong(&error.to_string()))?;
+        match field.path.0.is_empty() {
+            true => Err(wrong(
+                "name the field that beats, as in `configmaps/default/lock .data.renewed`",
+            )),
+            false => Ok(field),
+        }
+    };
+    let fields: anyhow::Result<Vec<Accepted>> =
+        campaign.file.spec.heartbeats.iter().map(parse).collect();
+    Ok(Heartbeats::new(fields?))
+}
+
+/// Program and arguments with the program's path made absolute. Errors: what is wrong, and what to do.
+fn resolve(
+    campaign: &Campaign,
+    path_variable: &str,
+    mut command: Vec<String>,
+    hint: &str,
+) -> Result<Vec<String>, String> {
+    let program = &command[0];
+    let found = if program.contains('/') {
+        Some(campaign.resolve(Path::new(program))).filter(|path| path.is_file())
+    } else {
+        let folders = std::env::split_paths(path_variable);
+        folders.map(|folder| folder.join(program)).find(|path| path.is_file())
+    };
+    let found = found.ok_or_else(|| format!("there is no program {program}: {hint}"))?;
+    use std::os::unix::fs::PermissionsExt;
+    let mode = found.metadata().map_or(0, |metadata| metadata.permissions().mode());
+    if mode & 0o111 == 0 {
+        let found = found.display();
+        return Err(format!("{found} can't be executed: it has no execute permission"));
+    }
+    command[0] = found.display().to_string();
+    Ok(command)
+}
+
+/// Credentials that we mint outlive every campaign.
+const TOKEN_LIFE: Duration = Duration::from_secs(20 * 365 * 24 * 3600);
+
+const DAY_SECONDS: i64 = 24 * 3600;
+
+/// The embedded world before the subject starts: a new cluster with the manifests applied, its environment quiet.
+fn first_world(
+    manifests: &[serde_json::Value],
+    embedded: &EmbeddedSpec,
+    clock: ClockMode,
+    root_ca: &str,
+    stages: Option<Arc<Stages>>,
+) -> anyhow::Result<World> {
+    // A whole second, so that the subject's clock, which runs while the world's stands still, stays within it. A
+    // day ahead of this machine: a subject's clock must never lie behind the machine's, or waits with an absolute
+    // deadline would be over at once.
+    let ahead = if clock == ClockMode::Untouched { 0 } else { DAY_SECONDS };
+    let start = Time((real_now().seconds() + ahead) * 1_000_000_000);
+    let mut world = World::new(WorldOptions { start, seed: 0, suffixes: SuffixOrder::Ascending });
+    embedded.set_up(&mut world, root_ca, stages);
+    let server = Server::new(world, None);
+    let client = workloads::Client::as_actor(server.service(), Actor::Trommel);
+    let runtime = tokio::runtime::Builder::new_current_thread().build()?;
+    let applied = runtime.block_on(workloads::apply_manifests(&client, manifests));
+    applied.map_err(|error| usage(format!("the cluster refused a manifest: {error}")))?;
+    server.run_environment()?;
+    Ok(server.world())
+}
+
+fn certificates(tls: bool) -> anyhow::Result<Certificates> {
+    let authority = proxy::tls::Authority::mint(real_now())?;
+    let server = match tls {
+        true => {
+            let pair = authority.server(real_now(), &[])?;
+            Some(proxy::tls::asking_server_config(&pair, &cluster::client_authority())?)
+        }
+        false => None,
+    };
+    Ok(Certificates { authority_pem: authority.pair().certificate.clone(), server })
+}

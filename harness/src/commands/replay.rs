@@ -1,0 +1,236 @@
+//! `trommel replay`: carries a replay file's plan out again, against the controller that it names or another.
+
+use std::path::Path;
+
+use oracles::VerdictValue;
+use plans::{Expectation, Replay};
+
+use crate::{
+    campaign::{
+        confirm, judge, pool,
+        progress::{Event, Progress, Show},
+        reference,
+        run_folder::RunFolder,
+        setup::{self, Setup},
+    },
+    cli::ReplayArgs,
+    config::Campaign,
+    exit::{Exit, Expected},
+    trial::{self, RunEnd, TrialRun},
+};
+
+/// Runs references, then the plan `repeats` times: 100 reproduced, 0 gone, 2 its moment never came.
+/// A file with `expect: clean` turns nothing around: reproduced is still 100.
+pub fn run(args: &ReplayArgs) -> anyhow::Result<Exit> {
+    let replay = load(&args.file)?;
+    let folder = RunFolder::create(args.out.as_deref(), &format!("replay-{}", replay.finding))?;
+    let campaign = campaign(args, &replay, &folder)?;
+    setup::build(&campaign)?;
+    crate::campaign::interrupt::listen()?;
+    let workers = std::thread::available_parallelism().map_or(1, usize::from);
+    let mut setup = Setup::prepare(campaign, folder.path.join("trials"), workers)?;
+    let progress = Progress::start(Show::detect(args.quiet));
+    progress.tell(Event::Phase { name: "references".to_owned(), total: None });
+    let references = reference::learn(&mut setup, &folder, &progress)?;
+    let total = Some(u64::from(args.repeats));
+    progress.tell(Event::Phase { name: "replaying".to_owned(), total });
+    let specs: Vec<_> = (0..u64::from(args.repeats))
+        .map(|repeat| confirm::from_beginning(&replay.plan, repeat))
+        .collect();
+    let runs = pool::map(setup.workers, &specs, |spec| {
+        let run = trial::run(&setup, spec.clone());
+        progress.tell(Event::Done { unknown: false });
+        run
+    });
+    progress.finish();
+    let outcome = Outcome::of(&replay, &runs, &references.baseline);
+    println!("{}", outcome.sentence(&replay));
+    for other in &outcome.others {
+        println!("  {other}");
+    }
+    setup.clean_up();
+    Ok(outcome.exit())
+}
+
+fn load(path: &Path) -> anyhow::Result<Replay> {
+    let usage =
+        |message: String| Expected::error(Exit::Usage, format!("{}: {message}", path.display()));
+    let text = std::fs::read_to_string(path).map_err(|error| usage(error.to_string()))?;
+    let replay: Replay = serde_saphyr::from_str(&text)
+        .map_err(|error| usage(format!("not a replay file: {error}")))?;
+    if replay.api_version != plans::replay::API_VERSION || replay.kind != "Replay" {
+        return Err(usage(format!("{} {} is not a replay file", replay.api_version, replay.kind)));
+    }
+    Ok(replay)
+}
+
+/// The campaign that the replay stands for: the file's own, with subject or everything swapped.
+fn campaign(args: &ReplayArgs, replay: &Replay, folder: &RunFolder) -> anyhow::Result<Campaign> {
+    // The file's own manifests and workload are written out, so that it needs nothing but the controller.
+    let workload = write_workload(replay, folder)?;
+    let mut manifests = String::new();
+    for manifest in &replay.manifests {
+        manifests.push_str("---\n");
+        manifests.push_str(&serde_json::to_string(manifest)?);
+        manifests.push('\n');
+    }
+    folder.write("manifests/all.yaml", manifests.as_bytes())?;
+    if let Some(path) = &args.campaign {
+        let mut campaign = Campaign::load(path, None)?;
+        campaign.file.spec.workload.file = workload;
+        return Ok(campaign);
+    }
+    let command =
+        if args.command.is_empty() { replay.subject.command.clone() } else { args.command.clone() };
+    let mut spec = serde_json::json!({
+        "subject": { "command": command, "env": replay.subject.env },
+        "workload": { "file": workload },
+    });
+    if !replay.manifests.is_empty() {
+        spec["manifests"] = serde_json::json!([folder.path.join("manifests/all.yaml")]);
+    }
+    let settings = &replay.settings;
+    for (of, field, value) in [
+        ("subject", "transport", &settings.transport),
+        ("subject", "clock", &settings.clock),
+        ("subject", "serviceAccount", &settings.service_account),
+        ("settle", "horizon", &settings.horizon),
+    ] {
+        if let Some(value) = value {
+            spec[of][field] = value.clone().into();
+        }
+    }
+    if let Some(determinism) = &settings.determinism {
+        spec["subject"]["determinism"] = determinism.clone();
+    }
+    if let Some(embedded) = &settings.embedded {
+        spec["cluster"] = serde_json::json!({ "embedded": embedded });
+    }
+    spec["accept"] = serde_json::json!(settings.accept);
+    spec["heartbeats"] = serde_json::json!(settings.heartbeats);
+    if let (Some(build), true) = (&replay.subject.build, args.command.is_empty()) {
+        spec["subject"]["build"] = build.clone().into();
+    }
+    let file = serde_json::json!({
+        "apiVersion": plans::replay::API_VERSION,
+        "kind": "Campaign",
+        "metadata": { "name": replay.campaign },
+        "spec": spec,
+    });
+    // A program given on the command line is relative to where the user stands.
+    let base = if args.command.is_empty() { find(args, replay)? } else { ".".into() };
+    Ok(Campaign {
+        file: serde_json::from_value(file).map_err(|error| {
+            let file = args.file.display();
+            Expected::error(Exit::Usage, format!("{file}: settings: {error}"))
+        })?,
+        path: std::path::absolute(&args.file)?,
+        folder: std::path::absolute(base)?,
+    })
+}
+
+/// Writes the workload and the files that it names, deep enough for paths that lead upwards.
+fn write_workload(replay: &Replay, folder: &RunFolder) -> anyhow::Result<std::path::PathBuf> {
+    let upwards = |path: &String| {
+        Path::new(path).components().filter(|part| part.as_os_str() == "..").count()
+    };
+    let depth = replay.workload_files.keys().map(upwards).max().unwrap_or(0);
+    let below = format!("workload{}", "/below".repeat(depth));
+    folder.write(&format!("{below}/workload.yaml"), replay.workload.as_bytes())?;
+    for (path, text) in &replay.workload_files {
+        if Path::new(path).is_absolute() {
+            continue; // it names a file of the machine, not of the test
+        }
+        folder.write(&format!("{below}/{path}"), text.as_bytes())?;
+    }
+    Ok(folder.path.join(below).join("workload.yaml"))
+}
+
+/// The campaign's folder: below the current folder, or below one of those above the replay file, so that a
+/// file in `regressions/` works from anywhere in its repository.
+fn find(args: &ReplayArgs, replay: &Replay) -> anyhow::Result<std::path::PathBuf> {
+    let file = std::path::absolute(&args.file)?;
+    let here = std::env::current_dir()?;
+    let above = file.ancestors().skip(1);
+    let mut folders =
+        std::iter::once(here.as_path()).chain(above).map(|base| base.join(&replay.folder));
+    folders.find(|folder| folder.is_dir()).ok_or_else(|| {
+        let file = args.file.display();
+        let message = format!(
+            "{file}: its campaign's folder {} is not here: run it from the repository's root, or give \
+             --campaign or --command",
+            replay.folder
+        );
+        Expected::error(Exit::Usage, message)
+    })
+}
+
+struct Outcome {
+    reproduced: usize,
+    never_fired: usize,
+    runs: usize,
+    /// Other things that were violated, once each.
+    others: Vec<String>,
+}
+
+impl Outcome {
+    fn of(replay: &Replay, runs: &[TrialRun], baseline: &oracles::Baseline) -> Outcome {
+        let mut outcome =
+            Outcome { reproduced: 0, never_fired: 0, runs: runs.len(), others: vec![] };
+        for run in runs {
+            let verdicts = judge::verdicts(run, baseline);
+            let violated =
+                verdicts.iter().filter(|verdict| verdict.value == VerdictValue::Violated);
+            let (same, others): (Vec<_>, Vec<_>) =
+                violated.partition(|verdict| verdict.fingerprint.id() == replay.fingerprint);
+            outcome.reproduced += usize::from(!same.is_empty());
+            let unknown = judge::summary(run, &verdicts) == VerdictValue::Unknown;
+            outcome.never_fired += usize::from(unknown || matches!(run.end, RunEnd::NeverFired(_)));
+            let mut tell = |text: String| {
+                if !outcome.others.contains(&text) {
+                    outcome.others.push(text);
+                }
+            };
+            if unknown {
+                tell(judge::why_unknown(run, &verdicts));
+            }
+            if same.is_empty() {
+                others.iter().for_each(|verdict| tell(format!("but violated: {}", verdict.title)));
+            }
+        }
+        outcome
+    }
+
+    fn exit(&self) -> Exit {
+        match (self.reproduced, self.never_fired) {
+            (0, 0) if self.others.is_empty() => Exit::Clean,
+            (0, 0) => Exit::Finding,
+            (0, _) => Exit::Unknown,
+            _ => Exit::Finding,
+        }
+    }
+
+    fn sentence(&self, replay: &Replay) -> String {
+        let expected = match (replay.expect, self.exit()) {
+            (Expectation::Clean, Exit::Finding) => " (the file expects it to be gone)",
+            (Expectation::Finding, Exit::Clean) => {
+                " (set `expect: clean` in the file, and it guards the fix)"
+            }
+            _ => "",
+        };
+        let title = &replay.title;
+        match self.exit() {
+            Exit::Finding if self.reproduced > 0 => {
+                format!("reproduced {} of {}: {title}{expected}", self.reproduced, self.runs)
+            }
+            Exit::Finding => format!("gone: {title}; but the plan shows something else"),
+            Exit::Clean => {
+                format!("gone: {title}, in {} of {} runs{expected}", self.runs, self.runs)
+            }
+            _ => format!(
+                "unknown: in {} of {} runs the plan proved nothing: {title}",
+                self.never_fired, self.runs
+            ),
+        }
+    }
+}

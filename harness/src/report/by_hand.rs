@@ -1,0 +1,140 @@
+//! Plain steps by which a person can see a finding with kubectl, a cluster and two terminals.
+
+use super::model::{ObjectChange, ObjectDiff};
+
+/// What the steps are made from. Texts are shown as they are.
+#[derive(Debug, Clone, Default)]
+pub struct ByHand<'a> {
+    /// Files and folders to apply first, as `kubectl apply -f` takes them.
+    pub manifests: &'a [String],
+    /// The controller's command line.
+    pub command: &'a str,
+    /// The user's steps before the crash, each as a person would name it.
+    pub before: &'a [String],
+    /// When to kill it: `right after its create of foos.example.com/default foo-… (revision 12)`.
+    pub moment: &'a str,
+    /// The resource whose change announces that moment, for `kubectl get --watch`.
+    pub watched: Option<&'a str>,
+    /// When to start it again: `at once`, `when all is quiet`, `after the user's next step`.
+    pub restart: &'a str,
+    /// The user's steps that are left.
+    pub after: &'a [String],
+    /// What to look at in the end.
+    pub diff: &'a [ObjectDiff],
+}
+
+/// The steps, in Markdown.
+pub fn steps(facts: &ByHand<'_>) -> Vec<String> {
+    let mut steps =
+        vec!["Take a cluster that you may break, for example `kind create cluster`.".to_owned()];
+    if !facts.manifests.is_empty() {
+        let files: Vec<String> =
+            facts.manifests.iter().map(|file| format!("-f {}", quoted(file))).collect();
+        steps.push(format!("Apply what the controller needs: `kubectl apply {}`", files.join(" ")));
+    }
+    if let Some(resource) = facts.watched {
+        let watch = format!("`kubectl get {resource} --all-namespaces --watch`");
+        steps.push(format!("In a second terminal, watch for the moment: {watch}"));
+    }
+    steps.push(format!("Start the controller: `{}`", facts.command));
+    steps.extend(facts.before.iter().map(|step| by_user(step)));
+    steps.push(format!(
+        "Kill the controller with `kill -9` {}. The moment is short: a breakpoint there, or `kill -STOP` \
+         first, makes it certain.",
+        facts.moment
+    ));
+    steps.push(format!("Start the controller again {}: `{}`", facts.restart, facts.command));
+    steps.extend(facts.after.iter().map(|step| by_user(step)));
+    steps.extend(facts.diff.iter().map(look));
+    steps
+}
+
+/// A person can't measure quiet, but can wait.
+fn by_user(step: &str) -> String {
+    match step.trim_end().ends_with(": settle") {
+        true => "Wait until nothing happens any more.".to_owned(),
+        false => format!("As the user: {step}"),
+    }
+}
+
+fn look(diff: &ObjectDiff) -> String {
+    let command = get(&diff.object);
+    match diff.change {
+        ObjectChange::Extra => format!("Look: `{command}` shows an object that should not exist."),
+        ObjectChange::Missing => format!("Look: `{command}` finds nothing, but it should exist."),
+        ObjectChange::Changed => format!("Look: `{command}` differs from an undisturbed run."),
+    }
+}
+
+/// `foos.example.com/default/foo-1` as a kubectl command. The last part may be no real name (a canonical
+/// one, for generated names): then all objects of the kind are listed.
+fn get(object: &str) -> String {
+    let parts: Vec<&str> = object.split('/').collect();
+    let real = |name: &str| {
+        !name.is_empty() && name.chars().all(|c| c.is_ascii_alphanumeric() || "-.:".contains(c))
+    };
+    match parts[..] {
+        [resource, name] if real(name) => format!("kubectl get {resource} {name} -o yaml"),
+        [resource, namespace, name] if real(namespace) && real(name) => {
+            format!("kubectl get {resource} --namespace {namespace} {name} -o yaml")
+        }
+        [resource, namespace, _] if real(namespace) => {
+            format!("kubectl get {resource} --namespace {namespace} -o yaml")
+        }
+        [resource, ..] => format!("kubectl get {resource} --all-namespaces -o yaml"),
+        [] => "kubectl get".to_owned(),
+    }
+}
+
+/// A word for a shell.
+fn quoted(word: &str) -> String {
+    let plain = |c: char| c.is_ascii_alphanumeric() || "/._-:@%+=,".contains(c);
+    match !word.is_empty() && word.chars().all(plain) {
+        true => word.to_owned(),
+        false => format!("'{}'", word.replace('\'', r"'\''")),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_whole_story() {
+        let diff = [ObjectDiff {
+            object: "foos.example.com/default/«foo-2»".to_owned(),
+            change: ObjectChange::Extra,
+            lines: Vec::new(),
+        }];
+        let steps = steps(&ByHand {
+            manifests: &["crds/".to_owned(), "my rbac.yaml".to_owned()],
+            command: "./bar-foo",
+            before: &["`kubectl apply -f bar.yaml`".to_owned()],
+            moment: "right after its create of foos.example.com",
+            watched: Some("foos.example.com"),
+            restart: "at once",
+            after: &["step 1: settle".to_owned()],
+            diff: &diff,
+        });
+        insta::assert_snapshot!(steps.join("\n"), @r"
+        Take a cluster that you may break, for example `kind create cluster`.
+        Apply what the controller needs: `kubectl apply -f crds/ -f 'my rbac.yaml'`
+        In a second terminal, watch for the moment: `kubectl get foos.example.com --all-namespaces --watch`
+        Start the controller: `./bar-foo`
+        As the user: `kubectl apply -f bar.yaml`
+        Kill the controller with `kill -9` right after its create of foos.example.com. The moment is short: a breakpoint there, or `kill -STOP` first, makes it certain.
+        Start the controller again at once: `./bar-foo`
+        Wait until nothing happens any more.
+        Look: `kubectl get foos.example.com --namespace default -o yaml` shows an object that should not exist.
+        ");
+    }
+
+    #[test]
+    fn objects_as_commands() {
+        let check = |object, expect| assert_eq!(get(object), expect);
+        check("namespaces/a", "kubectl get namespaces a -o yaml");
+        check("pods/a/b", "kubectl get pods --namespace a b -o yaml");
+        check("foos/default/$1", "kubectl get foos --namespace default -o yaml");
+        check("nodes/$1", "kubectl get nodes --all-namespaces -o yaml");
+    }
+}
