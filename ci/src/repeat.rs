@@ -29,7 +29,6 @@ pub fn rounds(runner: &mut Runner, tests: &[impl AsRef<str>], times: u32, load: 
                 let command = [
                     "cargo",
                     "test",
-                    "--release",
                     // As a whole, or cargo builds half of all anew, with fewer features.
                     "--workspace",
                     "--test",

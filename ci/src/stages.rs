@@ -8,27 +8,26 @@ const FORMAT: Command = ("format", &["cargo", "fmt", "--all", "--check"], Counte
 
 const LINTS: Command = (
     "lints",
-    &["cargo", "clippy", "--release", "--workspace", "--all-targets", "--", "-D", "warnings"],
+    &["cargo", "clippy", "--workspace", "--all-targets", "--", "-D", "warnings"],
     CountedAs::OneCheck,
 );
 
-const BUILD: Command =
-    ("build", &["cargo", "build", "--release", "--workspace"], CountedAs::Preparation);
+const BUILD: Command = ("build", &["cargo", "build", "--workspace"], CountedAs::Preparation);
 
 /// `--show-output` shows why tests skipped, and `--no-fail-fast` counts all of them.
 const TESTS: Command = (
     "tests",
-    &["cargo", "test", "--release", "--workspace", "--no-fail-fast", "--", "--show-output"],
+    &["cargo", "test", "--workspace", "--no-fail-fast", "--", "--show-output"],
     CountedAs::Tests,
 );
 
 const TIDY: Command =
-    ("tidy", &["cargo", "test", "--release", "--workspace", "--test", "tidy"], CountedAs::Tests);
+    ("tidy", &["cargo", "test", "--workspace", "--test", "tidy"], CountedAs::Tests);
 
 /// More moments than `cargo ci test` takes.
 const KILLS: Command = (
     "kills",
-    &["env", "TROMMEL_KILLS=20", "cargo", "test", "--release", "--workspace", "--test", "kill"],
+    &["env", "TROMMEL_KILLS=20", "cargo", "test", "--workspace", "--test", "kill"],
     CountedAs::Tests,
 );
 

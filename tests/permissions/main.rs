@@ -11,7 +11,7 @@ kind: Campaign
 metadata: {name: permissions}
 spec:
   subject:
-    command: [../../target/release/bar-foo, --fixed]
+    command: [../../target/debug/bar-foo, --fixed]
     serviceAccount: default/bar-foo
   manifests: [crds/, rbac.yaml]
   cluster: {embedded: {authorization: rbac}}

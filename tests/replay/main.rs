@@ -52,7 +52,7 @@ fn against_the_fixed_controller_it_is_gone() {
 #[test]
 fn another_command_takes_the_place_of_the_controller() {
     let (house, file) = found("command");
-    let command = ["--command", "target/release/bar-foo"];
+    let command = ["--command", "target/debug/bar-foo"];
     replay(&house, "", &[&[text(&file)], &command[..]].concat()).expect(100);
     std::fs::remove_dir_all(house.path("replayed")).expect("the run folder can be removed");
     let ended = replay(&house, "", &[&[text(&file)], &command[..], &["--fixed"]].concat());

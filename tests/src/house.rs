@@ -24,7 +24,7 @@ impl House {
         drop(fs::remove_dir_all(&house.root));
         make(&house.root.join("target"));
         let binaries = product::binary().parent().expect("a binary is in a folder");
-        symlink(binaries, house.root.join("target/release")).expect("a link can be made");
+        symlink(binaries, house.root.join("target/debug")).expect("a link can be made");
         for folder in folders {
             copy(&root().join(folder), &house.root.join(folder));
         }

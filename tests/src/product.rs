@@ -1,4 +1,4 @@
-//! The product as users have it: the release binary `trommel`, run on ordinary files.
+//! The product as users have it: the binary `trommel`, run on ordinary files.
 //!
 //! It is built once per test process, as part of the whole workspace, because that is how `cargo ci test` has
 //! just built it: then cargo only looks. `TROMMEL_BINARY` names another one.
@@ -30,7 +30,7 @@ const SETTINGS: &[&str] = &[
     "TROMMEL_LOG",
 ];
 
-/// The release binary, and with it the controllers that come with Trommel.
+/// The binary, and with it the controllers that come with Trommel.
 pub fn binary() -> &'static Path {
     static BINARY: OnceLock<PathBuf> = OnceLock::new();
     BINARY.get_or_init(|| {
@@ -39,7 +39,7 @@ pub fn binary() -> &'static Path {
         }
         let mut build = Command::new(cargo());
         // Campaigns name programs below the repository's own target folder, wherever this test was built.
-        build.current_dir(root()).args(["build", "--quiet", "--release", "--workspace"]);
+        build.current_dir(root()).args(["build", "--quiet", "--workspace"]);
         build.arg("--target-dir").arg(root().join("target"));
         // What `cargo test` tells a test of its own package would make this cargo build half of all anew: build
         // scripts watch the variable.
@@ -50,7 +50,7 @@ pub fn binary() -> &'static Path {
         }
         let status = build.status().expect("cargo runs");
         assert!(status.success(), "the workspace does not build");
-        root().join("target/release/trommel")
+        root().join("target/debug/trommel")
     })
 }
 
