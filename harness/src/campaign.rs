@@ -4,6 +4,7 @@
 pub mod confirm;
 pub mod explore;
 pub mod frontier;
+pub mod identities;
 pub mod interrupt;
 pub mod judge;
 pub mod missing_permissions;

@@ -187,6 +187,7 @@ pub fn to_closure(
     // bound on the depth ends the exploration.
     let remote = matches!(setup.ground, Ground::Remote(_)).then_some(1);
     explored.frontier.depth = bounds.brute_force.or(setup.campaign.file.spec.depth).or(remote);
+    explored.frontier.random_payloads.clone_from(&baseline.random_payloads);
     explored.frontier.brute_force = bounds.brute_force.is_some();
     if let Some(first) = references.first() {
         explored.frontier.add_start(setup, first);

@@ -14,7 +14,7 @@ use serde_json::Value;
 use trace::{Change, Cursor, ObjectKey, Revision, identity::Identity};
 
 use crate::{
-    campaign::{judge, setup::Setup, while_down},
+    campaign::{identities::Identities, judge, setup::Setup, while_down},
     trial::TrialRun,
 };
 
@@ -45,6 +45,8 @@ pub struct Frontier {
     behind: HashSet<Identity>,
     /// No de-duplication: every point of every trial is its own node (a test of the tool on itself).
     pub brute_force: bool,
+    /// What of Secrets does not tell worlds apart: see [`oracles::Baseline::random_payloads`].
+    pub random_payloads: BTreeSet<String>,
     /// At most this many perturbations in a plan.
     pub depth: Option<u32>,
     /// Thought of.
@@ -78,6 +80,10 @@ impl Frontier {
         std::iter::from_fn(|| self.waiting.pop_first()).take(count).map(|(_, node)| node).collect()
     }
 
+    fn identities<'a>(&'a self, setup: &'a Setup) -> Identities<'a> {
+        setup.identities(&self.random_payloads)
+    }
+
     /// Adds the world before the subject's first write: it may die right after it connected.
     pub fn add_start(&mut self, setup: &Setup, reference: &TrialRun) {
         let StartPoint { revision, cursor, .. } = reference.started_at;
@@ -88,7 +94,7 @@ impl Frontier {
         else {
             return; // a remote cluster: the same as the reference run itself
         };
-        let identity = setup.identity(&world, cursor, None);
+        let identity = self.identities(setup).of(&world, cursor, None);
         self.enumerated += 1;
         self.add(setup, Node { world: Some(world), cursor, begun: None, plan, identity });
     }
@@ -107,7 +113,7 @@ impl Frontier {
         self.bookkeeping += found.bookkeeping;
         if violated {
             for point in &found.points {
-                if let Some(node) = node_at(setup, run, &names, point) {
+                if let Some(node) = node_at(&self.identities(setup), run, &names, point) {
                     self.behind.insert(node.identity);
                 }
             }
@@ -128,7 +134,7 @@ impl Frontier {
         let before = self.seen.len();
         for point in &found.points {
             self.enumerated += 1;
-            match node_at(setup, run, &names, point) {
+            match node_at(&self.identities(setup), run, &names, point) {
                 // What can't be taken up on a fork is reached again from the beginning.
                 Some(node) if !resumable(setup, point) => {
                     self.add(setup, Node { world: None, ..node })
@@ -155,7 +161,8 @@ impl Frontier {
             identity = %node.identity.short(), cursor = %node.cursor, "new world: {}", node.plan
         );
         if let Some(world) = &node.world {
-            tracing::trace!("{}", setup.canonical(world, node.cursor, node.begun));
+            // Within the macro, which evaluates it only for those who ask.
+            tracing::trace!("{}", self.identities(setup).canonical(world, node.cursor, node.begun));
         }
         self.queued += 1;
         self.waiting.insert((node.plan.weight(), self.queued), node.clone());
@@ -164,7 +171,7 @@ impl Frontier {
             Some(Ok(Some((world, between)))) => {
                 self.leave_out("restarts between two writes of the built-in controllers", between);
                 let plan = quiet_restart(&node.plan);
-                let identity = setup.identity(&world, node.cursor, node.begun);
+                let identity = self.identities(setup).of(&world, node.cursor, node.begun);
                 self.add(setup, Node { world: Some(world), plan, identity, ..node });
                 // The user is slower than the environment: what it does next, it does in that world.
                 self.enumerated += 1;
@@ -182,7 +189,7 @@ impl Frontier {
         match while_down::user_step(setup, world, node.cursor, node.begun.unwrap_or_default()) {
             while_down::UserStep::Done(world, cursor) => {
                 let plan = later_restart(&node.plan);
-                let identity = setup.identity(&world, cursor, None);
+                let identity = self.identities(setup).of(&world, cursor, None);
                 self.add(setup, Node { world: Some(*world), cursor, begun: None, plan, identity });
             }
             while_down::UserStep::Waits | while_down::UserStep::End => self.pruned.count(Rule::UserWaits, 1),
@@ -239,7 +246,7 @@ fn quiet_restart(plan: &Plan) -> Plan {
 }
 
 fn node_at(
-    setup: &Setup,
+    identities: &Identities,
     run: &TrialRun,
     names: &BTreeSet<&str>,
     point: &CrashPoint,
@@ -257,12 +264,12 @@ fn node_at(
             return None;
         }
         let objects = objects_at(run, point.revision);
-        let identity = setup.identity_of(&objects, point, names);
+        let identity = identities.of_observed(&objects, point, names);
         return Some(Node { world: None, cursor, begun, plan, identity });
     };
     let world = server.world_at(point.revision)?;
     let world = while_down::rebuild(world, point.time, &point.kept)?;
-    let identity = setup.identity(&world, cursor, begun);
+    let identity = identities.of(&world, cursor, begun);
     Some(Node { world: Some(world), cursor, begun, plan, identity })
 }
 

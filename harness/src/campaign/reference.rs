@@ -66,7 +66,6 @@ pub fn learn(
             Enough::More => {}
             end => {
                 folder.write_json("baseline.json", &baseline)?;
-                setup.learnt.random_payloads.clone_from(&baseline.random_payloads);
                 return Ok(References { runs, baseline, never_stable: end == Enough::NeverStable });
             }
         }
