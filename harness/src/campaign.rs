@@ -14,6 +14,7 @@ pub mod publish;
 pub mod reference;
 pub mod rehearsal;
 pub mod run_folder;
+pub mod settle;
 pub mod setup;
 pub mod while_down;
 
@@ -44,28 +45,20 @@ pub fn run(args: &RunArgs) -> anyhow::Result<Exit> {
     setup::build(&campaign)?;
     interrupt::listen()?;
     let workers = args.workers.unwrap_or_else(processors);
-    let mut setup = Setup::prepare(campaign, folder.path.join("trials"), workers)?;
-    setup.keep_files = args.keep;
+    let prepared = Setup::prepare(campaign, folder.path.join("trials"), workers)?;
+    let setup = Setup { keep_files: args.keep, ..prepared };
     folder.write("config.yaml", &std::fs::read(&setup.campaign.path)?)?;
 
     let began = Instant::now();
     let progress = Progress::start(Show::detect(args.quiet));
     progress.tell(phase("references"));
-    let references = reference::learn(&mut setup, &folder, &progress)?;
+    let references = reference::learn(&setup, &folder, &progress)?;
     progress.tell(phase("exploring"));
     let bounds = bounds(args, &setup, began);
-    let mut explored = explore::to_closure(
-        &setup,
-        &references.baseline,
-        &references.runs,
-        &bounds,
-        &progress,
-        &folder,
-    );
+    let mut explored = explore::to_closure(&setup, &references, &bounds, &progress, &folder);
     progress.tell(phase("confirming"));
     let suspects = std::mem::take(&mut explored.suspects);
-    rehearsal::be_patient(&mut setup);
-    let findings = confirm::findings(&setup, &references.baseline, suspects, &progress);
+    let findings = confirm::findings(&setup, &references, suspects, &progress);
     let report =
         publish::report(&setup, &folder, &references, &explored, &findings, began.elapsed(), args);
     progress.finish();

@@ -25,7 +25,10 @@ use plans::{Crash, Moment, Perturbation, Plan, Restart, StartPoint, moment::Mome
 use trace::{Cursor, Event, History, Recorder, Time};
 
 use crate::{
-    campaign::setup::{ClockMode, Setup},
+    campaign::{
+        settle::Waits,
+        setup::{ClockMode, Setup},
+    },
     config::Deliveries,
     providers::{LiveCluster, kubeconfig::attribution, webhooks::SubjectCaller},
 };
@@ -48,8 +51,8 @@ pub struct TrialSpec {
     pub armed: Vec<Perturbation>,
     /// Which repeat this is: chooses name suffixes and their order.
     pub repeat: u64,
-    /// Whether it waits for ten minutes at its end: see [`crate::campaign::rehearsal::waits_long`].
-    pub patient: bool,
+    /// How long it waits for its world to settle.
+    pub waits: Waits,
     /// Where to keep its files; none: nowhere.
     pub folder: Option<PathBuf>,
 }
@@ -126,8 +129,7 @@ pub(crate) struct Trial<'setup> {
     hooks: Option<SubjectCaller>,
     manager: Option<Manager>,
     folder: PathBuf,
-    /// See [`TrialSpec::patient`].
-    patient: bool,
+    waits: Waits,
     /// Incarnations started so far.
     started: u32,
     /// Times that the subject ended by itself.
@@ -265,7 +267,7 @@ impl<'setup> Trial<'setup> {
             hooks,
             manager: None,
             folder,
-            patient: spec.patient,
+            waits: spec.waits,
             started: 0,
             exits: 0,
             cursor,

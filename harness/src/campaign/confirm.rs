@@ -5,7 +5,7 @@
 
 use std::collections::BTreeMap;
 
-use oracles::{Baseline, Verdict, VerdictValue};
+use oracles::{Verdict, VerdictValue};
 use plans::{Perturbation, Plan, Restart, plan::Weight};
 
 use crate::{
@@ -13,6 +13,8 @@ use crate::{
         explore::Suspect,
         interrupt, judge, pool,
         progress::{Event, Progress},
+        reference::References,
+        settle::Waits,
         setup::Setup,
     },
     trial::{self, Start, TrialRun, TrialSpec},
@@ -61,7 +63,7 @@ pub struct Findings {
 /// Groups suspects by fingerprint, then confirms and minimises each group's smallest plan.
 pub fn findings(
     setup: &Setup,
-    baseline: &Baseline,
+    references: &References,
     suspects: Vec<Suspect>,
     progress: &Progress,
 ) -> Findings {
@@ -72,7 +74,7 @@ pub fn findings(
     let mut findings = Findings::default();
     for (_, mut group) in groups {
         group.sort_by_key(|suspect| order(&suspect.run.spec.plan));
-        confirm(setup, baseline, &group, &mut findings, progress);
+        confirm(setup, references, &group, &mut findings, progress);
     }
     findings.confirmed.sort_by_key(|finding| (order(&finding.plan), finding.id.clone()));
     findings
@@ -94,7 +96,7 @@ const CANDIDATES: usize = 5;
 
 fn confirm(
     setup: &Setup,
-    baseline: &Baseline,
+    references: &References,
     group: &[Suspect],
     findings: &mut Findings,
     progress: &Progress,
@@ -102,16 +104,16 @@ fn confirm(
     let fingerprint = headline(&group[0].verdicts).fingerprint.id();
     let mut best: Option<Unconfirmed> = None;
     for suspect in group.iter().take(CANDIDATES) {
-        let plan = minimise(setup, baseline, &suspect.run.spec.plan, &fingerprint);
+        let plan = minimise(setup, references, &suspect.run.spec.plan, &fingerprint);
         let (mut shown, reproduced) =
-            reproduce(setup, baseline, &plan, &fingerprint, CONFIRMATIONS);
+            reproduce(setup, references, &plan, &fingerprint, CONFIRMATIONS);
         progress.tell(Event::Done { unknown: false });
         let confirmed = (reproduced, CONFIRMATIONS);
-        let control_failed = !control_is_clean(setup, baseline);
+        let control_failed = !control_is_clean(setup, references);
         let verdict = headline(&suspect.verdicts);
         if reproduced == CONFIRMATIONS && !control_failed {
             let run = shown.swap_remove(0);
-            let verdicts = judge::verdicts(&run, baseline);
+            let verdicts = judge::verdicts(&run, &references.baseline);
             let verdict = matching(&verdicts, &fingerprint).unwrap_or(verdict).clone();
             progress.tell(Event::Finding { title: verdict.title.clone() });
             findings.confirmed.push(Finding {
@@ -133,14 +135,14 @@ fn confirm(
 }
 
 /// Drops perturbations and simplifies restarts as long as the finding stays.
-fn minimise(setup: &Setup, baseline: &Baseline, plan: &Plan, fingerprint: &str) -> Plan {
+fn minimise(setup: &Setup, references: &References, plan: &Plan, fingerprint: &str) -> Plan {
     let mut plan = plan.clone();
     loop {
         if interrupt::asked() {
             return plan;
         }
         let smaller = simpler(&plan).into_iter().find(|candidate| {
-            let (_, reproduced) = reproduce(setup, baseline, candidate, fingerprint, 2);
+            let (_, reproduced) = reproduce(setup, references, candidate, fingerprint, 2);
             reproduced == 2
         });
         match smaller {
@@ -178,15 +180,18 @@ fn simpler(plan: &Plan) -> Vec<Plan> {
 /// Carries a plan out from the beginning `times` times. The runs that showed the fingerprint, and their number.
 pub fn reproduce(
     setup: &Setup,
-    baseline: &Baseline,
+    references: &References,
     plan: &Plan,
     fingerprint: &str,
     times: u32,
 ) -> (Vec<TrialRun>, u32) {
+    let waits = references.settle.confirming();
     let specs: Vec<TrialSpec> =
-        (0..u64::from(times)).map(|repeat| from_beginning(plan, repeat)).collect();
+        (0..u64::from(times)).map(|repeat| from_beginning(plan, repeat, waits)).collect();
     let runs = pool::map(setup.workers, &specs, |spec| trial::run(setup, spec.clone()));
-    let showing = |run: &TrialRun| matching(&judge::verdicts(run, baseline), fingerprint).is_some();
+    let showing = |run: &TrialRun| {
+        matching(&judge::verdicts(run, &references.baseline), fingerprint).is_some()
+    };
     runs.iter().for_each(|run| setup.forget(run));
     let shown: Vec<TrialRun> = runs.into_iter().filter(showing).collect();
     let count = shown.len() as u32;
@@ -194,13 +199,13 @@ pub fn reproduce(
 }
 
 /// A plan carried out on a controller that runs from the beginning.
-pub fn from_beginning(plan: &Plan, repeat: u64) -> TrialSpec {
+pub fn from_beginning(plan: &Plan, repeat: u64, waits: Waits) -> TrialSpec {
     TrialSpec {
         plan: plan.clone(),
         start: Start::Beginning,
         armed: plan.perturbations.clone(),
         repeat,
-        patient: false,
+        waits,
         folder: None,
     }
 }
@@ -213,8 +218,9 @@ fn matching<'v>(verdicts: &'v [Verdict], fingerprint: &str) -> Option<&'v Verdic
 }
 
 /// The same run without any perturbation holds.
-pub fn control_is_clean(setup: &Setup, baseline: &Baseline) -> bool {
-    let run = trial::run(setup, from_beginning(&Plan::undisturbed(), 0));
+pub fn control_is_clean(setup: &Setup, references: &References) -> bool {
+    let waits = references.settle.confirming();
+    let run = trial::run(setup, from_beginning(&Plan::undisturbed(), 0, waits));
     setup.forget(&run);
-    judge::summary(&run, &judge::verdicts(&run, baseline)) == VerdictValue::Held
+    judge::summary(&run, &judge::verdicts(&run, &references.baseline)) == VerdictValue::Held
 }

@@ -6,7 +6,7 @@ use std::{
     time::{Duration, Instant},
 };
 
-use oracles::{Baseline, Verdict, VerdictValue};
+use oracles::{Verdict, VerdictValue};
 use plans::{Plan, PlanId};
 use serde::Serialize;
 use trace::{Event as Happened, History};
@@ -17,8 +17,9 @@ use crate::{
         frontier::{Frontier, Node},
         interrupt, judge, missing_permissions, pool,
         progress::{Event, Progress},
-        rehearsal,
+        reference::References,
         run_folder::RunFolder,
+        settle::Settle,
         setup::{ClockMode, Ground, Setup},
     },
     trial::{self, Start, TrialRun, TrialSpec, cpu_time},
@@ -175,8 +176,7 @@ impl Explored {
 /// Explores from the reference runs on.
 pub fn to_closure(
     setup: &Setup,
-    baseline: &Baseline,
-    references: &[TrialRun],
+    references: &References,
     bounds: &Bounds,
     progress: &Progress,
     folder: &RunFolder,
@@ -187,13 +187,13 @@ pub fn to_closure(
     // bound on the depth ends the exploration.
     let remote = matches!(setup.ground, Ground::Remote(_)).then_some(1);
     explored.frontier.depth = bounds.brute_force.or(setup.campaign.file.spec.depth).or(remote);
-    explored.frontier.random_payloads.clone_from(&baseline.random_payloads);
+    explored.frontier.random_payloads.clone_from(&references.baseline.random_payloads);
     explored.frontier.brute_force = bounds.brute_force.is_some();
-    if let Some(first) = references.first() {
+    if let Some(first) = references.runs.first() {
         explored.frontier.add_start(setup, first);
     }
-    for reference in references {
-        explored.end_states.extend(judge::end_state(reference, baseline));
+    for reference in &references.runs {
+        explored.end_states.extend(judge::end_state(reference, &references.baseline));
         explored.frontier.absorb(setup, reference, false);
     }
     while explored.frontier.waiting() > 0 {
@@ -203,7 +203,7 @@ pub fn to_closure(
         }
         progress.tell(Event::Total(explored.run + REPEATS * explored.frontier.waiting() as u64));
         let nodes = explored.frontier.take(4 * setup.workers);
-        explore(setup, baseline, nodes, bounds, &mut explored, progress);
+        explore(setup, references, nodes, bounds, &mut explored, progress);
         if let Err(error) = folder.write_json("stats.json", &explored.stats()) {
             explored.stopped = Some(format!("{error:#}"));
         }
@@ -235,19 +235,21 @@ impl Bounds {
 
 fn explore(
     setup: &Setup,
-    baseline: &Baseline,
+    references: &References,
     nodes: Vec<Node>,
     bounds: &Bounds,
     explored: &mut Explored,
     progress: &Progress,
 ) {
     let repeats = if bounds.brute_force.is_some() { 1 } else { REPEATS };
-    let of =
-        |node| (0..repeats).map(move |repeat| fork(setup, node, repeat, repeat + 1 == repeats));
+    let of = |node| {
+        (0..repeats)
+            .map(move |repeat| fork(setup, &references.settle, node, repeat, repeat + 1 == repeats))
+    };
     let jobs: Vec<TrialSpec> = nodes.iter().flat_map(of).collect();
     let work = |spec: &TrialSpec| {
         let run = trial::run(setup, spec.clone());
-        let verdicts = judge::verdicts(&run, baseline);
+        let verdicts = judge::verdicts(&run, &references.baseline);
         progress.tell(Event::Done {
             unknown: judge::summary(&run, &verdicts) == VerdictValue::Unknown,
         });
@@ -259,11 +261,11 @@ fn explore(
         for _ in 0..repeats {
             let Some((run, verdicts)) = results.next() else { break };
             signatures.insert(judge::writes_signature(&run));
-            integrate(setup, baseline, bounds, explored, run, verdicts);
+            integrate(setup, references, bounds, explored, run, verdicts);
         }
         if signatures.len() > 1 {
             explored.nondeterministic += 1;
-            repeat_until_calm(setup, baseline, bounds, explored, &node, &work);
+            repeat_until_calm(setup, references, bounds, explored, &node, &work);
         }
     }
 }
@@ -271,7 +273,7 @@ fn explore(
 /// Runs a world again until some repeats in a row bring nothing new.
 fn repeat_until_calm(
     setup: &Setup,
-    baseline: &Baseline,
+    references: &References,
     bounds: &Bounds,
     explored: &mut Explored,
     node: &Node,
@@ -279,8 +281,9 @@ fn repeat_until_calm(
 ) {
     let mut calm = 0;
     for repeat in REPEATS..REPEATS_AT_MOST {
-        let (run, verdicts) = work(&fork(setup, node, repeat, !repeat.is_multiple_of(2)));
-        let new = integrate(setup, baseline, bounds, explored, run, verdicts);
+        let (run, verdicts) =
+            work(&fork(setup, &references.settle, node, repeat, !repeat.is_multiple_of(2)));
+        let new = integrate(setup, references, bounds, explored, run, verdicts);
         calm = if new == 0 { calm + 1 } else { 0 };
         if calm >= CALM_REPEATS {
             return;
@@ -292,15 +295,17 @@ fn repeat_until_calm(
 
 /// A trial of this world: on a fork where there is one, else from the beginning. `last` says that it waits long at its
 /// end, if any does.
-fn fork(setup: &Setup, node: &Node, repeat: u64, last: bool) -> TrialSpec {
+fn fork(setup: &Setup, settle: &Settle, node: &Node, repeat: u64, last: bool) -> TrialSpec {
     let world = node.world.as_ref().filter(|_| setup.clock != ClockMode::Untouched);
-    let Some(world) = world else { return confirm::from_beginning(&node.plan, repeat) };
+    let Some(world) = world else {
+        return confirm::from_beginning(&node.plan, repeat, settle.usual());
+    };
     TrialSpec {
         plan: node.plan.clone(),
         start: Start::Fork(Box::new(world.clone()), node.cursor, node.begun),
         armed: vec![],
         repeat,
-        patient: last && rehearsal::waits_long(setup),
+        waits: if last { settle.explored_to_the_end() } else { settle.usual() },
         folder: None,
     }
 }
@@ -316,7 +321,7 @@ pub fn told(history: &History) -> impl Iterator<Item = String> {
 /// Counts a trial and takes in the worlds that it reached. Says how many were new.
 fn integrate(
     setup: &Setup,
-    baseline: &Baseline,
+    references: &References,
     bounds: &Bounds,
     explored: &mut Explored,
     mut run: TrialRun,
@@ -337,7 +342,7 @@ fn integrate(
             *explored.unknown_reasons.entry(why).or_default() += 1;
         }
     }
-    explored.end_states.extend(judge::end_state(&run, baseline));
+    explored.end_states.extend(judge::end_state(&run, &references.baseline));
     let leaf = value == VerdictValue::Violated && explored.violated > bounds.through_findings;
     let new = explored.frontier.absorb(setup, &run, leaf);
     run.server = None; // its worlds are in the frontier now

@@ -17,7 +17,6 @@ use crate::{
         explore::{self, Explored},
         judge, missing_permissions,
         reference::References,
-        rehearsal,
         run_folder::RunFolder,
         setup::{ClockMode, Ground, Setup},
     },
@@ -262,8 +261,8 @@ fn notes(
                 .to_owned(),
         );
     }
-    notes.extend(later_timers(setup, references));
-    notes.extend(setup.learnt.cut_short.map(|waited| {
+    notes.extend(later_timers(references));
+    notes.extend(references.settle.cut_short().map(|waited| {
         let minutes = waited.as_secs() / 60;
         format!(
             "the rehearsal ended after {minutes} min instead of ten: the controller has thousands of timers a minute; if it \
@@ -285,7 +284,7 @@ fn notes(
             "suspected, not confirmed ({k} of {n}{control}): {}; plan: {}{}",
             suspect.title,
             suspect.plan,
-            match setup.horizon() > setup.explored_horizon() {
+            match references.settle.confirms_longer() {
                 true => "; runs that confirm wait for ten minutes, those before did not (settle.horizon)",
                 false => "",
             }
@@ -303,7 +302,7 @@ fn told(references: &References, explored: &Explored) -> BTreeSet<String> {
 }
 
 /// What the controller still waited for when it counted as settled.
-fn later_timers(setup: &Setup, references: &References) -> Option<String> {
+fn later_timers(references: &References) -> Option<String> {
     let run = references.runs.first()?;
     let settled = run.history.settles().last()?;
     let timers = match &settled.pending[..] {
@@ -311,14 +310,14 @@ fn later_timers(setup: &Setup, references: &References) -> Option<String> {
         all if all.len() <= 3 => all.join("; "),
         all => format!("{}; and {} more", all[0], all.len() - 1),
     };
-    let at_the_end = match rehearsal::waits_long(setup) {
+    let at_the_end = match references.settle.is_learnt() {
         true => ", at the end of every other trial ten minutes",
         false => "",
     };
     Some(format!(
         "settled means {} s without a change{at_the_end}; timers that were still pending in the first undisturbed run: \
          {timers}",
-        setup.explored_horizon().as_secs()
+        references.settle.horizon().as_secs()
     ))
 }
 
@@ -362,7 +361,7 @@ fn finding(
         timeline: timeline::around_crash(&found.shown.history),
         kubectl_steps: by_hand(setup, found, &diff),
         diff,
-        replay_text: replay_file::text(setup, found),
+        replay_text: replay_file::text(setup, &references.settle, found),
     }
 }
 

@@ -10,6 +10,7 @@ use crate::{
         progress::{Event, Progress},
         rehearsal,
         run_folder::RunFolder,
+        settle::{Settle, Waits},
         setup::Setup,
     },
     exit::{Exit, Expected},
@@ -25,6 +26,8 @@ pub struct References {
     pub runs: Vec<TrialRun>,
     /// What they agree on.
     pub baseline: Baseline,
+    /// When they, and all trials after them, count as settled.
+    pub settle: Settle,
     /// The last two still taught something.
     pub never_stable: bool,
 }
@@ -33,13 +36,9 @@ pub struct References {
 ///
 /// # Errors
 /// A reference that fails, or references that disagree: exit 105, with what to look at.
-pub fn learn(
-    setup: &mut Setup,
-    folder: &RunFolder,
-    progress: &Progress,
-) -> anyhow::Result<References> {
+pub fn learn(setup: &Setup, folder: &RunFolder, progress: &Progress) -> anyhow::Result<References> {
     let accepted = accepted(setup)?;
-    rehearsal::rehearse(setup, folder)?;
+    let settle = rehearsal::settle(setup, folder)?;
     let mut runs: Vec<TrialRun> = Vec::new();
     let mut views = Vec::new();
     loop {
@@ -47,9 +46,8 @@ pub fn learn(
         let wanted = oracles::baseline::REFERENCES_MIN.saturating_sub(runs.len()).max(1) as u64;
         let first = runs.len() as u64;
         let specs: Vec<TrialSpec> =
-            (first..first + wanted).map(|repeat| spec(folder, repeat)).collect();
-        let shared = &*setup;
-        for run in pool::map(setup.workers, &specs, |spec| trial::run(shared, spec.clone())) {
+            (first..first + wanted).map(|repeat| spec(folder, repeat, settle.usual())).collect();
+        for run in pool::map(setup.workers, &specs, |spec| trial::run(setup, spec.clone())) {
             progress.tell(Event::Done { unknown: false });
             check(&run, folder, &format!("undisturbed run {}", run.spec.repeat))?;
             views.push(judge::run_view(&run));
@@ -66,20 +64,21 @@ pub fn learn(
             Enough::More => {}
             end => {
                 folder.write_json("baseline.json", &baseline)?;
-                return Ok(References { runs, baseline, never_stable: end == Enough::NeverStable });
+                let never_stable = end == Enough::NeverStable;
+                return Ok(References { runs, baseline, settle, never_stable });
             }
         }
     }
 }
 
 /// One undisturbed run from the beginning.
-pub fn spec(folder: &RunFolder, repeat: u64) -> TrialSpec {
+pub fn spec(folder: &RunFolder, repeat: u64, waits: Waits) -> TrialSpec {
     TrialSpec {
         plan: Plan::undisturbed(),
         start: Start::Beginning,
         armed: vec![],
         repeat,
-        patient: false,
+        waits,
         folder: Some(folder.path.join("references").join(repeat.to_string())),
     }
 }

@@ -12,68 +12,30 @@ use crate::{
     campaign::{
         reference,
         run_folder::RunFolder,
-        setup::{HORIZON, Setup},
+        settle::{self, Settle, Waits},
+        setup::Setup,
     },
-    config::Horizon,
     trial::{self, TrialSpec},
 };
-
-/// How long the rehearsal waits for another write.
-pub const PATIENCE: Duration = Duration::from_secs(600);
-
-/// A subject with more timers than this in ten minutes (33 a second) would make the rehearsal long: it ends earlier, and
-/// the report says so.
-const JUMPS: usize = 20_000;
-
-/// As many jumps ends the long wait at the end of an explored trial ([`waits_long`]): a second, more or less.
-pub const JUMPS_AT_THE_END: usize = 1_000;
 
 /// What comes so soon after something new is taken for the answer to it.
 const REACTION: Duration = Duration::from_secs(1);
 
-/// Whether the horizon is learnt: where time is virtual and the campaign does not say it.
-fn learns(setup: &Setup) -> bool {
-    setup.virtual_time() && setup.campaign.file.spec.settle.horizon == Horizon::Auto
-}
-
-/// Whether the last repeat of a world waits at its end as long as the rehearsal did. What a controller does late after
-/// a restart need not be what it does late undisturbed, where the horizon is learnt: a sweep every five minutes may find
-/// nothing to do there. At its end only, so that what is done before has the same age in all repeats.
-pub fn waits_long(setup: &Setup) -> bool {
-    learns(setup)
-}
-
-/// Lets all further trials wait as long as the rehearsal, for those that confirm: one that was explored with a shorter
-/// horizon may only have been looked at too early.
-pub fn be_patient(setup: &mut Setup) {
-    if learns(setup) {
-        (setup.learnt.patient, setup.learnt.jumps) = (true, JUMPS);
-    }
-}
-
-/// Learns the horizon.
+/// When the campaign's worlds count as settled: as given, or else learnt from a rehearsal.
 ///
 /// # Errors
 /// A rehearsal that fails, as of a reference: it waits longer than those, which may not come to see why.
-pub fn rehearse(setup: &mut Setup, folder: &RunFolder) -> anyhow::Result<()> {
-    if !learns(setup) {
-        return Ok(());
+pub fn settle(setup: &Setup, folder: &RunFolder) -> anyhow::Result<Settle> {
+    if let Some(given) = Settle::given(setup) {
+        return Ok(given);
     }
     let spec = TrialSpec {
         folder: Some(folder.path.join("references").join("rehearsal")),
-        ..reference::spec(folder, 0)
+        ..reference::spec(folder, 0, Waits::REHEARSAL)
     };
-    (setup.learnt.horizon, setup.learnt.jumps) = (Some(PATIENCE), JUMPS);
     let run = trial::run(setup, spec);
-    let learnt = horizon(longest_gap(&run.history));
-    (setup.learnt.horizon, setup.learnt.jumps) = (Some(learnt), usize::MAX);
-    setup.learnt.cut_short = cut_short(&run.history);
-    reference::check(&run, folder, "the rehearsal, which waits for ten minutes")
-}
-
-/// Twice the longest gap in whole seconds, so that the phases of timers don't show; a minute at least.
-fn horizon(gap: Duration) -> Duration {
-    HORIZON.max(Duration::from_secs((2 * gap).as_secs_f64().ceil() as u64))
+    reference::check(&run, folder, "the rehearsal, which waits for ten minutes")?;
+    Ok(Settle::learnt(longest_gap(&run.history), cut_short(&run.history)))
 }
 
 /// Whether something new happened: a useful write, the user's next step, the start or end of a process. What a process
@@ -112,7 +74,7 @@ fn longest_gap(history: &History) -> Duration {
     longest
 }
 
-/// How long the rehearsal waited at its end, if it ended because of [`JUMPS`].
+/// How long the rehearsal waited at its end, if it ended because of [`settle::JUMPS`].
 fn cut_short(history: &History) -> Option<Duration> {
     let since = |is: &dyn Fn(&Event) -> bool| {
         let at = history.records.iter().rposition(|record| is(&record.event));
@@ -123,7 +85,7 @@ fn cut_short(history: &History) -> Option<Duration> {
         .filter(|record| matches!(record.event, Event::Clock { .. }))
         .count();
     let (last, end) = (since(&is_new).first()?.at, history.records.last()?.at);
-    (jumps >= JUMPS).then(|| end.since(last))
+    (jumps >= settle::JUMPS).then(|| end.since(last))
 }
 
 #[cfg(test)]
@@ -186,12 +148,5 @@ mod tests {
         assert_eq!(longest_gap(&history(events)), Duration::from_secs(300));
         let events = [(0, started()), (240, step()), (241, wrote())];
         assert_eq!(longest_gap(&history(events)), Duration::ZERO);
-    }
-
-    #[test]
-    fn a_minute_at_least_and_whole_seconds() {
-        assert_eq!(horizon(Duration::ZERO), HORIZON);
-        assert_eq!(horizon(Duration::from_secs(29)), HORIZON);
-        assert_eq!(horizon(Duration::from_millis(300_200)), Duration::from_secs(601));
     }
 }

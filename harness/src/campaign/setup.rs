@@ -3,21 +3,21 @@
 
 mod prepare;
 
-use std::{collections::BTreeSet, path::PathBuf, sync::Arc, time::Duration};
+use std::{collections::BTreeSet, path::PathBuf, sync::Arc};
 
 use cluster::World;
 use trace::Heartbeats;
 use workloads::Workload;
 
 use crate::{
-    campaign::{identities::Identities, rehearsal},
-    config::{Campaign, Horizon, Transport},
+    campaign::identities::Identities,
+    config::{Campaign, Transport},
     trial::TrialRun,
 };
 
 pub use prepare::build;
 
-/// Prepared once, read by all trials.
+/// Prepared once, read by all trials: nothing that a campaign learns on its way is in here.
 pub struct Setup {
     /// The campaign.
     pub campaign: Campaign,
@@ -41,8 +41,6 @@ pub struct Setup {
     pub certificates: Certificates,
     /// Whether processes get their own namespaces, and if not, why.
     pub isolation: subject::Isolation,
-    /// What references taught about trials.
-    pub learnt: Learnt,
     /// Fields that are written only to say that the subject lives.
     pub heartbeats: Heartbeats,
     /// Whether subjects run on virtual time.
@@ -53,25 +51,6 @@ pub struct Setup {
     pub workers: usize,
     /// Keep the files of every trial.
     pub keep_files: bool,
-}
-
-/// What references teach about how trials are run and told apart.
-#[derive(Debug, Clone)]
-pub struct Learnt {
-    /// See [`Setup::horizon`]; none while nothing is known.
-    pub horizon: Option<Duration>,
-    /// Jumps of the clock after which a world counts as settled though the horizon has not passed.
-    pub jumps: usize,
-    /// Whether trials wait at least as long as the rehearsal did: what turned up has to hold however long one waits.
-    pub patient: bool,
-    /// For how long the rehearsal waited, if it ended before it should, because the subject has so many timers.
-    pub cut_short: Option<Duration>,
-}
-
-impl Default for Learnt {
-    fn default() -> Learnt {
-        Learnt { horizon: None, jumps: usize::MAX, patient: false, cut_short: None }
-    }
 }
 
 /// Where trials run.
@@ -101,27 +80,7 @@ pub struct Certificates {
     pub server: Option<Arc<rustls::ServerConfig>>,
 }
 
-/// Virtual time without a change after which a world counts as settled, at least (design §4).
-pub const HORIZON: Duration = Duration::from_secs(60);
-
 impl Setup {
-    /// How long the store must stay unchanged until it counts as settled, by the subject's time.
-    pub fn horizon(&self) -> Duration {
-        match self.learnt.patient {
-            true => self.explored_horizon().max(rehearsal::PATIENCE),
-            false => self.explored_horizon(),
-        }
-    }
-
-    /// What it was while worlds were explored.
-    pub fn explored_horizon(&self) -> Duration {
-        match (self.campaign.file.spec.settle.horizon, self.clock) {
-            (Horizon::For(duration), _) => duration,
-            (Horizon::Auto, ClockMode::Virtual) => self.learnt.horizon.unwrap_or(HORIZON),
-            (Horizon::Auto, _) => Duration::from_secs(2),
-        }
-    }
-
     /// By what worlds are told apart, where these payloads are random.
     pub fn identities<'a>(&'a self, random_payloads: &'a BTreeSet<String>) -> Identities<'a> {
         Identities { workload: &self.workload, heartbeats: &self.heartbeats, random_payloads }

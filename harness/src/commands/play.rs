@@ -4,7 +4,7 @@
 //! For whoever writes a campaign ("does my controller settle at all?"), for tests that hold the moments of a
 //! history against what a controller promises, and for `cargo ci bench`. Nothing is judged.
 
-use std::{collections::BTreeSet, path::PathBuf};
+use std::{collections::BTreeSet, path::PathBuf, time::Duration};
 
 use serde::Serialize;
 use trace::{Event, History, ProcessHappening, Time};
@@ -13,6 +13,7 @@ use crate::{
     campaign::{
         interrupt, missing_permissions, pool, reference,
         run_folder::RunFolder,
+        settle::Settle,
         setup::{self, Setup},
     },
     config::{Campaign, ClockSpec},
@@ -97,8 +98,10 @@ pub fn run(options: &Options) -> anyhow::Result<Exit> {
     setup::build(&campaign)?;
     interrupt::listen()?;
     let setup = Setup::prepare(campaign, folder.path.join("trials"), options.workers)?;
+    // Without a rehearsal, as after one that had nothing to teach.
+    let settle = Settle::given(&setup).unwrap_or_else(|| Settle::learnt(Duration::ZERO, None));
     // The same names in all of them, so that they can be equal.
-    let spec = |repeat| TrialSpec { repeat: 0, ..reference::spec(&folder, repeat) };
+    let spec = |repeat| TrialSpec { repeat: 0, ..reference::spec(&folder, repeat, settle.usual()) };
     let specs: Vec<TrialSpec> = (0..options.repeats).map(spec).collect();
     let before = cpu_time::Used::so_far();
     let runs = pool::map(setup.workers, &specs, |spec| {

@@ -28,14 +28,15 @@ pub fn run(args: &ReplayArgs) -> anyhow::Result<Exit> {
     setup::build(&campaign)?;
     crate::campaign::interrupt::listen()?;
     let workers = std::thread::available_parallelism().map_or(1, usize::from);
-    let mut setup = Setup::prepare(campaign, folder.path.join("trials"), workers)?;
+    let setup = Setup::prepare(campaign, folder.path.join("trials"), workers)?;
     let progress = Progress::start(Show::detect(args.quiet));
     progress.tell(Event::Phase { name: "references".to_owned(), total: None });
-    let references = reference::learn(&mut setup, &folder, &progress)?;
+    let references = reference::learn(&setup, &folder, &progress)?;
     let total = Some(u64::from(args.repeats));
     progress.tell(Event::Phase { name: "replaying".to_owned(), total });
+    let waits = references.settle.usual();
     let specs: Vec<_> = (0..u64::from(args.repeats))
-        .map(|repeat| confirm::from_beginning(&replay.plan, repeat))
+        .map(|repeat| confirm::from_beginning(&replay.plan, repeat, waits))
         .collect();
     let runs = pool::map(setup.workers, &specs, |spec| {
         let run = trial::run(&setup, spec.clone());

@@ -14,7 +14,7 @@ use super::{
     trigger::stopped, webhook_calls::Looks,
 };
 use crate::{
-    campaign::rehearsal,
+    campaign::settle::Wait,
     providers::{LiveCluster, webhooks::SubjectCaller},
 };
 
@@ -205,11 +205,8 @@ impl Trial<'_> {
 
     /// Waits until all is quiet and the store has not changed for the horizon.
     pub(super) async fn settle(&mut self, end: bool) -> Going<()> {
-        let (mut horizon, mut most_jumps) = (self.setup.horizon(), self.setup.learnt.jumps);
-        if end && self.patient {
-            horizon = horizon.max(rehearsal::PATIENCE);
-            most_jumps = most_jumps.min(rehearsal::JUMPS_AT_THE_END);
-        }
+        let Wait { horizon, jumps: jumps_max } =
+            if end { self.waits.at_the_end } else { self.waits.at_a_step };
         let mut jumps = 0;
         let commits_before = self.commits();
         let began = self.cluster.now();
@@ -227,7 +224,7 @@ impl Trial<'_> {
                 ))));
             }
             match quiet.deadline {
-                Some(deadline) if since + deadline <= horizon && jumps < most_jumps => {
+                Some(deadline) if since + deadline <= horizon && jumps < jumps_max => {
                     self.pass(deadline).await?;
                     jumps += 1;
                 }
@@ -236,7 +233,7 @@ impl Trial<'_> {
                 _ => break quiet.timers,
             }
         };
-        if (1..most_jumps).contains(&jumps) && self.setup.virtual_time() {
+        if (1..jumps_max).contains(&jumps) && self.setup.virtual_time() {
             // All trials that waited here end at the same moment, whatever their timers' exact phases.
             self.pass(horizon.saturating_sub(self.undisturbed_for())).await?;
         }

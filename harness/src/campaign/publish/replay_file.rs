@@ -7,13 +7,13 @@ use plans::{
 use serde_json::{Value, json};
 
 use crate::{
-    campaign::{confirm::Finding, setup::Setup},
+    campaign::{confirm::Finding, settle::Settle, setup::Setup},
     config::{ClockSpec, ClusterSpec, DeterminismSpec, EmbeddedSpec, Horizon, Transport},
     trial::history_file,
 };
 
 /// The replay file of a finding.
-pub fn text(setup: &Setup, found: &Finding) -> String {
+pub fn text(setup: &Setup, settle: &Settle, found: &Finding) -> String {
     let spec = &setup.campaign.file.spec;
     let replay = Replay {
         api_version: plans::replay::API_VERSION.to_owned(),
@@ -32,7 +32,7 @@ pub fn text(setup: &Setup, found: &Finding) -> String {
             command: spec.subject.command.clone(),
             env: spec.subject.env.clone(),
         },
-        settings: settings(setup),
+        settings: settings(setup, settle),
         manifests: setup.manifests.clone(),
         workload: setup.workload_text.clone(),
         workload_files: setup.workload.files().clone(),
@@ -43,12 +43,8 @@ pub fn text(setup: &Setup, found: &Finding) -> String {
 }
 
 /// What a replay needs of the campaign besides subject, manifests and workload.
-fn settings(setup: &Setup) -> ReplaySettings {
+fn settings(setup: &Setup, settle: &Settle) -> ReplaySettings {
     let spec = &setup.campaign.file.spec;
-    let horizon = match spec.settle.horizon {
-        Horizon::Auto if setup.virtual_time() => Horizon::For(setup.horizon()),
-        given => given,
-    };
     // Values at their default are not written.
     let text = |value: Value, default: Value| match value {
         Value::String(text) if text != default => Some(text),
@@ -67,7 +63,7 @@ fn settings(setup: &Setup) -> ReplaySettings {
         transport: text(json!(spec.subject.transport), json!(Transport::default())),
         clock: text(json!(spec.subject.clock), json!(ClockSpec::default())),
         service_account: spec.subject.service_account.as_ref().map(|at| at.value.to_string()),
-        horizon: text(json!(horizon), json!(Horizon::Auto)),
+        horizon: text(json!(settle.in_replay()), json!(Horizon::Auto)),
         determinism: whole(determinism, json!(DeterminismSpec::default())),
         embedded,
         accept: spec.accept.clone(),

@@ -12,7 +12,7 @@ use stages::Stages;
 use trace::{Accepted, Actor, Heartbeats, Time};
 use workloads::Workload;
 
-use super::{Certificates, ClockMode, Ground, Learnt, Setup};
+use super::{Certificates, ClockMode, Ground, Setup};
 use crate::{
     config::{Campaign, ClockSpec, ClusterSpec, EmbeddedSpec},
     exit::{Exit, Expected},
@@ -132,7 +132,6 @@ impl Setup {
         let heartbeats = heartbeats(&campaign)?;
         let workers = if embedded && isolation != subject::Isolation::None { workers } else { 1 };
         Ok(Setup {
-            learnt: Learnt::default(),
             campaign,
             workload,
             workload_text,
