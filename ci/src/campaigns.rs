@@ -13,13 +13,16 @@ use std::{
     fs,
     path::{Path, PathBuf},
     process::{Command, ExitStatus},
+    time::Instant,
 };
 
 use anyhow::{Context, ensure};
 use serde_json::Value;
 
 use crate::{
-    run::{Runner, works},
+    jobs::Job,
+    report::Report,
+    run::{Output, Runner, works},
     watched,
 };
 use expect::{Expected, Given, Need};
@@ -28,33 +31,34 @@ use outcome::Outcome;
 /// Where campaigns are: one folder each.
 const FOLDERS: &[&str] = &["examples", "tests/campaigns"];
 
-/// Which campaigns to run, and how often.
-#[derive(Debug, Clone)]
-pub struct Selection {
-    /// Those whose path contains this.
-    pub only: String,
-    /// Times.
-    pub repeats: u32,
+/// A campaign file that can run here.
+#[derive(Debug)]
+pub struct Chosen {
+    /// Relative to the root.
+    pub name: String,
+    path: PathBuf,
+    expected: Expected,
 }
 
-impl Selection {
-    /// All of them: three times in CI, once elsewhere.
-    pub fn for_tests(in_ci: bool) -> Selection {
-        Selection { only: String::new(), repeats: if in_ci { 3 } else { 1 } }
+/// Runs every chosen campaign so often, one after the other, and prints what they gave as a table.
+pub fn all(runner: &mut Runner, chosen: &[Chosen], repeats: u32) {
+    let mut outcomes = Vec::new();
+    for campaign in chosen {
+        let mut output = runner.stream();
+        let (outcome, report) = one(runner, campaign, repeats, &mut output);
+        outcomes.push(outcome);
+        runner.take(report);
     }
+    println!("\n{}", outcome::table(&outcomes));
 }
 
-/// Runs every selected campaign.
-///
-/// # Errors
-/// An `expect.yaml` that can't be read, or names a campaign that isn't there.
-pub fn all(runner: &mut Runner, selection: &Selection) -> anyhow::Result<()> {
-    let outcomes: Vec<Outcome> = chosen(runner, &selection.only)?
-        .iter()
-        .map(|(name, path, expected)| one(runner, name, path, expected, selection.repeats))
-        .collect();
-    println!("\n{}", outcome::table(&outcomes));
-    Ok(())
+/// Each as a check that can run beside others, so often.
+pub fn jobs<'a>(runner: &'a Runner, chosen: &'a [Chosen], repeats: u32) -> Vec<Job<'a>> {
+    let job = |campaign: &'a Chosen| {
+        let run = move |output: &mut Output| one(runner, campaign, repeats, output).1;
+        Job::new(&campaign.name, run).needing_judge(campaign.expected.needs.contains(&Need::Judge))
+    };
+    chosen.iter().map(job).collect()
 }
 
 /// Runs every campaign whose path contains this once in virtual and once in real time.
@@ -67,41 +71,55 @@ pub fn in_real_time(runner: &mut Runner, only: &str) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// Name, file and expectation of those that can run here; the others are counted as skipped.
-fn chosen(runner: &mut Runner, only: &str) -> anyhow::Result<Vec<(String, PathBuf, Expected)>> {
+/// Those whose path contains this; those of them that can't run here are counted as skipped.
+///
+/// # Errors
+/// An `expect.yaml` that can't be read, or names a campaign that isn't there.
+pub fn chosen(runner: &mut Runner, only: &str) -> anyhow::Result<Vec<Chosen>> {
     let mut chosen = Vec::new();
     for (path, expected) in expectations(&runner.root)? {
         let name = path.strip_prefix(&runner.root).unwrap_or(&path).display().to_string();
         if !name.contains(only) {
             continue;
         }
-        match expected.needs.iter().find_map(|need| missing(*need, &runner.root)) {
+        match expected.needs.iter().find_map(|need| missing(*need)) {
             Some(why) => runner.skip(&name, why),
-            None => chosen.push((name, path, expected)),
+            None => chosen.push(Chosen { name, path, expected }),
         }
     }
     Ok(chosen)
 }
 
-fn missing(need: Need, root: &Path) -> Option<&'static str> {
-    let judge = root.join("tests/reference/build.sh").display().to_string();
+/// What this machine lacks. The judge may still be built: a campaign that needs it looks when it begins.
+fn missing(need: Need) -> Option<&'static str> {
     let (here, why) = match need {
         Need::Go => (works(&["go", "version"]), "go is not on this machine"),
         Need::Python => {
             let here = works(&["python3", "-c", "import venv, ensurepip"]);
             (here, "python3 with venv is not on this machine")
         }
-        Need::Judge => (works(&[&judge, "--where"]), "the judge is not built"),
+        Need::Judge => (true, ""),
     };
     (!here).then_some(why)
 }
 
+fn lacks_judge(runner: &Runner, expected: &Expected) -> bool {
+    let judge = runner.root.join("tests/reference/build.sh").display().to_string();
+    expected.needs.contains(&Need::Judge) && !works(&[&judge, "--where"])
+}
+
 /// Runs a campaign as often as asked, whatever comes out, so that a sweep shows how often something deviates.
-fn one(runner: &mut Runner, name: &str, path: &Path, expected: &Expected, repeats: u32) -> Outcome {
-    let mut outcome = Outcome { campaign: name.to_owned(), ..Outcome::default() };
+fn one(runner: &Runner, campaign: &Chosen, repeats: u32, output: &mut Output) -> (Outcome, Report) {
+    let Chosen { name, path, expected } = campaign;
+    let began = Instant::now();
+    let mut outcome = Outcome { campaign: name.clone(), ..Outcome::default() };
+    if lacks_judge(runner, expected) {
+        let report = runner.skipped(name, "the judge is not built");
+        return (outcome, report);
+    }
     for repeat in 1..=repeats {
-        println!("\n=== campaign {name}, {repeat} of {repeats}");
-        let given = match run(runner, path, &format!("{name}-{repeat}")) {
+        output.line(&format!("campaign {name}, {repeat} of {repeats}"));
+        let given = match run(runner, path, &format!("{name}-{repeat}"), output) {
             Ok(given) => given,
             Err(error) => {
                 outcome.deviations.push(format!("run {repeat}: {error:#}"));
@@ -115,15 +133,13 @@ fn one(runner: &mut Runner, name: &str, path: &Path, expected: &Expected, repeat
         outcome.runs.push(given);
         if !problems.is_empty() {
             let problems = format!("run {repeat}: {}", problems.join("; "));
-            println!("DEVIATES {problems}");
+            output.line(&format!("DEVIATES {problems}"));
             outcome.deviations.push(problems);
         }
     }
-    match outcome.deviations.is_empty() {
-        true => runner.pass(),
-        false => runner.fail(name, &outcome.deviations.join("; ")),
-    }
-    outcome
+    let failed = (!outcome.deviations.is_empty()).then(|| outcome.deviations.join("; "));
+    let report = Report::of_check(name, began.elapsed(), failed);
+    (outcome, report)
 }
 
 /// Every campaign file of which something is expected, in order of path.
@@ -160,10 +176,10 @@ fn campaign_file(root: &Path, expect: &Path, name: &str) -> Option<PathBuf> {
 }
 
 /// Into a folder of this name.
-fn run(runner: &Runner, path: &Path, out: &str) -> anyhow::Result<Given> {
+fn run(runner: &Runner, path: &Path, out: &str, output: &mut Output) -> anyhow::Result<Given> {
     let folder = out_folder(runner, out)?;
     let command = command(runner, path, &folder, &[]);
-    let status = watched::run(command, runner.deadline(), |line| println!("{line}"))?.status()?;
+    let status = watched::run(command, runner.deadline(), |line| output.line(line))?.status()?;
     given(path, &folder, status)
 }
 

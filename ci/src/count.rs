@@ -1,6 +1,8 @@
 //! Reads what test programs say about themselves.
 
-use std::fmt;
+use std::{fmt, time::Duration};
+
+use crate::report::TestTime;
 
 /// How many checks ended how.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -42,12 +44,14 @@ pub struct Counter {
     in_failures: bool,
     /// Tests that the harness called slow and that have not ended since.
     under_way: Vec<String>,
+    /// Tests in the order of their ends, with the time since the program's start.
+    ended: Vec<(String, Duration)>,
 }
 
 impl Counter {
-    /// Looks at one line.
-    pub fn line(&mut self, line: &str) {
-        self.progress(line);
+    /// Looks at one line, said so long after the program's start.
+    pub fn line(&mut self, line: &str, at: Duration) {
+        self.progress(line, at);
         self.in_failures |= line == "failures:";
         if self.in_failures {
             self.failures.push(line.to_owned());
@@ -70,13 +74,31 @@ impl Counter {
     }
 
     /// `test NAME has been running for over 60 seconds`, and later `test NAME ... ok`.
-    fn progress(&mut self, line: &str) {
+    fn progress(&mut self, line: &str, at: Duration) {
         let Some(rest) = line.strip_prefix("test ") else { return };
         if let Some((name, _)) = rest.split_once(" has been running for over ") {
             self.under_way.push(name.to_owned());
         } else if let Some((name, _)) = rest.split_once(" ... ") {
             self.under_way.retain(|slow| slow != name);
+            self.ended.push((name.to_owned(), at));
         }
+    }
+
+    /// Each test's time. The harness doesn't tell it, but begins tests in the order of their names, as many at once as
+    /// there are processors, and the next one as soon as one has ended.
+    pub fn tests(&self, suite: &str) -> Vec<TestTime> {
+        let threads = std::thread::available_parallelism().map_or(1, usize::from);
+        let mut by_name: Vec<&(String, Duration)> = self.ended.iter().collect();
+        by_name.sort();
+        let began = |index: usize| match index.checked_sub(threads) {
+            Some(before) => self.ended[before].1,
+            None => Duration::ZERO,
+        };
+        let test = |(index, (name, ended)): (usize, &&(String, Duration))| TestTime {
+            name: format!("{suite}: {name}"),
+            took: ended.saturating_sub(began(index)),
+        };
+        by_name.iter().enumerate().map(test).collect()
     }
 
     /// Tests that are known to have begun and not to have ended.
@@ -100,7 +122,7 @@ mod tests {
     fn lines_of_the_test_harness() {
         let check = |lines: &[&str], expect: &str| {
             let mut counter = Counter::default();
-            lines.iter().for_each(|line| counter.line(line));
+            lines.iter().for_each(|line| counter.line(line, Duration::ZERO));
             assert_eq!(counter.counts().to_string(), expect);
         };
         let ok = "test result: ok. 16 passed; 0 failed; 2 ignored; 0 measured; 0 filtered out; finished in 0.3s";
@@ -111,13 +133,28 @@ mod tests {
         check(&["not skipped: x"], "0 passed, 0 failed, 0 skipped");
     }
 
+    /// Of as many threads as this machine has: all but the last test begin at once.
+    #[test]
+    fn a_test_begins_when_one_before_it_ended() {
+        let threads = std::thread::available_parallelism().map_or(1, usize::from);
+        let seconds = Duration::from_secs;
+        let mut counter = Counter::default();
+        for index in 0..threads {
+            counter.line(&format!("test t{index:03} ... ok"), seconds(2));
+        }
+        counter.line("test u ... FAILED", seconds(5));
+        let times = counter.tests("s");
+        assert_eq!(times[0], TestTime { name: "s: t000".to_owned(), took: seconds(2) });
+        assert_eq!(times[threads], TestTime { name: "s: u".to_owned(), took: seconds(3) });
+    }
+
     #[test]
     fn tests_under_way() {
         let mut counter = Counter::default();
         let slow =
             ["a", "b"].map(|name| format!("test {name} has been running for over 60 seconds"));
-        slow.iter().for_each(|line| counter.line(line));
-        counter.line("test a ... ok");
+        slow.iter().for_each(|line| counter.line(line, Duration::ZERO));
+        counter.line("test a ... ok", Duration::ZERO);
         assert_eq!(counter.under_way(), ["b"]);
     }
 
@@ -130,7 +167,7 @@ mod tests {
         let mut counter = Counter::default();
         let before = ["test a ... FAILED", "successes:", "    b"];
         for line in before.iter().chain(&failure).chain(&[result, "Running others"]) {
-            counter.line(line);
+            counter.line(line, Duration::ZERO);
         }
         assert_eq!(counter.failures, [&failure[..], &[result]].concat());
     }

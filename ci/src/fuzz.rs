@@ -6,7 +6,8 @@ use anyhow::Context;
 
 use crate::{
     campaigns::out_folder,
-    run::{CountedAs, Runner, works},
+    report::CountedAs,
+    run::{Runner, works},
 };
 
 /// Each is a file of `world/fuzz/targets`.

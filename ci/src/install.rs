@@ -2,7 +2,10 @@
 //!
 //! Only in CI or when asked. Rust itself comes with `rustup` by rust-toolchain.toml.
 
-use crate::run::{CountedAs, Runner, works};
+use crate::{
+    report::CountedAs,
+    run::{Runner, works},
+};
 
 /// What to try, and the Debian package that brings it.
 const PACKAGES: &[(&[&str], &str)] = &[

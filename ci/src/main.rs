@@ -3,8 +3,9 @@
 //! Workflow files only call it. Commands are data ([`stages`]), their output is streamed, and each run ends
 //! with the names of what failed and one line of counts.
 //!
-//! Reading order: [`stages`] says what is run, [`run`] and [`watched`] run it, [`count`] reads what tests say, [`campaigns`]
-//! holds campaigns to their `expect.yaml`, [`repeat`] runs tests again, [`fuzz`] runs fuzz targets, [`bench`] measures.
+//! Reading order: [`stages`] says what is run, [`jobs`] runs it side by side, [`run`] and [`watched`] run one command,
+//! [`suites`] knows the test programs, [`count`] reads what tests say and [`report`] holds it, [`campaigns`] holds
+//! campaigns to their `expect.yaml`, [`repeat`] runs tests again, [`fuzz`] runs fuzz targets, [`bench`] measures.
 #![allow(clippy::print_stdout, clippy::print_stderr)] // the rim: this crate talks to people
 
 mod bench;
@@ -12,9 +13,12 @@ mod campaigns;
 mod count;
 mod fuzz;
 mod install;
+mod jobs;
 mod repeat;
+mod report;
 mod run;
 mod stages;
+mod suites;
 mod table;
 mod watched;
 
@@ -40,6 +44,9 @@ enum Stage {
         #[arg(long)]
         install: bool,
     },
+    /// `test`, and what one run can't show: tests beside busy threads, campaigns again, more of what is drawn, and
+    /// both ways to install. Takes hours.
+    Nightly,
     /// The first few minutes of `test`: format, lints, house rules, and the first example.
     Smoke,
     /// House rules only.
@@ -100,40 +107,52 @@ fn carry_out(stage: Stage) -> anyhow::Result<bool> {
             if install || runner.in_ci {
                 install::missing(&mut runner);
             }
-            stages::all(&mut runner);
-            // With the one before: three times.
-            repeat::rounds(&mut runner, repeat::TESTS, 2, 1);
-            let selection = campaigns::Selection::for_tests(runner.in_ci);
-            campaigns::all(&mut runner, &selection)?;
+            stages::all(&mut runner)?;
+        }
+        Stage::Nightly => {
+            runner.all_night();
+            if runner.in_ci {
+                install::missing(&mut runner);
+            }
+            stages::nightly(&mut runner)?;
         }
         Stage::Smoke => {
-            stages::smoke(&mut runner);
-            let selection =
-                campaigns::Selection { only: "examples/bar-foo/".to_owned(), repeats: 1 };
-            campaigns::all(&mut runner, &selection)?;
+            if stages::smoke(&mut runner) {
+                let first = campaigns::chosen(&mut runner, "examples/bar-foo/")?;
+                campaigns::all(&mut runner, &first, 1);
+            }
         }
         Stage::Tidy => stages::tidy(&mut runner),
         Stage::Deny => stages::deny(&mut runner),
-        Stage::Sweep { only, real_time: true, .. } => {
-            stages::build(&mut runner);
-            campaigns::in_real_time(&mut runner, &only)?;
-        }
-        Stage::Sweep { repeats, only, .. } => {
-            stages::build(&mut runner);
-            if only.is_empty() {
-                stages::kills(&mut runner);
+        Stage::Sweep { only, real_time, repeats } => {
+            if stages::build(&mut runner) {
+                sweep(&mut runner, &only, real_time, repeats)?;
             }
-            campaigns::all(&mut runner, &campaigns::Selection { only, repeats })?;
         }
         Stage::Repeat { times, load, tests } => {
-            stages::build(&mut runner);
-            repeat::rounds(&mut runner, &tests, times, load);
+            if let Some(suites) = stages::programs(&mut runner) {
+                let named: Vec<&str> = tests.iter().map(String::as_str).collect();
+                repeat::rounds(&mut runner, &suites::named(&suites, &named)?, times, load);
+            }
         }
         Stage::Fuzz { seconds } => fuzz::all(&mut runner, seconds)?,
         Stage::Bench => {
-            stages::build(&mut runner);
-            bench::print(&mut runner)?;
+            if stages::build_release(&mut runner) {
+                bench::print(&mut runner)?;
+            }
         }
     }
     Ok(runner.close())
+}
+
+fn sweep(runner: &mut Runner, only: &str, real_time: bool, repeats: u32) -> anyhow::Result<()> {
+    if real_time {
+        return campaigns::in_real_time(runner, only);
+    }
+    if only.is_empty() {
+        stages::kills(runner)?;
+    }
+    let chosen = campaigns::chosen(runner, only)?;
+    campaigns::all(runner, &chosen, repeats);
+    Ok(())
 }

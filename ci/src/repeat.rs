@@ -6,13 +6,17 @@ use std::{
     time::Instant,
 };
 
-use crate::run::{CountedAs, Runner, load_average};
+use crate::{
+    report::CountedAs,
+    run::{Runner, load_average},
+    suites::{self, Suite},
+};
 
 /// Those that run controllers in virtual time and compare histories, and those of the processes below that.
 pub const TESTS: &[&str] = &["time", "forks", "replay", "machine"];
 
-/// Runs each test program so often, with so many threads spinning all along, and prints a line a round.
-pub fn rounds(runner: &mut Runner, tests: &[impl AsRef<str>], times: u32, load: usize) {
+/// Runs each suite so often, with so many threads spinning all along, and prints a line a round.
+pub fn rounds(runner: &mut Runner, suites: &[Suite], times: u32, load: usize) {
     let done = AtomicBool::new(false);
     std::thread::scope(|scope| {
         for _ in 0..load {
@@ -22,37 +26,30 @@ pub fn rounds(runner: &mut Runner, tests: &[impl AsRef<str>], times: u32, load: 
                 }
             });
         }
-        let mut lines = Vec::new();
-        for round in 1..=times {
-            let (began, before) = (Instant::now(), runner.counts);
-            for test in tests {
-                let command = [
-                    "cargo",
-                    "test",
-                    // As a whole, or cargo builds half of all anew, with fewer features.
-                    "--workspace",
-                    "--test",
-                    test.as_ref(),
-                    "--",
-                    "--show-output",
-                ];
-                runner.run(
-                    &format!("{}, round {round}", test.as_ref()),
-                    &command,
-                    CountedAs::Tests,
-                );
-            }
-            lines.push(format!(
-                "round {round:>3} of {times}: {:>4} passed, {} failed, {:>4} s, load average {}",
-                runner.counts.passed - before.passed,
-                runner.counts.failed - before.failed,
-                began.elapsed().as_secs(),
-                load_average(),
-            ));
-        }
+        let lines: Vec<String> =
+            (1..=times).map(|number| round(runner, suites, (number, times))).collect();
         done.store(true, Ordering::Relaxed);
-        let names: Vec<&str> = tests.iter().map(AsRef::as_ref).collect();
+        let names: Vec<&str> = suites.iter().map(|suite| suite.name.as_str()).collect();
         println!("\n{} with {load} threads spinning on the same machine", names.join(", "));
         lines.iter().for_each(|line| println!("{line}"));
     });
+}
+
+/// One round of so many, and what is said of it.
+fn round(runner: &mut Runner, suites: &[Suite], (number, times): (u32, u32)) -> String {
+    let (began, before) = (Instant::now(), runner.counts);
+    for suite in suites {
+        let name = format!("{}, round {number}", suite.name);
+        println!("\n=== {name}");
+        let command = suites::command(runner, suite, &[]);
+        let report = runner.execute(&name, command, CountedAs::Tests, &mut runner.stream());
+        runner.take(report);
+    }
+    format!(
+        "round {number:>3} of {times}: {:>4} passed, {} failed, {:>4} s, load average {}",
+        runner.counts.passed - before.passed,
+        runner.counts.failed - before.failed,
+        began.elapsed().as_secs(),
+        load_average(),
+    )
 }

@@ -1,6 +1,15 @@
-//! What each stage runs: commands as data.
+//! What each stage runs.
 
-use crate::run::{CountedAs, Runner, works};
+use std::time::Instant;
+
+use crate::{
+    campaigns,
+    jobs::{self, Job},
+    repeat,
+    report::CountedAs,
+    run::{Output, Runner, works},
+    suites::{self, Suite},
+};
 
 type Command = (&'static str, &'static [&'static str], CountedAs);
 
@@ -14,22 +23,12 @@ const LINTS: Command = (
 
 const BUILD: Command = ("build", &["cargo", "build", "--workspace"], CountedAs::Preparation);
 
-/// `--show-output` shows why tests skipped, and `--no-fail-fast` counts all of them.
-const TESTS: Command = (
-    "tests",
-    &["cargo", "test", "--workspace", "--no-fail-fast", "--", "--show-output"],
-    CountedAs::Tests,
-);
+/// For figures: as it is installed.
+const BUILD_RELEASE: Command =
+    ("build", &["cargo", "build", "--release", "--workspace"], CountedAs::Preparation);
 
 const TIDY: Command =
     ("tidy", &["cargo", "test", "--workspace", "--test", "tidy"], CountedAs::Tests);
-
-/// More moments than `cargo ci test` takes.
-const KILLS: Command = (
-    "kills",
-    &["env", "TROMMEL_KILLS=20", "cargo", "test", "--workspace", "--test", "kill"],
-    CountedAs::Tests,
-);
 
 const DENY: Command = (
     "deny",
@@ -37,18 +36,89 @@ const DENY: Command = (
     CountedAs::OneCheck,
 );
 
-const JUDGE: Command = ("judge", &["tests/reference/build.sh"], CountedAs::Preparation);
+/// The real API server and controllers that tests compare with.
+const JUDGE: &[&str] = &["tests/reference/build.sh"];
 
-/// Everything but the campaigns.
-pub fn all(runner: &mut Runner) {
-    each(runner, &[FORMAT, LINTS, BUILD]);
-    judge(runner);
-    each(runner, &[TESTS]);
+/// As a user installs it, and its first campaign.
+const INSTALL: &[Command] = &[
+    (
+        "install",
+        &["cargo", "install", "--path", "harness", "--root", "target/installed", "--debug"],
+        CountedAs::OneCheck,
+    ),
+    ("installed", &["target/installed/bin/trommel", "doctor"], CountedAs::OneCheck),
+];
+
+/// One binary that needs nothing of the machine it runs on.
+const STATIC: &[Command] = &[
+    ("target", &["rustup", "target", "add", "x86_64-unknown-linux-musl"], CountedAs::Preparation),
+    (
+        "static binary",
+        &[
+            "cargo",
+            "build",
+            "--release",
+            "--package",
+            "trommel-harness",
+            "--target",
+            "x86_64-unknown-linux-musl",
+        ],
+        CountedAs::OneCheck,
+    ),
+];
+
+/// Settings of the suites that draw: more of each, from other seeds, and more moments to be killed at.
+const DRAWN_AT_NIGHT: &[(&str, &str)] = &[
+    ("TROMMEL_DIFFERENTIAL_CASES", "20"),
+    ("TROMMEL_DIFFERENTIAL_SEED", "2"),
+    ("TROMMEL_GENERATED", "200"),
+    ("TROMMEL_FIRST", "1000"),
+    ("TROMMEL_KILLS", "20"),
+];
+
+/// Suites that draw what they do.
+const DRAWING: &[&str] = &["differential", "environment", "kill", "scheduler"];
+
+/// Everything that has to pass. The judge is built beside the rest, and what needs it waits for it.
+///
+/// # Errors
+/// An `expect.yaml` that can't be read.
+pub fn all(runner: &mut Runner) -> anyhow::Result<()> {
+    each(runner, &[FORMAT]);
+    let Some(suites) = programs(runner) else { return Ok(()) };
+    let campaigns = campaigns::chosen(runner, "")?;
+    let here: &Runner = runner;
+    let lints = |output: &mut Output| here.report(LINTS.0, LINTS.1, LINTS.2, output);
+    let mut jobs: Vec<Job<'_>> = judge(here).into_iter().collect();
+    jobs.push(Job::new(LINTS.0, lints));
+    jobs.extend(suites::jobs(here, &suites, &[]));
+    jobs.extend(campaigns::jobs(here, &campaigns, 1));
+    let reports = jobs::side_by_side(jobs);
+    runner.take_all(reports);
+    Ok(())
+}
+
+/// What one run can't show: tests beside busy threads, campaigns again, more of what is drawn, and installation.
+///
+/// # Errors
+/// As [`all`].
+pub fn nightly(runner: &mut Runner) -> anyhow::Result<()> {
+    all(runner)?;
+    let Some(suites) = programs(runner) else { return Ok(()) };
+    // With the one before: three times.
+    repeat::rounds(runner, &suites::named(&suites, repeat::TESTS)?, 2, 1);
+    let campaigns = campaigns::chosen(runner, "")?;
+    campaigns::all(runner, &campaigns, 2);
+    let drawing = suites::named(&suites, DRAWING)?;
+    let reports = jobs::side_by_side(suites::jobs(runner, &drawing, DRAWN_AT_NIGHT));
+    runner.take_all(reports);
+    installed(runner);
+    Ok(())
 }
 
 /// What tells soon that something is wrong.
-pub fn smoke(runner: &mut Runner) {
-    each(runner, &[FORMAT, LINTS, TIDY, BUILD]);
+pub fn smoke(runner: &mut Runner) -> bool {
+    each(runner, &[FORMAT, LINTS, TIDY, BUILD])
 }
 
 /// House rules.
@@ -56,14 +126,27 @@ pub fn tidy(runner: &mut Runner) {
     each(runner, &[TIDY]);
 }
 
-/// The binaries that campaigns need.
-pub fn build(runner: &mut Runner) {
-    each(runner, &[BUILD]);
+/// The binaries that campaigns need. Whether they are there.
+pub fn build(runner: &mut Runner) -> bool {
+    each(runner, &[BUILD])
 }
 
-/// `kill -9` of Trommel at 20 moments of a campaign.
-pub fn kills(runner: &mut Runner) {
-    each(runner, &[KILLS]);
+/// The same as they are installed, for figures. Whether they are there.
+pub fn build_release(runner: &mut Runner) -> bool {
+    runner.binaries = runner.root.join("target/release");
+    each(runner, &[BUILD_RELEASE])
+}
+
+/// `kill -9` of Trommel at more moments of a campaign than `cargo ci test` takes.
+///
+/// # Errors
+/// There is no such suite.
+pub fn kills(runner: &mut Runner) -> anyhow::Result<()> {
+    let Some(suites) = programs(runner) else { return Ok(()) };
+    let kill = suites::named(&suites, &["kill"])?;
+    let reports = jobs::side_by_side(suites::jobs(runner, &kill, DRAWN_AT_NIGHT));
+    runner.take_all(reports);
+    Ok(())
 }
 
 /// Dependencies, by deny.toml.
@@ -75,17 +158,35 @@ pub fn deny(runner: &mut Runner) {
     }
 }
 
-/// Builds the real API server that conformance tests compare with. Tests that need it skip without it.
-fn judge(runner: &mut Runner) {
-    if works(&["go", "version"]) {
-        each(runner, &[JUDGE]);
-    } else {
-        runner.skip("judge", "go is not on this machine");
+/// Every test program and binary of the workspace; nothing if they don't build.
+pub fn programs(runner: &mut Runner) -> Option<Vec<Suite>> {
+    let began = Instant::now();
+    runner.begin("build: every test program and binary");
+    match suites::build(runner) {
+        Ok(suites) => {
+            runner.took("build", began);
+            Some(suites)
+        }
+        Err(error) => {
+            runner.fail("build", &format!("{error:#}"));
+            None
+        }
     }
 }
 
-fn each(runner: &mut Runner, commands: &[Command]) {
-    for (name, command, counted) in commands {
-        runner.run(name, command, *counted);
-    }
+/// The real API server that conformance tests compare with. Without Go they skip, and say so.
+fn judge(runner: &Runner) -> Option<Job<'_>> {
+    let build = |output: &mut Output| runner.report("judge", JUDGE, CountedAs::Preparation, output);
+    works(&["go", "version"]).then(|| Job { judge: true, ..Job::new("judge", build) })
+}
+
+/// The two ways to get `trommel`: from a checkout, and as one static binary. Each finds what the first example plants.
+fn installed(runner: &mut Runner) {
+    each(runner, INSTALL);
+    each(runner, STATIC);
+}
+
+/// Runs one after the other, up to the first that fails. Whether none did.
+fn each(runner: &mut Runner, commands: &[Command]) -> bool {
+    commands.iter().all(|(name, command, counted)| runner.run(name, command, *counted))
 }

@@ -8,7 +8,7 @@ use std::{
     os::fd::AsFd,
     os::unix::process::CommandExt,
     process::{Child, Command, ExitStatus, Stdio},
-    sync::{Mutex, PoisonError},
+    sync::{Mutex, MutexGuard, PoisonError},
     time::Instant,
 };
 
@@ -43,9 +43,13 @@ impl Ended {
     }
 }
 
-/// Held while a command runs: what another thread starts meanwhile has this command's pipe too, from its fork to its
-/// exec, and would count as left behind.
-static ALONE: Mutex<()> = Mutex::new(());
+/// Held while a command is started: from its fork to its exec it has the pipes of those that run already, and would
+/// count as left behind by one that ends just then.
+static STARTING: Mutex<()> = Mutex::new(());
+
+fn nothing_is_started() -> MutexGuard<'static, ()> {
+    STARTING.lock().unwrap_or_else(PoisonError::into_inner)
+}
 
 /// Runs a command and gives each line of its stdout to `line`, until it ends or the deadline comes.
 ///
@@ -59,15 +63,16 @@ pub fn run(
     deadline: Option<Instant>,
     line: impl FnMut(&str),
 ) -> anyhow::Result<Ended> {
-    let _alone = ALONE.lock().unwrap_or_else(PoisonError::into_inner);
     if deadline.is_some() {
         command.process_group(0);
     }
     let program = command.get_program().to_string_lossy().into_owned();
-    let mut child = command
-        .stdout(Stdio::piped())
-        .spawn()
-        .with_context(|| format!("cannot start {program}"))?;
+    command.stdout(Stdio::piped());
+    let started = {
+        let _alone = nothing_is_started();
+        command.spawn()
+    };
+    let mut child = started.with_context(|| format!("cannot start {program}"))?;
     let complete = read(&mut child, deadline, line)?;
     match complete {
         Some(true) => Ok(Ended::With(child.wait()?)),
@@ -118,7 +123,7 @@ fn read(
                 let whole: Vec<u8> = pending.drain(..=end).collect();
                 line(&String::from_utf8_lossy(&whole[..end]));
             }
-        } else if dead {
+        } else if dead && (!open || is_left_open(&output)?) {
             // All that it wrote before its end has been read; an open pipe is somebody else's.
             break Some(!open);
         }
@@ -127,6 +132,20 @@ fn read(
         line(&String::from_utf8_lossy(&pending));
     }
     Ok(ended)
+}
+
+/// Whether somebody else holds the pipe's other end and has written nothing.
+fn is_left_open(output: &impl AsFd) -> anyhow::Result<bool> {
+    let _alone = nothing_is_started();
+    let mut watched = [PollFd::from_borrowed_fd(output.as_fd(), PollFlags::IN)];
+    let now = Timespec { tv_sec: 0, tv_nsec: 0 };
+    loop {
+        match poll(&mut watched, Some(&now)) {
+            Ok(ready) => return Ok(ready == 0),
+            Err(rustix::io::Errno::INTR) => {}
+            Err(error) => return Err(error.into()),
+        }
+    }
 }
 
 #[cfg(test)]

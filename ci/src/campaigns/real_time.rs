@@ -3,7 +3,7 @@
 use std::{
     collections::BTreeMap,
     fs,
-    path::{Path, PathBuf},
+    path::Path,
     process::Stdio,
     sync::{Mutex, PoisonError},
     thread,
@@ -13,7 +13,7 @@ use anyhow::Context;
 use serde_json::Value;
 
 use super::{
-    command,
+    Chosen, command,
     expect::{self, Expected, Given},
     given, out_folder, run,
 };
@@ -29,15 +29,19 @@ const PROFILE: &str = "real-time";
 const TRIALS_AT_ONCE: &str = "20";
 
 /// Runs these campaigns and prints both kinds of runs side by side.
-pub fn both(runner: &mut Runner, campaigns: &[(String, PathBuf, Expected)]) {
+pub fn both(runner: &mut Runner, campaigns: &[Chosen]) {
     // One after the other: these build what the others only start.
     let virtually: Vec<_> = campaigns
         .iter()
-        .map(|(name, path, _)| run(runner, path, &format!("{name}-virtual")))
+        .map(|Chosen { name, path, .. }| {
+            run(runner, path, &format!("{name}-virtual"), &mut runner.stream())
+        })
         .collect();
     let really = in_real_time(runner, campaigns);
     let mut rows = Vec::new();
-    for (((name, _, expected), first), second) in campaigns.iter().zip(virtually).zip(really) {
+    for ((Chosen { name, expected, .. }, first), second) in
+        campaigns.iter().zip(virtually).zip(really)
+    {
         match (first, second) {
             (Ok(first), Ok(second)) => {
                 rows.push(row(name, &first, &second));
@@ -54,16 +58,13 @@ pub fn both(runner: &mut Runner, campaigns: &[(String, PathBuf, Expected)]) {
 }
 
 /// In the order of the campaigns.
-fn in_real_time(
-    runner: &Runner,
-    campaigns: &[(String, PathBuf, Expected)],
-) -> Vec<anyhow::Result<Given>> {
+fn in_real_time(runner: &Runner, campaigns: &[Chosen]) -> Vec<anyhow::Result<Given>> {
     let next = Mutex::new(campaigns.iter().enumerate());
     let given = Mutex::new(BTreeMap::new());
     thread::scope(|scope| {
         for _ in 0..AT_ONCE {
             scope.spawn(|| {
-                while let Some((at, (name, path, _))) = taken(&next) {
+                while let Some((at, Chosen { name, path, .. })) = taken(&next) {
                     let result = really(runner, name, path);
                     given.lock().unwrap_or_else(PoisonError::into_inner).insert(at, result);
                 }
