@@ -36,36 +36,40 @@ const DENY: Command = (
     CountedAs::OneCheck,
 );
 
+/// Builds the judge.
+const GO: &[&str] = &["go", "version"];
+
 /// The real API server and controllers that tests compare with.
 const JUDGE: &[&str] = &["tests/reference/build.sh"];
 
-/// As a user installs it, and its first campaign.
-const INSTALL: &[Command] = &[
-    (
-        "install",
-        &["cargo", "install", "--path", "harness", "--root", "target/installed", "--debug"],
-        CountedAs::OneCheck,
-    ),
-    ("installed", &["target/installed/bin/trommel", "doctor"], CountedAs::OneCheck),
-];
+/// As a user installs it.
+const INSTALL: Command = (
+    "install",
+    &["cargo", "install", "--path", "harness", "--root", "target/installed", "--debug"],
+    CountedAs::OneCheck,
+);
+
+/// The standard library for [`STATIC`].
+const STATIC_TARGET: Command =
+    ("target", &["rustup", "target", "add", "x86_64-unknown-linux-musl"], CountedAs::Preparation);
 
 /// One binary that needs nothing of the machine it runs on.
-const STATIC: &[Command] = &[
-    ("target", &["rustup", "target", "add", "x86_64-unknown-linux-musl"], CountedAs::Preparation),
-    (
-        "static binary",
-        &[
-            "cargo",
-            "build",
-            "--release",
-            "--package",
-            "trommel-harness",
-            "--target",
-            "x86_64-unknown-linux-musl",
-        ],
-        CountedAs::OneCheck,
-    ),
-];
+const STATIC: Command = (
+    "static binary",
+    &[
+        "cargo",
+        "build",
+        "--release",
+        "--package",
+        "trommel-harness",
+        "--target",
+        "x86_64-unknown-linux-musl",
+    ],
+    CountedAs::OneCheck,
+);
+
+/// Where both ways put their binary: campaigns are run with each.
+const INSTALLED: &[&str] = &["target/installed/bin", "target/x86_64-unknown-linux-musl/release"];
 
 /// Settings of the suites that draw: more of each, from other seeds, and more moments to be killed at.
 const DRAWN_AT_NIGHT: &[(&str, &str)] = &[
@@ -87,6 +91,9 @@ pub fn all(runner: &mut Runner) -> anyhow::Result<()> {
     each(runner, &[FORMAT]);
     let Some(suites) = programs(runner) else { return Ok(()) };
     let campaigns = campaigns::chosen(runner, "")?;
+    if !works(GO) {
+        runner.skip("judge", "go is not on this machine");
+    }
     let here: &Runner = runner;
     let lints = |output: &mut Output| here.report(LINTS.0, LINTS.1, LINTS.2, output);
     let mut jobs: Vec<Job<'_>> = judge(here).into_iter().collect();
@@ -112,8 +119,7 @@ pub fn nightly(runner: &mut Runner) -> anyhow::Result<()> {
     let drawing = suites::named(&suites, DRAWING)?;
     let reports = jobs::side_by_side(suites::jobs(runner, &drawing, DRAWN_AT_NIGHT));
     runner.take_all(reports);
-    installed(runner);
-    Ok(())
+    installed(runner)
 }
 
 /// What tells soon that something is wrong.
@@ -177,13 +183,26 @@ pub fn programs(runner: &mut Runner) -> Option<Vec<Suite>> {
 /// The real API server that conformance tests compare with. Without Go they skip, and say so.
 fn judge(runner: &Runner) -> Option<Job<'_>> {
     let build = |output: &mut Output| runner.report("judge", JUDGE, CountedAs::Preparation, output);
-    works(&["go", "version"]).then(|| Job { judge: true, ..Job::new("judge", build) })
+    works(GO).then(|| Job { judge: true, ..Job::new("judge", build) })
 }
 
 /// The two ways to get `trommel`: from a checkout, and as one static binary. Each finds what the first example plants.
-fn installed(runner: &mut Runner) {
-    each(runner, INSTALL);
-    each(runner, STATIC);
+///
+/// # Errors
+/// As [`all`].
+fn installed(runner: &mut Runner) -> anyhow::Result<()> {
+    if !each(runner, &[INSTALL, STATIC_TARGET, STATIC]) {
+        return Ok(());
+    }
+    let first = campaigns::chosen(runner, "examples/bar-foo/")?;
+    let built = runner.binaries.clone();
+    for folder in INSTALLED {
+        runner.begin(&format!("the first example with {folder}/trommel"));
+        runner.binaries = runner.root.join(folder);
+        campaigns::all(runner, &first, 1);
+    }
+    runner.binaries = built;
+    Ok(())
 }
 
 /// Runs one after the other, up to the first that fails. Whether none did.
