@@ -1,4 +1,7 @@
 //! What serves the API during one trial: a fork of the embedded world, or a cluster behind a kubeconfig.
+//!
+//! Not here yet: kind clusters, and a kube-apiserver that is started for the campaign. They would stand beside
+//! `providers/kubeconfig.rs`.
 
 pub mod client_files;
 pub mod codec;

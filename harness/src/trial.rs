@@ -4,6 +4,13 @@
 //! campaign's first world), with the controller down; starts the controller; plays the workload from its
 //! cursor; carries out the plan's remaining perturbations when their moments come; and ends when the
 //! workload has been played and all has settled.
+//!
+//! Trials run side by side on several threads and share nothing but the `Setup`. The loop is: wait until quiet
+//! (nothing under way, every byte read, no thread ran between two scans), then do the next of: the workload's next
+//! document, a jump of all clocks to the subject's next timer, a perturbation, the end. All that happens goes through
+//! one `trace::Recorder` into one history, in one order.
+//!
+//! Only one replica: `proxy::Client` already carries the actor, and `subject.replicas` accepts only 1.
 
 mod clocks;
 mod controller_manager;

@@ -6,6 +6,8 @@
 //! Reading order: [`moment`] says *when*, [`perturbation`] *what*, [`plan`] puts them together,
 //! [`schedule`] learns from a history what could have been interleaved, [`enumerate`] lists the plans that
 //! follow from it, [`prune`] counts what was left out and why, [`replay`] is the file for the author.
+//!
+//! A model checker would emit [`plan`]s, in a crate of its own; there is none.
 
 pub mod moment;
 pub mod perturbation;

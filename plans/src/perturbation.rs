@@ -1,4 +1,8 @@
 //! One legal anomaly: what is done to the subject, when, and why a real cluster may do it too.
+//!
+//! Not here yet: a restart in the middle of what the built-in controllers do *while the controller is down* (a further
+//! [`Restart`]; counted in the report until then, and such a campaign is not called closed). More perturbations are
+//! variants of [`Perturbation`], carried out in `harness/src/trial.rs` through the proxy's holds.
 
 use std::fmt;
 

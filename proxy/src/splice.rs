@@ -4,6 +4,12 @@
 //! An upstream of this process speaks for itself ([`Conversation`]). Such a connection is under way except while it
 //! waits for its client: then it is the client's turn, as after an answer. Of one that is joined to a remote server
 //! nobody can say whose turn it is; its bytes alone count.
+//!
+//! What comes after an upgrade is a function that the answer carries (an extension of the 101), and whoever owns the
+//! connection runs it: the proxy in a trial, the listener of `trommel serve`. So the server stays without IO and
+//! without tasks. An exec is answered in one go, so it is under way until all is written; a forwarded port that nobody
+//! uses keeps no moment from being quiet. A log that is followed counts like a watch, and its end, decided by a
+//! commit, as undelivered until it is told.
 
 use futures::{FutureExt, TryFutureExt, future::BoxFuture};
 use http::{HeaderMap, Response, header};

@@ -1,4 +1,7 @@
 //! The clocks of a subject: patched when a program starts, moved when the world's time moves.
+//!
+//! Subjects' clocks are a day ahead of the machine's at least, because the kernel ends waits with absolute deadlines
+//! by its own clock.
 
 use std::{
     collections::BTreeSet,

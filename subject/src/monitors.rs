@@ -6,6 +6,8 @@
 //! between rounds is a reason to wait, until it has gone through [`ROUNDS`] of them while no other thread of its process
 //! did anything: then it has nothing to hand on. Rounds are up to 10 ms apart, by the machine's clock, so this is asked
 //! only of processes with a thread in a call that may hold a processor, a wait of C code included.
+//!
+//! Without this, a goroutine that is ready and that nobody runs yet would pass for asleep.
 
 use std::collections::BTreeMap;
 

@@ -1,4 +1,8 @@
 //! Waiting until subjects are quiet.
+//!
+//! **No limit in real time.** A subject is given up when it has used a minute of processor time without a quiet
+//! moment, or stands still in what nobody here can give ([`Patience`]). A machine that is busy only makes it late.
+//! That its disk answers, or takes a core dump, is waited for as long as it lasts.
 
 use std::{io, time::Duration};
 

@@ -3,6 +3,14 @@
 //! A test that needs something which not every machine has (Go, Python, the judge, Docker) begins with
 //! `if !needs(&[Need::Go]) { return }`. Outside CI the test then says why it skipped, in a line that
 //! `cargo ci test` counts; with `CI=true` it fails, so that a missing tool can't turn a check off unseen.
+//!
+//! The targets, one a question: `closure`, `forks`, `replay`, `bad_input`, `kill`, `judge`, `time`, `permissions`,
+//! `webhooks`; `streams` (logs, exec and port-forward), `informers` (clients' caches under load), `older` (a client of
+//! 2019), `serve`, `envtest` (a Go suite on the stand-ins; certificates here and at the real server), `differential`
+//! (the API server beside the real one), `environment` (the built-in controllers beside the real ones), `scheduler`
+//! (the scheduler beside the real one), `kubelet` (stage files here and beside the real cluster), and `tidy` (house
+//! rules). Beside them: subjects, campaigns with their expectations, and `reference`, which builds the judge (the real
+//! kube-apiserver).
 #![allow(clippy::print_stdout)] // the skip line below is meant for the reader and for `cargo ci test`
 
 pub mod house;

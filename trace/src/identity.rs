@@ -21,6 +21,20 @@
 //! - Leases and Events.
 //!
 //! Literal text can't be mistaken for a label: labels stand between `‹` and `›`, and a literal `‹` is doubled.
+//!
+//! **Secrets count, unless they are random.** The first design kept all contents as equality classes. A controller
+//! that keeps its progress in a Secret was then explored wrongly (`tests/campaigns/secret-state`). So contents are
+//! part of identity, except the fields that no two references share and no run changes: generated passwords and keys
+//! stay classes, or every trial would lead to new worlds.
+//!
+//! **Generations count as they are**, not only their relation to `observedGeneration`: a controller may branch on the
+//! number. A name is generated if the world's generator gave it, never because it looks so.
+//!
+//! **Leases are bookkeeping**: their commits are no place to crash and no part of identity. A controller that uses a
+//! Lease as a lock for its own work, not to elect a leader, is therefore explored less than others; nothing in the
+//! report tells the two apart.
+//!
+//! Ages count in whole seconds: below a second the world's time shows the rounding of runtimes' waits.
 
 mod canonical;
 

@@ -2,6 +2,8 @@
 //!
 //! A finding counts only when its plan, carried out from the beginning on a running controller, shows it
 //! every time, and the same run without the perturbation is clean.
+//!
+//! Five of five. What only forks show is reported as suspected, and makes the exit code 2.
 
 use std::collections::BTreeMap;
 

@@ -1,5 +1,15 @@
 //! Trials to closure: every world in which the controller can be down is started again, until no new one
 //! appears or the budget is used up.
+//!
+//! Worlds with the controller down are the states (`frontier.rs`). Starting it, or the user going on without it
+//! (`while_down.rs`), are the steps. They are told apart by `trace::identity`. A violated trial is a leaf; the worlds
+//! behind it are counted.
+//!
+//! **Every world twice**: with other name suffixes in ascending and in descending order. Where repeats write
+//! differently the world is `nondeterministic` and is repeated until two in a row add nothing.
+//!
+//! A controller that is killed remembers nothing, so nothing before the fork matters. A local disk and foreign
+//! services are left out; the report's claim says so.
 
 use std::{
     collections::{BTreeMap, BTreeSet},

@@ -3,6 +3,17 @@
 //! A world counts as settled when its store has not changed for the horizon. A controller that comes back after
 //! five minutes to finish its work would look settled after one: so the first run waits for ten, and the horizon
 //! becomes twice the longest gap before a write of the subject (design §4, *settled*).
+//!
+//! The rehearsal waits ten virtual minutes. Twice the longest time from what the subject did itself (its start, a
+//! useful write) to its next useful write, a minute at least, is how long all later runs wait. It is counted from what
+//! the subject did itself, because after a restart it waits as long again, whatever the user did meanwhile. Answers to
+//! something new within a second don't count.
+//!
+//! Runs that confirm a finding wait for the ten minutes, so that nothing is called missing that was only late. A
+//! controller may also do late after a restart what it does not do undisturbed (a sweep every five minutes that finds
+//! nothing there). So every other trial of a world waits for ten minutes too, at its end only, where nothing comes
+//! after it ([`waits_long`]); a thousand jumps end that wait. Work that comes later than ten minutes after everything
+//! else needs `settle.horizon`; pending timers are named in the report's notes.
 
 use std::time::Duration;
 

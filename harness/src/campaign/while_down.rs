@@ -1,4 +1,8 @@
 //! What can happen to a world while the controller is down: time, the rest of its writes under way, the user.
+//!
+//! The user waits where the workload waits. While the controller is down, the user passes steps that hold, does writes
+//! and sleeps. A `settle`, or a check that does not hold, ends what can happen without the controller (pruned as
+//! `user-waits`).
 
 use std::time::Duration;
 

@@ -3,6 +3,10 @@
 //! What the embedded world knows by itself is observed here: one watch per resource type tells of commits,
 //! and lists give the states. Between trials everything is deleted that was not there when Trommel came.
 //! Time is real: the cluster's own components can't be moved, so nobody is.
+//!
+//! Only servers on this machine are accepted. Worlds can't be forked; they are rebuilt from observed commits. Because
+//! time never repeats they hardly merge, so the depth is 1 unless the campaign says otherwise, and the report does not
+//! call that closed.
 
 pub mod access;
 pub mod attribution;

@@ -4,6 +4,14 @@
 //! for seconds has time pass for it. The world follows: before each request of a program is carried out, when a program
 //! ends, and at each quiet moment. So no object is older than the moment at which its author believes to have made it,
 //! and a program that is started on a world never finds a time in it that is yet to come.
+//!
+//! A subject that used three seconds of processor time without a quiet moment sees time pass as it works: one that
+//! spins until some time has passed would never end otherwise.
+//!
+//! **Real time keeps the world's date.** With `clock: real` a subject's clock runs at the machine's pace, but is set
+//! to the world's date at exec, so objects on a fork have the age that they had. Where a clock can't be set, or is to
+//! be `untouched`, no world is forked and every trial runs from the beginning. The first world is still of when the
+//! campaign began, so objects look older than they are by as much as has passed since; the report says so.
 
 use std::sync::{Arc, Mutex, PoisonError};
 

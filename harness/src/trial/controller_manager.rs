@@ -3,6 +3,8 @@
 //! It runs as long as the trial, on the trial's clock, and waits are over when it is quiet too. A fork holds nothing of
 //! its memory: where a trial takes up a world, it starts anew together with the subject, as if both had been restarted.
 //! It has a proxy of its own that is not recorded: its writes are in the history, what it reads is not.
+//!
+//! A moment is quiet when both it and the subject are.
 
 use std::sync::Arc;
 

@@ -1,4 +1,6 @@
 //! One start of the subject: its process, its listener, its output.
+//!
+//! A subject that ends by itself is started again, as a kubelet would; three times in a row ends the trial.
 
 use std::{
     collections::{BTreeMap, BTreeSet},

@@ -1,4 +1,8 @@
 //! What the subject says: standard output and standard error, copied to its log file and into the history.
+//!
+//! What a subject says comes before what happens next. Its output is a pipe; bytes in it that nobody has read keep a
+//! moment from being quiet. Otherwise its lines would be stamped with the time after the next jump, and one that
+//! stands still in a write to a full pipe would pass for asleep.
 
 use std::{
     fs::File,

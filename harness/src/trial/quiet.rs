@@ -1,4 +1,10 @@
 //! Waiting: until quiet, until settled, until a condition holds. Time passes here and nowhere else.
+//!
+//! **The environment is slower than the controller and faster than the user.** The built-in controllers act when the
+//! controller is quiet, one reconcile after the other, to their fixpoint; the user acts after that. Their writes are
+//! places to kill the controller (`plans::Moment::Environment`), and what they have still to do is part of a world's
+//! identity (`World::pending`). A killed controller is started again at once, on a world in which they have not
+//! reacted, or when they are quiet.
 
 use std::time::Duration;
 

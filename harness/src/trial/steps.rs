@@ -1,4 +1,8 @@
 //! The workload's operations, one at a time, each at a quiet moment.
+//!
+//! The user is slow: each document of the workload is sent at a quiet moment, except inside `concurrently`.
+//! Interleavings of user and controller come from crashes (the user goes on while it is down), and from later
+//! perturbations.
 
 use std::time::Duration;
 

@@ -1,6 +1,8 @@
 //! Notes what a subject does that nobody can follow from outside: timers that no blocked call and no file shows, and
 //! connections that leave its network namespace by the file system. Nothing is forbidden; it is named, so that no claim
 //! is made about it.
+//!
+//! The seccomp filter that tells of execs tells of these too; the report names them.
 
 use std::{fs::File, os::unix::fs::FileExt, path::Path};
 

@@ -1,4 +1,9 @@
 //! Which processors a thread, and what it starts, may run on.
+//!
+//! **A trial and its subject share one processor** ([`Pinned`]). They take turns: on one processor a turn is a switch
+//! of a microsecond or two, across two it is an interrupt to one that sleeps. A long run costs a third of the time
+//! (docs/bench.md), and what a subject's threads do side by side depends less on the machine.
+//! `subject.determinism.processors` gives a controller more, for those who look for its own races.
 
 use std::{
     collections::BTreeMap,

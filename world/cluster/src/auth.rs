@@ -5,6 +5,10 @@
 //! the administrator's too; a subject without one is `system:anonymous`. `Impersonate-*` headers are obeyed. Everyone may do everything unless the
 //! world enforces RBAC ([`crate::rbac`]); then every path is asked about, as `k8s.io/apiserver` does, before
 //! anything else is looked at.
+//!
+//! What signs tokens is in `auth/key.rs`; the key is published by `discovery/openid.rs`; how clients are asked for
+//! certificates is the crate `proxy`'s (`proxy/src/tls/asking.rs`). What expressions see of permissions is
+//! `cel/authorizer.rs`.
 
 use std::collections::BTreeMap;
 

@@ -12,6 +12,10 @@
 //!
 //! **When.** Never by itself: whoever owns the server lets it act ([`crate::Server::step_environment`]), a
 //! request at a time, or to its fixpoint. Time does not pass while it acts.
+//!
+//! Where do I change …? Held or slow controllers, and another order: `environment/pace.rs`; turn by turn:
+//! `environment/schedule.rs`; how often Events are written: `environment/events.rs`; where stages are played:
+//! `environment/scripted.rs`.
 
 use std::{cmp::Reverse, ops::Bound, sync::Arc, time::Duration};
 

@@ -7,6 +7,8 @@
 //!
 //! Not here: MutatingAdmissionPolicies; audit annotations, for there is no audit log; limits of cost; the type check
 //! that the kube-controller-manager writes into a policy's status.
+//!
+//! MutatingAdmissionPolicies are kept and not evaluated, which a warning says; they would stand beside this file.
 
 mod params;
 mod policy;

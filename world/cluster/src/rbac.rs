@@ -4,6 +4,10 @@
 //! The rules of an aggregated ClusterRole are found where it is used: they are those of the roles that it
 //! selects. On a real cluster the controller-manager copies them into the object; who reads `rules` of `admin`,
 //! `edit` or `view` here finds none.
+//!
+//! Permissions are asked about where a request comes in, once (`server/answer.rs`): the built-in controllers and
+//! Trommel itself don't pass there and are administrators. RBAC is off unless the campaign says otherwise, and only
+//! then a world holds the 133 roles and bindings that every cluster has: they cost each identity of a world.
 
 use std::ops::Bound;
 

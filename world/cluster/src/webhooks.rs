@@ -14,6 +14,8 @@
 //!
 //! The server's own bookkeeping (a quota's or a budget's status) meets no webhook. Who could notice: a webhook
 //! on `resourcequotas/status`.
+//!
+//! Not here: webhooks on `CONNECT`.
 
 mod calls;
 mod change;

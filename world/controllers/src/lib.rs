@@ -14,6 +14,24 @@
 //! moment the key was taken up. Every write carries the uid or the revision that was seen, so a write that
 //! came in between is met with a 409 or 404, as upstream. Who could notice: nobody but a reader of the
 //! requests; an outdated read never becomes a write.
+//!
+//! Not here: attaching of volumes, resource claims. Each would be a variant of [`Controller`] and a file beside
+//! `replica_set.rs`; its types are bodies in [`object`], its writes `Request::Create` and `Request::Update` of
+//! [`request`].
+//!
+//! Where do I change …?
+//!
+//! - what an object uses of a quota, for admission and for the controller: `quota/usage.rs`;
+//! - which node a pod gets: `scheduler.rs`, with `filter.rs` and `score.rs` below it;
+//! - what the containers of a pod do where nothing runs them: `kubelet/script.rs`; what probes see of it:
+//!   `kubelet/life.rs`;
+//! - what a pod waits for before it starts: `kubelet.rs`, `kubelet/waiting.rs`, `data.rs`; when a container starts
+//!   again: `kubelet/restart.rs`;
+//! - what the controllers tell people by Events: `events.rs`;
+//! - what autoscalers measure: `autoscaler/metrics.rs`, `autoscaler/series.rs`;
+//! - for which zone an endpoint is meant: `services/slices/hints.rs`, `services/slices/shares.rs`;
+//! - when a node counts as silent: `node_lifecycle/silence.rs`; how fast its pods go: `node_lifecycle/limit.rs`;
+//! - what a certificate says that a CertificateSigningRequest gets: `signing_request/signer.rs`.
 
 #[macro_use]
 pub mod branches;

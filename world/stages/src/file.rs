@@ -1,6 +1,9 @@
 //! kwok's format (`pkg/apis/v1alpha1/stage_types.go`), as it is written. Keys that it does not have are errors.
 //!
 //! A text that is a program (jq, a template) knows where it stands, for errors that are found later than by reading.
+//!
+//! Not here: CEL expressions, `apply` steps, impersonation, types other than Pod and Node, and heartbeats of nodes'
+//! conditions that let a world settle.
 
 use std::collections::BTreeMap;
 

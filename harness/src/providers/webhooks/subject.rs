@@ -1,4 +1,8 @@
 //! Calls into the subject, and what of them is under way.
+//!
+//! The sockets are those that the subject's first process made in its namespace and left to us (`subject::Dialer`);
+//! each call has a connection of its own. While a call has no answer the moment is not quiet; if the subject sleeps
+//! over it, time passes (`harness/src/trial/webhook_calls.rs`).
 
 use std::{
     collections::BTreeMap,

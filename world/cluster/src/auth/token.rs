@@ -4,6 +4,9 @@
 //! They are signed with a key that everyone can read ([`super::key`]), whose public part is at `/openid/v1/jwks`: a
 //! program that checks signatures by itself can check these. What a token is bound to (`boundObjectRef`) it does not
 //! say. Who could notice: a program that looks for the pod in a token, or in its user's `extra`.
+//!
+//! Not here: other issuers than the server's own, signed with keys that are handed in. `--service-account-issuer` and
+//! its like change nothing in the stand-in for kube-apiserver.
 
 use base64::{Engine, engine::general_purpose::STANDARD};
 use serde_json::{Value, json};

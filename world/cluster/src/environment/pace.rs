@@ -6,6 +6,9 @@
 //! no world anything. One that is slow begins with a key only so long after the key was due; keys that wait for that
 //! are timers, and what happens in the meantime it sees all at once. With an order, those whose keys wait take turns by
 //! it, not by how long the keys have waited.
+//!
+//! A campaign holds or slows a controller for good (`cluster.embedded.controllers`). No perturbation holds one for a
+//! while yet: tests use `Server::hold_controller`.
 
 use std::{sync::Arc, time::Duration};
 

@@ -7,6 +7,8 @@
 //! that are slower than others. Left out: that one reconcile reads its objects one after the other.
 //!
 //! As in upstream's queues, a key whose reconcile is under way waits until that is over.
+//!
+//! No perturbation asks for another schedule yet: tests use `Server::take_turn`.
 
 use std::sync::Arc;
 

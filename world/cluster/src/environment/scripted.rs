@@ -4,6 +4,9 @@
 //! which stage it waits for is part of the world ([`Schedule`]), and so is what is left of a stage that is being
 //! played. Chance depends on the object's name, where generated on how many names were generated before, and on its age
 //! in seconds: not on the world's seed, so that every run of a campaign draws the same.
+//!
+//! So references agree, and a finding is confirmed with the same draws; the other draws are left out. Without stage
+//! files pods live by a pure function over compact views; with them on the stored JSON, for the types that have any.
 
 use std::{sync::Arc, time::Duration};
 

@@ -1,4 +1,7 @@
 //! What containers say, and how commands end in them, as the user wants it.
+//!
+//! Not here: answers that change with time or number, bytes that come after each other, an attach that lasts as long
+//! as its container, and somebody who listens on a forwarded port.
 
 use serde::{Deserialize, Serialize};
 use serde_json::Value;

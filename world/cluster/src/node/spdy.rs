@@ -2,6 +2,9 @@
 //! or refuse, and write. What clients write on their streams is nobody's here.
 //!
 //! There is no flow control: Kubernetes' clients and servers have none, and ignore windows and settings.
+//!
+//! SPDY is ours because no crate speaks SPDY/3.1 any more, and Kubernetes needs little of it. WebSockets' frames are
+//! tungstenite's.
 
 use bytes::{Buf, BytesMut};
 

@@ -3,6 +3,8 @@
 //!
 //! A webhook that converts is asked before anything is done. What a write answers with is converted from what it has
 //! stored: it is asked about that before it is stored ([`Work::foresee`]), and the answer is used after.
+//!
+//! A conversion's reply holds for the whole request, wherever the same objects are to be converted again.
 
 use std::sync::Arc;
 

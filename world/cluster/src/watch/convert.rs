@@ -2,6 +2,9 @@
 //!
 //! A stream has those at the head of its queue converted all at once. If that fails, the first of them alone: those
 //! before the one that can't be converted are still told, as upstream does, which never converts two at once.
+//!
+//! A watch queues a change that a webhook has to convert as it is, and its stream has it converted in its turn,
+//! without the lock. While it waits, its queue counts as under way at the webhook.
 
 use std::sync::Arc;
 
