@@ -98,8 +98,11 @@ fn campaign_text(options: &Options) -> anyhow::Result<String> {
         .replace("{crds}", &flow(&Value::from(text(&crds)))))
 }
 
-const CAMPAIGN: &str = "\
-# What is tested, on what, doing what. All fields: docs/campaign.md.
+const CAMPAIGN: &str = concat!(
+    "# What is tested, on what, doing what. All fields: docs/campaign.md of\n# ",
+    env!("CARGO_PKG_REPOSITORY"),
+    ".\n",
+    "\
 apiVersion: trommel.dev/v1alpha1
 kind: Campaign
 metadata: {name: {name}}
@@ -118,7 +121,8 @@ spec:
   workload: {file: workload.yaml}
   # Stop after this time, even if not everything is explored.
   budget: {time: 10m}
-";
+"
+);
 
 fn workload_text(samples: &[Sample]) -> anyhow::Result<String> {
     let mut out = String::from(
