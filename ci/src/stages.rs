@@ -21,14 +21,21 @@ const LINTS: Command = (
     CountedAs::OneCheck,
 );
 
-const BUILD: Command = ("build", &["cargo", "build", "--workspace"], CountedAs::Preparation);
+const BUILD: Command = (
+    "build",
+    &["cargo", "build", "--workspace", "--config", suites::PROFILE],
+    CountedAs::Preparation,
+);
 
 /// For figures: as it is installed.
 const BUILD_RELEASE: Command =
     ("build", &["cargo", "build", "--release", "--workspace"], CountedAs::Preparation);
 
-const TIDY: Command =
-    ("tidy", &["cargo", "test", "--workspace", "--test", "tidy"], CountedAs::Tests);
+const TIDY: Command = (
+    "tidy",
+    &["cargo", "test", "--workspace", "--config", suites::PROFILE, "--test", "tidy"],
+    CountedAs::Tests,
+);
 
 const DENY: Command = (
     "deny",

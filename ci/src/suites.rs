@@ -19,6 +19,9 @@ const WITH_JUDGE: &[&str] =
 /// Those that take longest by the clock; they begin first.
 const LONG: &[&str] = &["environment", "differential", "time", "closure", "forks", "machine"];
 
+/// What cargo is told beside Cargo.toml, wherever binaries or test programs are built.
+pub const PROFILE: &str = "ci/profile.toml";
+
 /// A test program.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Suite {
@@ -54,18 +57,28 @@ impl Suite {
     }
 }
 
-/// Builds every test program of the workspace.
+/// Builds every binary and every test program of the workspace.
 ///
 /// # Errors
 /// Something does not build: the compiler has said what.
 pub fn build(runner: &Runner) -> anyhow::Result<Vec<Suite>> {
-    let arguments =
-        ["test", "--workspace", "--no-run", "--message-format", "json-render-diagnostics"];
+    // One call, because features are those of all that is built at once: two would compile half of it twice. Without
+    // `--bins` the programs would be lacking that no test belongs to.
+    let arguments = [
+        "build",
+        "--workspace",
+        "--bins",
+        "--tests",
+        "--config",
+        PROFILE,
+        "--message-format",
+        "json-render-diagnostics",
+    ];
     let mut suites = Vec::new();
     let status = runner.read("cargo", &arguments, |line| {
         suites.extend(serde_json::from_str(line).ok().and_then(|m| Suite::read(&m)));
     })?;
-    ensure!(status.success(), "the tests don't build");
+    ensure!(status.success(), "the workspace doesn't build");
     suites.sort_by_key(|suite| (suite.rank(), suite.name.clone()));
     Ok(suites)
 }
