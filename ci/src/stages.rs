@@ -15,16 +15,11 @@ type Command = (&'static str, &'static [&'static str], CountedAs);
 
 const FORMAT: Command = ("format", &["cargo", "fmt", "--all", "--check"], CountedAs::OneCheck);
 
-const LINTS: Command = (
-    "lints",
-    &["cargo", "clippy", "--workspace", "--all-targets", "--", "-D", "warnings"],
-    CountedAs::OneCheck,
-);
-
+/// Lints are part of it: see ci/profile.toml.
 const BUILD: Command = (
-    "build",
-    &["cargo", "build", "--workspace", "--config", suites::PROFILE],
-    CountedAs::Preparation,
+    "lints and build",
+    &["cargo", "build", "--workspace", "--all-targets", "--config", suites::PROFILE],
+    CountedAs::OneCheck,
 );
 
 /// For figures: as it is installed.
@@ -102,9 +97,7 @@ pub fn all(runner: &mut Runner) -> anyhow::Result<()> {
         runner.skip("judge", "go is not on this machine");
     }
     let here: &Runner = runner;
-    let lints = |output: &mut Output| here.report(LINTS.0, LINTS.1, LINTS.2, output);
     let mut jobs: Vec<Job<'_>> = judge(here).into_iter().collect();
-    jobs.push(Job::new(LINTS.0, lints));
     jobs.extend(suites::jobs(here, &suites, &[]));
     jobs.extend(campaigns::jobs(here, &campaigns, 1));
     let reports = jobs::side_by_side(jobs);
@@ -131,7 +124,7 @@ pub fn nightly(runner: &mut Runner) -> anyhow::Result<()> {
 
 /// What tells soon that something is wrong.
 pub fn smoke(runner: &mut Runner) -> bool {
-    each(runner, &[FORMAT, LINTS, TIDY, BUILD])
+    each(runner, &[FORMAT, BUILD, TIDY])
 }
 
 /// House rules.
@@ -174,14 +167,15 @@ pub fn deny(runner: &mut Runner) {
 /// Every test program and binary of the workspace; nothing if they don't build.
 pub fn programs(runner: &mut Runner) -> Option<Vec<Suite>> {
     let began = Instant::now();
-    runner.begin("build: every test program and binary");
+    runner.begin("lints and build: every test program and binary");
     match suites::build(runner) {
         Ok(suites) => {
-            runner.took("build", began);
+            runner.took("lints and build", began);
+            runner.pass();
             Some(suites)
         }
         Err(error) => {
-            runner.fail("build", &format!("{error:#}"));
+            runner.fail("lints and build", &format!("{error:#}"));
             None
         }
     }

@@ -57,18 +57,17 @@ impl Suite {
     }
 }
 
-/// Builds every binary and every test program of the workspace.
+/// Builds and lints every binary and every test program of the workspace.
 ///
 /// # Errors
-/// Something does not build: the compiler has said what.
+/// Something does not build, or a lint objects: the compiler has said what.
 pub fn build(runner: &Runner) -> anyhow::Result<Vec<Suite>> {
-    // One call, because features are those of all that is built at once: two would compile half of it twice. Without
-    // `--bins` the programs would be lacking that no test belongs to.
+    // One call, because features are those of all that is built at once: two would compile half of it twice. All
+    // targets, or the programs would be lacking that no test belongs to.
     let arguments = [
         "build",
         "--workspace",
-        "--bins",
-        "--tests",
+        "--all-targets",
         "--config",
         PROFILE,
         "--message-format",

@@ -11,6 +11,7 @@ pub mod missing_permissions;
 pub mod pool;
 pub mod progress;
 pub mod publish;
+pub mod reached;
 pub mod reference;
 pub mod rehearsal;
 pub mod run_folder;

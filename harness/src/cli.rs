@@ -6,7 +6,7 @@ use clap::{Args, Parser, Subcommand, ValueEnum};
 
 use crate::{
     campaign,
-    commands::{bare, doctor, envtest, init, play, replay, serve, show},
+    commands::{bench_bare, doctor, envtest, init, play, replay, serve, show},
     exit::{Exit, Expected},
 };
 
@@ -47,7 +47,7 @@ enum Command {
     Doctor,
     /// The controller without Trommel, from exec to its first write: for `cargo ci bench`.
     #[command(hide = true)]
-    Bare(bare::Options),
+    Bare(bench_bare::Options),
 }
 
 /// `trommel run`.
@@ -152,6 +152,6 @@ pub fn main() -> anyhow::Result<Exit> {
         Command::Serve(options) => serve::run(&options),
         Command::Envtest(options) => envtest::run(&options),
         Command::Doctor => doctor::run(),
-        Command::Bare(options) => bare::run(&options),
+        Command::Bare(options) => bench_bare::run(&options),
     }
 }

@@ -1,6 +1,6 @@
 //! The words of the command line beside `run`, a file each.
 
-pub mod bare;
+pub mod bench_bare;
 pub mod doctor;
 pub mod envtest;
 pub mod init;

@@ -8,6 +8,7 @@ use std::{
 
 use plans::Family;
 use serde::{Deserialize, Serialize};
+use trace::Level;
 
 use crate::exit::{Exit, Expected};
 
@@ -68,6 +69,9 @@ pub struct Spec {
     /// When the world counts as settled.
     #[serde(default)]
     pub settle: SettleSpec,
+    /// The level at which exploring may end: `shape`, `scale` or `exact` (default), see [`Level`]. Coarser ones come first.
+    #[serde(default)]
+    pub precision: Level,
     /// When to stop before all is explored.
     #[serde(default)]
     pub budget: BudgetSpec,

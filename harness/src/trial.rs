@@ -17,7 +17,7 @@ mod controller_manager;
 pub mod cpu_time;
 pub mod history_file;
 pub(crate) mod incarnation;
-mod one_at_a_time;
+mod delivery_order;
 mod output;
 mod programs;
 pub(crate) mod quiet;
@@ -43,7 +43,7 @@ use clocks::Following;
 use controller_manager::Manager;
 use incarnation::Incarnation;
 pub use incarnation::NOT_SEEN_THROUGH;
-use one_at_a_time::InTurn;
+use delivery_order::InTurn;
 use trigger::Armed;
 
 /// What a trial is to do.

@@ -16,6 +16,8 @@ pub enum Rule {
     EnvironmentIdle,
     /// The user waits here for something that is not so while the subject is down.
     UserWaits,
+    /// A built-in controller changed only what the subject never asks about: to the subject, the world before.
+    NotRead,
 }
 
 impl fmt::Display for Rule {
@@ -25,6 +27,7 @@ impl fmt::Display for Rule {
             Rule::NoWriteBetween => "no-write-between",
             Rule::EnvironmentIdle => "environment-idle",
             Rule::UserWaits => "user-waits",
+            Rule::NotRead => "not-read",
         })
     }
 }
@@ -39,6 +42,13 @@ impl Pruned {
     pub fn count(&mut self, rule: Rule, n: u64) {
         if n > 0 {
             *self.0.entry(rule).or_default() += n;
+        }
+    }
+
+    /// One that `rule` removed turned out to be one after all.
+    pub fn uncount(&mut self, rule: Rule) {
+        if let Some(count) = self.0.get_mut(&rule) {
+            *count = count.saturating_sub(1);
         }
     }
 

@@ -8,7 +8,7 @@ use trace::Flight;
 use crate::{
     clock::ClockAbility,
     launch::{Isolation, Launch, StartError, Started},
-    look::Look,
+    at_rest::Look,
     process,
     sockets::Sockets,
     why::Why,

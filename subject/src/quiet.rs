@@ -9,7 +9,7 @@ use std::{io, time::Duration};
 use trace::Flight;
 
 use crate::{
-    look::Look,
+    at_rest::Look,
     process::{Exit, Process},
     sys::timer::Pace,
     why::{Timer, Why},

@@ -3,7 +3,7 @@
 //!
 //! Identity minus the masks, and: times and ages become `<time>`, generation counters, revisions and
 //! `managedFields` are left out, and the rank of generated siblings does not count. Phases, condition types,
-//! statuses and reasons are kept, as is everything else.
+//! statuses and reasons are kept, as is everything else. Lists that are sets have no order (`sets.rs`).
 //!
 //! **Labels.** A generated name becomes `web-‹1›`, where siblings are numbered by what they are and by what
 //! refers to them (colour refinement), not by their names; a uid becomes `‹uid of pods/default/web-‹1››`; an
@@ -23,6 +23,7 @@ use serde_json::{Map, Value};
 pub use self::mask::{Accepted, MASKED, Mask, Masks, ParsePathError, Path, Segment};
 use crate::{
     key::ObjectKey,
+    sets,
     tokens::{TokenKind, Tokens},
 };
 
@@ -90,6 +91,7 @@ impl<'l> Labels<'l> {
                 TokenKind::Name => continue,
                 TokenKind::Uid => "uid",
                 TokenKind::Address => "ip",
+                TokenKind::Hash => "hash",
             };
             let home =
                 token.home.and_then(|home| keys.get(&home)).map_or("nothing", String::as_str);
@@ -179,7 +181,13 @@ fn map_strings(value: &Value, text: &dyn Fn(&str) -> String) -> Value {
         Value::Object(map) => {
             let mut out = Map::new();
             for (key, value) in map {
-                insert_new(&mut out, text(key), map_strings(value, text));
+                let mut mapped = map_strings(value, text);
+                if let (Value::Array(items), Value::Array(mapped)) = (value, &mut mapped)
+                    && sets::is_set(key, items)
+                {
+                    mapped.sort_by_cached_key(Value::to_string);
+                }
+                insert_new(&mut out, text(key), mapped);
             }
             Value::Object(out)
         }

@@ -1,4 +1,6 @@
-//! Identity: equal only if no subject could tell the two worlds apart (design §5).
+//! Identity: equal only if no subject could tell the two worlds apart (design §5), and coarser forms of it ([`Level`]).
+//!
+//! What follows is about the finest level, `exact`; `identity/level.rs` says what the others ignore.
 //!
 //! A world's identity is the hash of its *canonical text*: all objects in the order in which a list shows
 //! them, with every uid, address and generated name replaced by the number of its first occurrence. Equal
@@ -37,13 +39,16 @@
 //! Ages count in whole seconds: below a second the world's time shows the rounding of runtimes' waits.
 
 mod canonical;
+mod level;
 
 use std::{fmt, str::FromStr, sync::Arc};
 
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
+pub use self::level::{Level, age as scale_of};
 use crate::{
+    comparison::Masks,
     key::{ObjectKey, serde_as_text},
     step::Cursor,
     time::Time,
@@ -63,6 +68,10 @@ pub struct Context<'a> {
     pub random_payloads: Vec<&'a str>,
     /// Anything else that decides what can happen next: pending timers relative to now, remaining budget.
     pub extra: Value,
+    /// How closely to look.
+    pub level: Level,
+    /// What differs by itself; counts at [`Level::Exact`] only.
+    pub masks: Option<&'a Masks>,
 }
 
 /// The identity of a world: blake3 of its canonical text. Written as 64 hexadecimal digits.

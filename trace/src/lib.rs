@@ -5,7 +5,7 @@
 //!
 //! Reading order: [`key`] and [`time`] name things; [`call`], [`watch`], [`commit`], [`process`] and
 //! [`step`] are the five kinds of things that happen, and [`webhook`] what the server asks others meanwhile; [`history`] puts them in one order and [`file`] on
-//! disk; [`identity`] and [`comparison`] say when two worlds are the same; [`diff`] shows a difference.
+//! disk; [`identity`] and [`comparison`] say when two worlds are the same, [`footprint`] what of them a subject looks at; [`diff`] shows a difference.
 
 pub mod key;
 pub mod time;
@@ -18,6 +18,7 @@ pub mod watch;
 pub mod webhook;
 
 pub mod flight;
+pub mod footprint;
 pub mod heartbeat;
 pub mod history;
 
@@ -25,15 +26,17 @@ pub mod comparison;
 pub mod diff;
 pub mod file;
 pub mod identity;
+mod sets;
 mod tokens;
 
 pub use call::{Actor, Answer, Body, Call, CallId, ClientCertificates, ConnectionId, Fate, Verb};
 pub use commit::{Change, Commit};
 pub use comparison::{Accepted, Folder, Mask, Masks, Path, comparison, fold_key};
+pub use footprint::Footprint;
 pub use flight::{Flight, SocketPair};
 pub use heartbeat::Heartbeats;
 pub use history::{Event, History, Record, Recorder};
-pub use identity::{Context, Identity, canonical_world, identity};
+pub use identity::{Context, Identity, Level, canonical_world, identity};
 pub use key::{GroupResource, ObjectKey, Revision};
 pub use process::{ProcessEvent, ProcessHappening};
 pub use step::{Cursor, Settled, StepEvent, StepState};

@@ -8,6 +8,9 @@
 //! - the name of an object whose `generateName` is followed by five characters of a-z and 0-9, not all of
 //!   them digits (a StatefulSet's pod `web-0` also carries `generateName: web-`, and `0` means something),
 //!   and every name that the world's generator is known to have issued;
+//! - in comparisons, the hash of a pod template at the end of the names of ReplicaSets and ControllerRevisions, and
+//!   wherever else it stands: templates are compared, and one that differs only in what is not (a time, the order of a
+//!   set) has another hash all the same;
 //! - addresses in fields that the cluster fills: `podIP`, `hostIP`, `clusterIP`, `ip` under `podIPs`,
 //!   `hostIPs`, `clusterIPs`, and the addresses of Endpoints, EndpointSlices and Nodes. An address that a user
 //!   wrote anywhere else is a value like any other.
@@ -27,6 +30,8 @@ pub(crate) enum TokenKind {
     Uid,
     Name,
     Address,
+    /// The hash of a pod template, by itself.
+    Hash,
 }
 
 /// One token of a world.
@@ -96,7 +101,16 @@ impl Tokens {
             tokens.collect_object(index, key, object, guess);
         }
         tokens.index();
+        tokens.fold_prefixes();
         tokens
+    }
+
+    /// What was asked for may itself hold what is drawn: `web-5d4f8c7b9-` of a Deployment's pods.
+    fn fold_prefixes(&mut self) {
+        let folded: Vec<String> = self.list.iter().map(|token| self.fold(&token.prefix)).collect();
+        for (token, prefix) in self.list.iter_mut().zip(folded) {
+            token.prefix = prefix;
+        }
     }
 
     fn collect_object(&mut self, index: usize, key: &ObjectKey, object: &Value, guess: bool) {
@@ -108,6 +122,9 @@ impl Tokens {
             let asked = metadata.get("generateName").and_then(Value::as_str).unwrap_or("");
             if guess && is_generated(&key.name, asked) {
                 self.add(TokenKind::Name, &key.name, asked, Some(index));
+            } else if guess && let Some((prefix, hash)) = template_hash(key, metadata) {
+                self.add(TokenKind::Name, &key.name, prefix, Some(index));
+                self.add(TokenKind::Hash, hash, "", Some(index));
             } else if let Some(known) = self.by_text.get(&*key.name) {
                 let token = &mut self.list[*known];
                 token.home = Some(index);
@@ -263,6 +280,7 @@ impl Tokens {
                 TokenKind::Name => format!("{}‹*›", token.prefix),
                 TokenKind::Uid => "‹uid›".to_owned(),
                 TokenKind::Address => "‹ip›".to_owned(),
+                TokenKind::Hash => "‹hash›".to_owned(),
             }
         })
     }
@@ -302,6 +320,23 @@ fn is_generated(name: &str, asked: &str) -> bool {
     suffix.len() == SUFFIX_LENGTH
         && suffix.bytes().all(|byte| byte.is_ascii_lowercase() || byte.is_ascii_digit())
         && !suffix.bytes().all(|byte| byte.is_ascii_digit())
+}
+
+/// The hash of a pod template at the end of an object's name, and what stands before it (`ComputeHash` of the Deployment
+/// and history controllers; both put the hash in a label as well).
+fn template_hash<'m>(key: &'m ObjectKey, metadata: &'m Map<String, Value>) -> Option<(&'m str, &'m str)> {
+    let labels = match (&*key.resource.group, &*key.resource.resource) {
+        ("apps", "replicasets") => &["pod-template-hash"][..],
+        ("apps", "controllerrevisions") => {
+            &["controller.kubernetes.io/hash", "controller-revision-hash"][..]
+        }
+        _ => return None,
+    };
+    let known = metadata.get("labels")?;
+    let hash = labels.iter().find_map(|label| known.get(label)?.as_str())?;
+    let hash = hash.rsplit('-').next()?;
+    let prefix = key.name.strip_suffix(hash).filter(|_| !hash.is_empty())?;
+    prefix.ends_with('-').then_some((prefix, hash))
 }
 
 /// Says "no" to nearly every run of letters that begins no token, for the price of one bit test.
@@ -365,6 +400,29 @@ mod tests {
         check(pod.clone(), "127.0.0.1 9.9.9.9", "127.0.0.1 9.9.9.9");
         check(pod.clone(), "é10.0.0.1 (u-1)", "é10.0.0.1 (<Uid>)");
         check(pod, "issued-00001", "<Name>");
+    }
+
+    #[test]
+    fn hashes_of_templates_are_drawn() {
+        let of = |resource: &str, name: &str, meta: Value| {
+            let mut object = json!({"metadata": meta});
+            object["metadata"]["name"] = json!(name);
+            let resource = resource.parse::<crate::GroupResource>().unwrap();
+            (ObjectKey::new(resource, "default", name), object)
+        };
+        let label = |name: &str, value: &str| json!({"labels": {name: value}});
+        let objects = [
+            of("replicasets.apps", "web-5d4f8c7b9", label("pod-template-hash", "5d4f8c7b9")),
+            of("pods", "web-5d4f8c7b9-x7k2p", json!({"generateName": "web-5d4f8c7b9-"})),
+            of("controllerrevisions.apps", "db-58b", label("controller.kubernetes.io/hash", "58b")),
+            of("replicasets.apps", "by-hand", label("pod-template-hash", "5d4f8c7b9")),
+        ];
+        let objects = || objects.iter().map(|(key, object)| (key, object));
+        let tokens = Tokens::collect(objects(), []);
+        let text = "web-5d4f8c7b9 5d4f8c7b9 web-5d4f8c7b9-x7k2p db-58b by-hand";
+        assert_eq!(tokens.fold(text), "web-‹*› ‹hash› web-‹*›-‹*› db-‹*› by-hand");
+        let exact = Tokens::collect_issued(objects(), []);
+        assert_eq!(exact.fold(text), text);
     }
 
     #[test]

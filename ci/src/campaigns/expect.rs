@@ -34,6 +34,7 @@ impl Variant {
 #[serde(deny_unknown_fields)]
 pub struct Expected {
     exit: i32,
+    /// At the finest level.
     closed: bool,
     findings: usize,
     unknown: u64,
@@ -96,8 +97,11 @@ impl Given {
         workload: Value,
         replay: impl Fn(&str) -> anyhow::Result<String>,
     ) -> anyhow::Result<Given> {
-        let closed =
-            summary["coverage"]["closed"].as_bool().context("coverage.closed is missing")?;
+        let coverage = &summary["coverage"];
+        let closed = coverage["closed"].as_bool().context("coverage.closed is missing")?;
+        let level = coverage["level"].as_str().context("coverage.level is missing")?;
+        // Merging must hide nothing here.
+        let closed = closed && level == "exact";
         let unknown = summary["plans"]["unknown"].as_u64().context("plans.unknown is missing")?;
         let worlds =
             summary["coverage"]["worlds"].as_u64().context("coverage.worlds is missing")?;
@@ -166,7 +170,7 @@ mod tests {
     use super::*;
 
     fn given(occurrence: u32) -> Given {
-        let summary = json!({"exit": 100, "seconds": 1.5, "coverage": {"closed": true, "worlds": 6}, "plans": {"unknown": 0},
+        let summary = json!({"exit": 100, "seconds": 1.5, "coverage": {"closed": true, "level": "exact", "worlds": 6}, "plans": {"unknown": 0},
             "findings": [{"id": "a", "title": "two Foos exist", "oracle": "end-state",
                 "family": "intermediate-state", "confirmed": {"k": 5, "n": 5}, "replay": "r.yaml"}]});
         let call =
@@ -220,8 +224,10 @@ mod tests {
         let refused =
             |summary: Value| Given::read(&summary, 0, Value::Null, |_| Ok(String::new())).is_err();
         assert!(refused(json!({})));
-        assert!(refused(json!({"coverage": {"closed": true}, "plans": {}, "findings": []})));
+        let coverage = || json!({"closed": true, "level": "exact", "worlds": 6});
         assert!(refused(json!({"coverage": {"closed": true}, "plans": {"unknown": 0}})));
+        assert!(refused(json!({"coverage": coverage(), "plans": {}, "findings": []})));
+        assert!(refused(json!({"coverage": coverage(), "plans": {"unknown": 0}})));
     }
 
     #[test]

@@ -71,21 +71,31 @@ pub fn findings(
 ) -> Findings {
     let mut groups: BTreeMap<String, Vec<Suspect>> = BTreeMap::new();
     for suspect in suspects {
-        groups.entry(headline(&suspect.verdicts).fingerprint.id()).or_default().push(suspect);
+        groups.entry(suspect.verdict.fingerprint.id()).or_default().push(suspect);
     }
     let mut findings = Findings::default();
-    for (_, mut group) in groups {
-        group.sort_by_key(|suspect| order(&suspect.run.spec.plan));
-        confirm(setup, references, &group, &mut findings, progress);
+    if groups.is_empty() {
+        return findings;
+    }
+    let control = Control::run(setup, references);
+    progress.tell(Event::Total(groups.len() as u64));
+    for (fingerprint, mut group) in groups {
+        group.sort_by_key(|suspect| order(&suspect.plan));
+        // What happens undisturbed as well is no suspect, and confirming it would take minutes.
+        let control_failed = control.shows(&fingerprint);
+        if control_failed || interrupt::asked() {
+            findings.unconfirmed.push(Unconfirmed {
+                title: group[0].verdict.title.clone(),
+                confirmed: (0, 0),
+                control_failed,
+                plan: group[0].plan.clone(),
+            });
+            continue;
+        }
+        confirm(setup, references, &group, &control, &mut findings, progress);
     }
     findings.confirmed.sort_by_key(|finding| (order(&finding.plan), finding.id.clone()));
     findings
-}
-
-/// The verdict that names the finding: the first violated one in the order of the oracles.
-fn headline(verdicts: &[Verdict]) -> &Verdict {
-    let violated = verdicts.iter().find(|verdict| verdict.value == VerdictValue::Violated);
-    violated.expect("a suspect has a violated verdict")
 }
 
 /// Smaller plans first.
@@ -100,23 +110,34 @@ fn confirm(
     setup: &Setup,
     references: &References,
     group: &[Suspect],
+    control: &Control,
     findings: &mut Findings,
     progress: &Progress,
 ) {
-    let fingerprint = headline(&group[0].verdicts).fingerprint.id();
+    let fingerprint = group[0].verdict.fingerprint.id();
     let mut best: Option<Unconfirmed> = None;
     for suspect in group.iter().take(CANDIDATES) {
-        let plan = minimise(setup, references, &suspect.run.spec.plan, &fingerprint);
+        if interrupt::asked() {
+            break;
+        }
+        // Minimising repeats a plan many times, so first of all it has to show anything.
+        if reproduce(setup, references, &suspect.plan, &fingerprint, 1).1 == 0 {
+            let confirmed = (0, 1);
+            let (title, plan) = (suspect.verdict.title.clone(), suspect.plan.clone());
+            best.get_or_insert(Unconfirmed { title, confirmed, control_failed: false, plan });
+            continue;
+        }
+        let plan = minimise(setup, references, &suspect.plan, &fingerprint);
         let (mut shown, reproduced) =
             reproduce(setup, references, &plan, &fingerprint, CONFIRMATIONS);
-        progress.tell(Event::Done { unknown: false });
         let confirmed = (reproduced, CONFIRMATIONS);
-        let control_failed = !control_is_clean(setup, references);
-        let verdict = headline(&suspect.verdicts);
+        let control_failed = !control.is_clean();
+        let verdict = &suspect.verdict;
         if reproduced == CONFIRMATIONS && !control_failed {
             let run = shown.swap_remove(0);
             let verdicts = judge::verdicts(&run, &references.baseline);
             let verdict = matching(&verdicts, &fingerprint).unwrap_or(verdict).clone();
+            progress.tell(Event::Done { unknown: false });
             progress.tell(Event::Finding { title: verdict.title.clone() });
             findings.confirmed.push(Finding {
                 id: fingerprint.clone(),
@@ -133,6 +154,7 @@ fn confirm(
                 Some(Unconfirmed { title: verdict.title.clone(), confirmed, control_failed, plan });
         }
     }
+    progress.tell(Event::Done { unknown: true });
     findings.unconfirmed.extend(best);
 }
 
@@ -219,10 +241,28 @@ fn matching<'v>(verdicts: &'v [Verdict], fingerprint: &str) -> Option<&'v Verdic
     verdicts.iter().find(is_it)
 }
 
-/// The same run without any perturbation holds.
-pub fn control_is_clean(setup: &Setup, references: &References) -> bool {
-    let waits = references.settle.confirming();
-    let run = trial::run(setup, from_beginning(&Plan::undisturbed(), 0, waits));
-    setup.forget(&run);
-    judge::summary(&run, &judge::verdicts(&run, &references.baseline)) == VerdictValue::Held
+/// The same run without any perturbation, waiting as long as those that confirm.
+pub struct Control {
+    summary: VerdictValue,
+    verdicts: Vec<Verdict>,
+}
+
+impl Control {
+    /// Runs it.
+    pub fn run(setup: &Setup, references: &References) -> Control {
+        let waits = references.settle.confirming();
+        let run = trial::run(setup, from_beginning(&Plan::undisturbed(), 0, waits));
+        setup.forget(&run);
+        let verdicts = judge::verdicts(&run, &references.baseline);
+        Control { summary: judge::summary(&run, &verdicts), verdicts }
+    }
+
+    /// Whether it holds.
+    pub fn is_clean(&self) -> bool {
+        self.summary == VerdictValue::Held
+    }
+
+    fn shows(&self, fingerprint: &str) -> bool {
+        matching(&self.verdicts, fingerprint).is_some()
+    }
 }

@@ -2,31 +2,38 @@
 //! appears or the budget is used up.
 //!
 //! Worlds with the controller down are the states (`frontier.rs`). Starting it, or the user going on without it
-//! (`while_down.rs`), are the steps. They are told apart by `trace::identity`. A violated trial is a leaf; the worlds
-//! behind it are counted.
+//! (`while_down.rs`), are the steps. They are told apart by `trace::identity`, coarsely first. A violated trial is a
+//! leaf; the worlds behind it are counted.
 //!
 //! **Every world twice**: with other name suffixes in ascending and in descending order. Where repeats write
-//! differently the world is `nondeterministic` and is repeated until two in a row add nothing.
+//! differently the world is `nondeterministic` and is repeated until two in a row add nothing. The last repeat of the
+//! first world of a class waits long at its end.
+//!
+//! **No batches.** Trials are carried out, judged and taken apart on worker threads ([`pool::stream`]); their results are
+//! counted in order, so that a campaign does not depend on which thread was faster.
 //!
 //! A controller that is killed remembers nothing, so nothing before the fork matters. A local disk and foreign
 //! services are left out; the report's claim says so.
 
 use std::{
-    collections::{BTreeMap, BTreeSet},
+    collections::{BTreeMap, BTreeSet, HashMap, VecDeque},
+    sync::Arc,
     time::{Duration, Instant},
 };
 
 use oracles::{Verdict, VerdictValue};
 use plans::{Plan, PlanId};
 use serde::Serialize;
-use trace::{Event as Happened, History};
+use trace::{Event as Happened, History, Level, Masks};
 
 use crate::{
     campaign::{
         confirm,
-        frontier::{Frontier, Node},
-        interrupt, judge, missing_permissions, pool,
+        frontier::{Frontier, Writes},
+        interrupt, judge, missing_permissions,
+        pool::{self, Work},
         progress::{Event, Progress},
+        reached::{self, Harvest, Lens, Node, Then},
         reference::References,
         run_folder::RunFolder,
         settle::Settle,
@@ -41,6 +48,10 @@ const REPEATS: u64 = 2;
 const CALM_REPEATS: u64 = 2;
 /// … but no more often than this.
 const REPEATS_AT_MOST: u64 = 10;
+
+/// Where exploring ends before the finest level, so many worlds that were merged are run to see whether they write the
+/// same.
+const SAMPLES: u64 = 20;
 
 /// Violated trials with the same fingerprint that are kept; shallower ones come first.
 const SUSPECTS_PER_KIND: usize = 8;
@@ -58,12 +69,12 @@ pub struct Bounds {
     pub brute_force: Option<u32>,
 }
 
-/// A violated trial.
+/// A violated trial. What happened in it is not kept: those that confirm show it again.
 pub struct Suspect {
-    /// The trial.
-    pub run: TrialRun,
-    /// What the oracles said.
-    pub verdicts: Vec<Verdict>,
+    /// What was done.
+    pub plan: Plan,
+    /// The violated verdict that names it: the first in the order of the oracles.
+    pub verdict: Verdict,
 }
 
 /// What was explored.
@@ -95,6 +106,8 @@ pub struct Explored {
     pub end_states: BTreeSet<String>,
     /// Why it ended before the frontier was empty.
     pub stopped: Option<String>,
+    /// The level at which it may end.
+    pub precision: Level,
     /// Real time of each trial, and processor time of its subject, for figures.
     pub trial_seconds: Vec<(f64, f64)>,
     /// Real time of the exploration, for figures.
@@ -166,20 +179,25 @@ impl Explored {
     }
 
     /// Whether another suspect like this is of use: a few of each kind are enough to confirm it.
-    fn wants(&mut self, verdicts: &[Verdict]) -> bool {
-        let violated = verdicts.iter().find(|verdict| verdict.value == VerdictValue::Violated);
-        let Some(violated) = violated else { return false };
-        let known = self.suspected.entry(violated.fingerprint.id()).or_default();
+    fn wants(&mut self, suspect: &Suspect) -> bool {
+        let known = self.suspected.entry(suspect.verdict.fingerprint.id()).or_default();
         *known += 1;
         *known <= SUSPECTS_PER_KIND
     }
 
-    /// Every crash schedule was covered, except behind findings.
-    pub fn closed(&self) -> bool {
-        self.frontier.waiting() == 0
-            && self.stopped.is_none()
-            && self.unknown == 0
-            && self.frontier.left_out.is_empty()
+    /// The level at which it is not complete if a world is left.
+    pub fn required(&self) -> Level {
+        self.precision.min(Level::Scale)
+    }
+
+    /// The finest level at which every crash schedule was covered, except behind findings: none if not even the coarsest
+    /// is.
+    pub fn closed(&self) -> Option<Level> {
+        if self.unknown > 0 || !self.frontier.left_out.is_empty() {
+            return None;
+        }
+        let due = self.frontier.due();
+        Level::ALL.into_iter().rev().find(|level| due.is_none_or(|due| due > *level))
     }
 }
 
@@ -191,36 +209,13 @@ pub fn to_closure(
     progress: &Progress,
     folder: &RunFolder,
 ) -> Explored {
-    let mut explored = Explored::default();
     let (began, used_before) = (Instant::now(), cpu_time::Used::so_far());
-    // On a cluster that can't be forked time is real and never repeats: worlds hardly ever merge, and only a
-    // bound on the depth ends the exploration.
-    let remote = matches!(setup.ground, Ground::Remote(_)).then_some(1);
-    explored.frontier.depth = bounds.brute_force.or(setup.campaign.file.spec.depth).or(remote);
-    explored.frontier.random_payloads.clone_from(&references.baseline.random_payloads);
-    explored.frontier.brute_force = bounds.brute_force.is_some();
-    if let Some(first) = references.runs.first() {
-        explored.frontier.add_start(setup, first);
-    }
-    for reference in &references.runs {
-        explored.end_states.extend(judge::end_state(reference, &references.baseline));
-        explored.frontier.absorb(setup, reference, false);
-    }
-    while explored.frontier.waiting() > 0 {
-        if let Some(why) = bounds.reached(&explored) {
-            explored.stopped = Some(why);
-            break;
-        }
-        progress.tell(Event::Total(explored.run + REPEATS * explored.frontier.waiting() as u64));
-        let nodes = explored.frontier.take(4 * setup.workers);
-        explore(setup, references, nodes, bounds, &mut explored, progress);
-        if let Err(error) = folder.write_json("stats.json", &explored.stats()) {
-            explored.stopped = Some(format!("{error:#}"));
-        }
-        if explored.stopped.is_some() {
-            break;
-        }
-    }
+    let mut explorer = Explorer::new(setup, references, bounds, progress, folder);
+    explorer.take_references();
+    let work = |job: Job| carry_out(setup, references, job);
+    // Enough for threads never to wait for a result that is counted late.
+    pool::stream(setup.workers, 4 * setup.workers, &mut explorer, work);
+    let mut explored = explorer.explored;
     if let Some(why) = &explored.stopped {
         progress.tell(Event::Note(format!("stopped: {why}")));
     }
@@ -229,83 +224,319 @@ pub fn to_closure(
 }
 
 impl Bounds {
-    fn reached(&self, explored: &Explored) -> Option<String> {
+    fn reached(&self, begun: u64) -> Option<String> {
         if interrupt::asked() {
             return Some("interrupted".to_owned());
         }
         if self.until.is_some_and(|until| Instant::now() >= until) {
             return Some("the time budget was used up".to_owned());
         }
-        if self.trials.is_some_and(|trials| explored.run >= trials) {
+        if self.trials.is_some_and(|trials| begun >= trials) {
             return Some("the budget of trials was used up".to_owned());
         }
         None
     }
 }
 
-fn explore(
-    setup: &Setup,
-    references: &References,
-    nodes: Vec<Node>,
-    bounds: &Bounds,
-    explored: &mut Explored,
-    progress: &Progress,
-) {
-    let repeats = if bounds.brute_force.is_some() { 1 } else { REPEATS };
-    let of = |node| {
-        (0..repeats)
-            .map(move |repeat| fork(setup, &references.settle, node, repeat, repeat + 1 == repeats))
+/// One trial to carry out, and what it needs to know of the campaign as it was then.
+struct Job {
+    world: usize,
+    spec: TrialSpec,
+    lens: Arc<Lens>,
+    /// What follows this world while the controller stays down is still to be worked out.
+    follow: Option<Node>,
+}
+
+/// A trial that was carried out and taken apart.
+struct Done {
+    world: usize,
+    carried: Carried,
+    verdict: VerdictValue,
+    why_unknown: Option<String>,
+    harvest: Harvest,
+    then: Option<Then>,
+    /// What it wrote, all of it.
+    signature: BTreeSet<String>,
+    /// The same as far as another world of its class must have done it; none of a trial that waited for longer.
+    writes: Option<Writes>,
+    end_state: Option<String>,
+    missing_permissions: BTreeSet<String>,
+    notes: BTreeSet<String>,
+    seconds: (f64, f64),
+    /// Kept of a violated one.
+    suspect: Option<Suspect>,
+}
+
+/// Everything that can be done with a trial without knowing what others came to.
+fn carry_out(setup: &Setup, references: &References, job: Job) -> Done {
+    let Job { world, spec, lens, follow } = job;
+    let patient = spec.waits != references.settle.usual();
+    let mut run = trial::run(setup, spec);
+    let verdicts = judge::verdicts(&run, &references.baseline);
+    let verdict = judge::summary(&run, &verdicts);
+    let violated = verdict == VerdictValue::Violated;
+    let harvest = reached::harvest(setup, &lens, &run);
+    let folded = judge::folded(&run);
+    let carried = Carried::new(&run, &verdicts, verdict);
+    let writes = (!patient).then(|| {
+        let mut writes = folded.writes(&run, &references.baseline.masks);
+        writes.extend(carried.fingerprints.iter().map(|id| format!("violated {id}")));
+        writes
+    });
+    let unknown = verdict == VerdictValue::Unknown;
+    let done = Done {
+        world,
+        why_unknown: unknown.then(|| judge::why_unknown(&run, &verdicts)),
+        harvest,
+        then: follow.map(|node| reached::follow(setup, &lens, &node)),
+        signature: folded.writes(&run, &Masks::default()),
+        writes,
+        end_state: judge::end_state(&run, &references.baseline),
+        missing_permissions: missing_permissions::missing(&run.history),
+        notes: told(&run.history).collect(),
+        seconds: (run.real.as_secs_f64(), run.subject_cpu.as_secs_f64()),
+        carried,
+        verdict,
+        suspect: None,
     };
-    let jobs: Vec<TrialSpec> = nodes.iter().flat_map(of).collect();
-    let work = |spec: &TrialSpec| {
-        let run = trial::run(setup, spec.clone());
-        let verdicts = judge::verdicts(&run, &references.baseline);
-        progress.tell(Event::Done {
-            unknown: judge::summary(&run, &verdicts) == VerdictValue::Unknown,
-        });
-        (run, verdicts)
-    };
-    let mut results = pool::map(setup.workers, &jobs, work).into_iter();
-    for node in nodes {
-        let mut signatures = BTreeSet::new();
-        for _ in 0..repeats {
-            let Some((run, verdicts)) = results.next() else { break };
-            signatures.insert(judge::writes_signature(&run));
-            integrate(setup, references, bounds, explored, run, verdicts);
+    run.server = None; // its worlds are in the harvest now
+    if !unknown {
+        setup.forget(&run);
+    }
+    let verdict = verdicts.into_iter().find(|verdict| verdict.value == VerdictValue::Violated);
+    let suspect = verdict.filter(|_| violated);
+    Done { suspect: suspect.map(|verdict| Suspect { plan: run.spec.plan, verdict }), ..done }
+}
+
+/// What is under way and to come.
+struct Explorer<'e> {
+    setup: &'e Setup,
+    references: &'e References,
+    bounds: &'e Bounds,
+    progress: &'e Progress,
+    folder: &'e RunFolder,
+    explored: Explored,
+    /// Worlds that are being explored.
+    visits: HashMap<usize, Visit>,
+    /// Repeats that come before the next world: which of which world.
+    repeats: VecDeque<(usize, u64)>,
+    /// Trials begun.
+    begun: u64,
+    /// Worlds that may still be explored to audit the level at which exploring ends.
+    samples: u64,
+}
+
+/// A world that is being explored.
+struct Visit {
+    node: Node,
+    /// Whether it is the first of its class.
+    first: bool,
+    done: u64,
+    signatures: BTreeSet<BTreeSet<String>>,
+    writes: BTreeSet<Writes>,
+    /// Repeats in a row that added no world.
+    calm: u64,
+}
+
+impl Work for Explorer<'_> {
+    type Job = Job;
+    type Done = Done;
+
+    fn next(&mut self) -> Option<Job> {
+        if let Some((world, repeat)) = self.repeats.pop_front() {
+            return self.job(world, repeat);
         }
-        if signatures.len() > 1 {
-            explored.nondeterministic += 1;
-            repeat_until_calm(setup, references, bounds, explored, &node, &work);
+        if self.explored.stopped.is_some() || !self.goes_on() {
+            return None;
+        }
+        self.explored.stopped = self.bounds.reached(self.begun);
+        if self.explored.stopped.is_some() {
+            return None;
+        }
+        let (world, node, first) = self.explored.frontier.take()?;
+        let (signatures, writes) = Default::default();
+        self.visits.insert(world, Visit { node, first, done: 0, signatures, writes, calm: 0 });
+        self.repeats.extend((1..self.at_least()).map(|repeat| (world, repeat)));
+        self.job(world, 0)
+    }
+
+    fn take(&mut self, done: Done) {
+        let (world, signature, writes) = (done.world, done.signature.clone(), done.writes.clone());
+        let new = self.count(done);
+        let Some(visit) = self.visits.get_mut(&world) else { return };
+        visit.done += 1;
+        visit.signatures.insert(signature);
+        visit.writes.extend(writes);
+        if visit.done > REPEATS {
+            visit.calm = if new == 0 { visit.calm + 1 } else { 0 };
+        }
+        self.go_on_with(world);
+        let left = self.explored.frontier.waiting() as u64;
+        self.progress.tell(Event::Total(self.explored.run + REPEATS * left));
+        if self.explored.run.is_multiple_of(16)
+            && let Err(error) = self.folder.write_json("stats.json", &self.explored.stats())
+        {
+            self.explored.stopped = Some(format!("{error:#}"));
         }
     }
 }
 
-/// Runs a world again until some repeats in a row bring nothing new.
-fn repeat_until_calm(
-    setup: &Setup,
-    references: &References,
-    bounds: &Bounds,
-    explored: &mut Explored,
-    node: &Node,
-    work: &dyn Fn(&TrialSpec) -> (TrialRun, Vec<Verdict>),
-) {
-    let mut calm = 0;
-    for repeat in REPEATS..REPEATS_AT_MOST {
-        let (run, verdicts) =
-            work(&fork(setup, &references.settle, node, repeat, !repeat.is_multiple_of(2)));
-        let new = integrate(setup, references, bounds, explored, run, verdicts);
-        calm = if new == 0 { calm + 1 } else { 0 };
-        if calm >= CALM_REPEATS {
+impl<'e> Explorer<'e> {
+    fn new(
+        setup: &'e Setup,
+        references: &'e References,
+        bounds: &'e Bounds,
+        progress: &'e Progress,
+        folder: &'e RunFolder,
+    ) -> Explorer<'e> {
+        let spec = &setup.campaign.file.spec;
+        // On a cluster that can't be forked time is real and never repeats: worlds hardly ever merge, and only a
+        // bound on the depth ends the exploration.
+        let remote = matches!(setup.ground, Ground::Remote(_)).then_some(1);
+        let lens = Lens {
+            random_payloads: references.baseline.random_payloads.clone(),
+            masks: references.baseline.masks.clone(),
+            brute_force: bounds.brute_force.is_some(),
+            depth: bounds.brute_force.or(spec.depth).or(remote),
+            ..Lens::default()
+        };
+        let frontier = Frontier::new(lens);
+        let explored = Explored { frontier, precision: spec.precision, ..Explored::default() };
+        let (visits, repeats) = Default::default();
+        let (begun, samples) = (0, SAMPLES);
+        Explorer {
+            setup,
+            references,
+            bounds,
+            progress,
+            folder,
+            explored,
+            visits,
+            repeats,
+            begun,
+            samples,
+        }
+    }
+
+    /// What undisturbed runs read and reached. All that they read is known before the first world is met.
+    fn take_references(&mut self) {
+        let (setup, frontier) = (self.setup, &mut self.explored.frontier);
+        for reference in &self.references.runs {
+            self.explored.end_states.extend(judge::end_state(reference, &self.references.baseline));
+            frontier.learn(&judge::footprint(reference));
+        }
+        if let Some(first) = self.references.runs.first() {
+            let start = reached::start(setup, &frontier.lens, first);
+            start.into_iter().for_each(|start| frontier.add_start(start));
+        }
+        for reference in &self.references.runs {
+            let harvest = reached::harvest(setup, &frontier.lens, reference);
+            frontier.absorb(setup, harvest, false);
+        }
+    }
+
+    /// Whether another world is to be explored: one is due at the level at which exploring may end, or may be a sample
+    /// of those that this level merged.
+    fn goes_on(&mut self) -> bool {
+        let frontier = &self.explored.frontier;
+        if frontier.lens.brute_force {
+            return true;
+        }
+        match frontier.due() {
+            None => false,
+            Some(due) if due <= self.explored.precision => true,
+            // What is under way may still lead to worlds that are due.
+            Some(_) if !self.visits.is_empty() || self.samples == 0 => false,
+            Some(_) => {
+                self.samples -= 1;
+                true
+            }
+        }
+    }
+
+    /// Trials of each world.
+    fn at_least(&self) -> u64 {
+        if self.bounds.brute_force.is_some() { 1 } else { REPEATS }
+    }
+
+    fn job(&mut self, world: usize, repeat: u64) -> Option<Job> {
+        let visit = self.visits.get(&world)?;
+        self.begun += 1;
+        // Long waits are for the last of two, and for every other of those that follow.
+        let patient = match repeat < self.at_least() {
+            true => repeat + 1 == self.at_least() && visit.first,
+            false => !repeat.is_multiple_of(2),
+        };
+        let spec = fork(self.setup, &self.references.settle, &visit.node, repeat, patient);
+        let frontier = &self.explored.frontier;
+        let follow = (repeat == 0).then(|| visit.node.clone());
+        Some(Job { world, spec, lens: frontier.lens.clone(), follow })
+    }
+
+    /// Another repeat of a world whose repeats wrote differently, until some in a row bring nothing new; otherwise it is
+    /// explored.
+    fn go_on_with(&mut self, world: usize) {
+        let Some(visit) = self.visits.get(&world) else { return };
+        if visit.done < self.at_least() {
             return;
         }
+        let differs = visit.signatures.len() > 1;
+        if visit.done == self.at_least() {
+            self.explored.nondeterministic += u64::from(differs);
+        }
+        if differs && visit.calm < CALM_REPEATS && visit.done < REPEATS_AT_MOST {
+            return self.repeats.push_back((world, visit.done));
+        }
+        if differs && visit.calm < CALM_REPEATS {
+            let why =
+                format!("worlds that still led to new ones after {REPEATS_AT_MOST} repeats");
+            self.explored.frontier.leave_out(&why, 1);
+        }
+        let Some(visit) = self.visits.remove(&world) else { return };
+        let mut writes = visit.writes.into_iter();
+        let wrote = writes.next().filter(|_| writes.next().is_none());
+        self.explored.frontier.explored(world, wrote);
     }
-    let why = format!("worlds that still led to new ones after {REPEATS_AT_MOST} repeats");
-    *explored.frontier.left_out.entry(why).or_default() += 1;
+
+    /// Counts a trial and takes in the worlds that it reached. Says how many were new.
+    fn count(&mut self, done: Done) -> usize {
+        let explored = &mut self.explored;
+        let unknown = done.verdict == VerdictValue::Unknown;
+        self.progress.tell(Event::Done { unknown });
+        explored.run += 1;
+        explored.trial_seconds.push(done.seconds);
+        explored.missing_permissions.extend(done.missing_permissions);
+        explored.notes.extend(done.notes);
+        explored.trials.push(done.carried);
+        match done.verdict {
+            VerdictValue::Held => explored.held += 1,
+            VerdictValue::Violated => explored.violated += 1,
+            VerdictValue::Unknown => explored.unknown += 1,
+        }
+        if let Some(why) = done.why_unknown {
+            *explored.unknown_reasons.entry(why).or_default() += 1;
+        }
+        explored.end_states.extend(done.end_state);
+        let violated = done.verdict == VerdictValue::Violated;
+        let leaf = violated && explored.violated > self.bounds.through_findings;
+        let version = done.harvest.version;
+        if let Some(then) = done.then {
+            explored.frontier.add_following(then, version);
+        }
+        let new = explored.frontier.absorb(self.setup, done.harvest, leaf);
+        if let Some(suspect) = done.suspect {
+            tracing::debug!("violated: {}; plan: {}", suspect.verdict.title, suspect.plan);
+            if explored.wants(&suspect) {
+                explored.suspects.push(suspect);
+            }
+        }
+        new
+    }
 }
 
-/// A trial of this world: on a fork where there is one, else from the beginning. `last` says that it waits long at its
-/// end, if any does.
-fn fork(setup: &Setup, settle: &Settle, node: &Node, repeat: u64, last: bool) -> TrialSpec {
+/// A trial of this world: on a fork where there is one, else from the beginning. `patient`: it waits long at its end, if
+/// any does.
+fn fork(setup: &Setup, settle: &Settle, node: &Node, repeat: u64, patient: bool) -> TrialSpec {
     let world = node.world.as_ref().filter(|_| setup.clock != ClockMode::Untouched);
     let Some(world) = world else {
         return confirm::from_beginning(&node.plan, repeat, settle.usual());
@@ -315,7 +546,7 @@ fn fork(setup: &Setup, settle: &Settle, node: &Node, repeat: u64, last: bool) ->
         start: Start::Fork(Box::new(world.clone()), node.cursor, node.begun),
         armed: vec![],
         repeat,
-        waits: if last { settle.explored_to_the_end() } else { settle.usual() },
+        waits: if patient { settle.explored_to_the_end() } else { settle.usual() },
         folder: None,
     }
 }
@@ -326,41 +557,4 @@ pub fn told(history: &History) -> impl Iterator<Item = String> {
         Happened::Note { text } => Some(text.clone()),
         _ => None,
     })
-}
-
-/// Counts a trial and takes in the worlds that it reached. Says how many were new.
-fn integrate(
-    setup: &Setup,
-    references: &References,
-    bounds: &Bounds,
-    explored: &mut Explored,
-    mut run: TrialRun,
-    verdicts: Vec<Verdict>,
-) -> usize {
-    explored.run += 1;
-    explored.trial_seconds.push((run.real.as_secs_f64(), run.subject_cpu.as_secs_f64()));
-    explored.missing_permissions.extend(missing_permissions::missing(&run.history));
-    explored.notes.extend(told(&run.history));
-    let value = judge::summary(&run, &verdicts);
-    explored.trials.push(Carried::new(&run, &verdicts, value));
-    match value {
-        VerdictValue::Held => explored.held += 1,
-        VerdictValue::Violated => explored.violated += 1,
-        VerdictValue::Unknown => {
-            explored.unknown += 1;
-            let why = judge::why_unknown(&run, &verdicts);
-            *explored.unknown_reasons.entry(why).or_default() += 1;
-        }
-    }
-    explored.end_states.extend(judge::end_state(&run, &references.baseline));
-    let leaf = value == VerdictValue::Violated && explored.violated > bounds.through_findings;
-    let new = explored.frontier.absorb(setup, &run, leaf);
-    run.server = None; // its worlds are in the frontier now
-    if value != VerdictValue::Unknown {
-        setup.forget(&run);
-    }
-    if value == VerdictValue::Violated && explored.wants(&verdicts) {
-        explored.suspects.push(Suspect { run, verdicts });
-    }
-    new
 }

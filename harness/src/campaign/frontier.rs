@@ -1,54 +1,44 @@
-//! Worlds in which the controller is down: seen, waiting to be explored, and how they are told apart.
+//! Worlds in which the controller is down: seen, waiting to be explored, and which is next.
+//!
+//! **Coarse first.** A world is *due* at the first level (`trace::identity::Level`) at which no world of its class was
+//! explored. The next world is one that is due at the coarsest level; among those one whose class at the level before
+//! was explored least; then the simplest plan. So new behaviour comes early, not in the order of the history.
+//!
+//! **Merging is audited.** When a world is explored whose class was explored before, both must have written the same. If
+//! they did not, the class is split: its worlds are told apart by the next finer level from then on.
 
 use std::{
-    collections::{BTreeMap, BTreeSet, HashSet},
+    collections::{BTreeMap, BTreeSet, HashMap, HashSet},
     sync::Arc,
-    time::Duration,
 };
 
-use cluster::World;
-use plans::{
-    Crash, CrashPoint, Moment, Perturbation, Plan, Pruned, Restart, Rule, StartPoint, plan::Weight,
-};
-use serde_json::Value;
-use trace::{Change, Cursor, ObjectKey, Revision, identity::Identity};
+use plans::{Pruned, Rule, plan::Weight};
+use trace::{Footprint, Level, identity::Identity};
 
-use crate::{
-    campaign::{identities::Identities, judge, setup::Setup, while_down},
-    trial::TrialRun,
+use crate::campaign::{
+    reached::{Harvest, Lens, Node, Then, Unread},
+    setup::Setup,
 };
 
-/// A world with the controller down: a place to start it again.
-#[derive(Clone)]
-pub struct Node {
-    /// The world; none on a remote cluster, where it can only be reached again from the beginning.
-    pub world: Option<World>,
-    /// How far the workload is.
-    pub cursor: Cursor,
-    /// For how long the operation there has been under way; none if it has not begun.
-    pub begun: Option<Duration>,
-    /// How it is reached from the beginning.
-    pub plan: Plan,
-    /// What it is, up to relabelling.
-    pub identity: Identity,
-}
+/// The levels at which worlds are merged.
+const COARSE: [Level; 2] = [Level::Shape, Level::Scale];
 
 /// All worlds met so far, and those still to explore.
 #[derive(Default)]
 pub struct Frontier {
-    seen: HashSet<Identity>,
+    /// What worlds are told apart by.
+    pub lens: Arc<Lens>,
+    /// The worlds met.
+    known: HashSet<Identity>,
+    worlds: Vec<World>,
     /// Simplest plans first, so that a world that several plans reach is known by the simplest.
-    waiting: BTreeMap<(Weight, u64), Node>,
-    /// Worlds that ever waited.
-    queued: u64,
+    waiting: BTreeSet<(Weight, usize)>,
+    /// By level of [`COARSE`] and class.
+    classes: [HashMap<Identity, Class>; 2],
     /// Worlds behind a violated trial that are known from nowhere else, by identity.
     behind: HashSet<Identity>,
-    /// No de-duplication: every point of every trial is its own node (a test of the tool on itself).
-    pub brute_force: bool,
-    /// What of Secrets does not tell worlds apart: see [`oracles::Baseline::random_payloads`].
-    pub random_payloads: BTreeSet<String>,
-    /// At most this many perturbations in a plan.
-    pub depth: Option<u32>,
+    /// Not read so far.
+    unread: Vec<Unread>,
     /// Thought of.
     pub enumerated: u64,
     /// Left out, by rule.
@@ -57,12 +47,70 @@ pub struct Frontier {
     pub bookkeeping: u64,
     /// Why something reachable was not covered, with how often.
     pub left_out: BTreeMap<String, u64>,
+    /// What is no part of what campaigns cover, with how often: it does not keep one from being closed.
+    pub limits: BTreeMap<String, u64>,
+    /// By level of [`COARSE`].
+    audits: [Audit; 2],
 }
 
+/// A world that was met.
+struct World {
+    node: Node,
+    /// The version of the footprint that its classes are of.
+    version: u64,
+    /// Whether it is explored, or just being so.
+    taken: bool,
+    /// What its trials wrote, once it is explored; none if they did not agree.
+    wrote: Option<Writes>,
+}
+
+/// What the trials of a world wrote and came to, as far as another world of its class must have done the same.
+pub type Writes = BTreeSet<String>;
+
+#[derive(Default)]
+struct Class {
+    /// Worlds of it that are explored, or just being so.
+    taken: u64,
+    /// What the first world of it wrote.
+    wrote: Option<Writes>,
+    /// Its worlds did not write the same.
+    split: bool,
+}
+
+/// What exploring merged worlds showed of a level.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Audit {
+    /// Worlds that were explored although their class had been.
+    pub audited: u64,
+    /// Those that wrote otherwise.
+    pub disagreed: u64,
+}
+
+/// How much of a level is explored.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Coverage {
+    /// Which.
+    pub level: Level,
+    /// Classes met; at the finest level worlds.
+    pub classes: u64,
+    /// Those of which a world was explored.
+    pub explored: u64,
+    /// What merging showed.
+    pub audit: Audit,
+}
+
+/// What comes first.
+type Order = (Level, u64, Weight, usize);
+
 impl Frontier {
+    /// Nothing met yet.
+    pub fn new(lens: Lens) -> Frontier {
+        Frontier { lens: Arc::new(lens), ..Frontier::default() }
+    }
+
     /// Worlds met.
     pub fn worlds(&self) -> usize {
-        self.seen.len()
+        self.known.len()
     }
 
     /// Worlds still to explore.
@@ -72,218 +120,243 @@ impl Frontier {
 
     /// Worlds met only behind a finding.
     pub fn behind_findings(&self) -> usize {
-        self.behind.difference(&self.seen).count()
+        self.behind.difference(&self.known).count()
     }
 
-    /// Takes up to `count` worlds, those with the simplest plans first.
-    pub fn take(&mut self, count: usize) -> Vec<Node> {
-        std::iter::from_fn(|| self.waiting.pop_first()).take(count).map(|(_, node)| node).collect()
-    }
-
-    fn identities<'a>(&'a self, setup: &'a Setup) -> Identities<'a> {
-        setup.identities(&self.random_payloads)
-    }
-
-    /// Adds the world before the subject's first write: it may die right after it connected.
-    pub fn add_start(&mut self, setup: &Setup, reference: &TrialRun) {
-        let StartPoint { revision, cursor, .. } = reference.started_at;
-        let crash =
-            Crash { at: Moment::Step { cursor }, dropped: vec![], restart: Restart::Immediately };
-        let plan = Plan::undisturbed().and(Perturbation::Crash(crash));
-        let Some(world) = reference.server.as_ref().and_then(|server| server.world_at(revision))
-        else {
-            return; // a remote cluster: the same as the reference run itself
-        };
-        let identity = self.identities(setup).of(&world, cursor, None);
-        self.enumerated += 1;
-        self.add(setup, Node { world: Some(world), cursor, begun: None, plan, identity });
-    }
-
-    /// Adds every place at which the subject could have been killed in this trial. Worlds behind a
-    /// violated trial are only counted. Says how many worlds were new.
-    pub fn absorb(&mut self, setup: &Setup, run: &TrialRun, violated: bool) -> usize {
-        let view = judge::run_view(run);
-        let names = view.generated_names();
-        // Suffixes have five characters (apiserver, storage/names).
-        let generated = |name: &str| {
-            let prefix = name.get(..name.len().saturating_sub(5));
-            prefix.filter(|_| names.contains(name)).map(str::to_owned)
-        };
-        let found = plans::crash_points(&run.history, run.started_at, &generated);
-        self.bookkeeping += found.bookkeeping;
-        if violated {
-            for point in &found.points {
-                if let Some(node) = node_at(&self.identities(setup), run, &names, point) {
-                    self.behind.insert(node.identity);
-                }
+    /// How far each level is explored, coarse ones first.
+    pub fn coverage(&self) -> Vec<Coverage> {
+        let of = |(at, level): (usize, &Level)| {
+            let classes = self.classes[at].values().filter(|class| !class.split);
+            Coverage {
+                level: *level,
+                classes: classes.clone().count() as u64,
+                explored: classes.filter(|class| class.taken > 0).count() as u64,
+                audit: self.audits[at],
             }
+        };
+        let mut all: Vec<Coverage> = COARSE.iter().enumerate().map(of).collect();
+        let (met, left) = (self.worlds.len() as u64, self.waiting.len() as u64);
+        let audit = Audit::default();
+        all.push(Coverage { level: Level::Exact, classes: met, explored: met - left, audit });
+        all
+    }
+
+    /// The level at which the next world is due; none if nothing waits.
+    pub fn due(&self) -> Option<Level> {
+        self.first().map(|(level, ..)| level)
+    }
+
+    fn first(&self) -> Option<Order> {
+        // Worlds that are due at the coarsest level have no class that was explored, which is all that their order asks.
+        self.waiting.iter().map(|(weight, at)| self.order(*weight, *at)).min()
+    }
+
+    fn order(&self, weight: Weight, at: usize) -> Order {
+        let mut before = 0;
+        for level in COARSE {
+            let class = self.classes[level as usize].get(&self.class_of(level, at));
+            let taken = class.map_or(0, |class| class.taken);
+            if taken == 0 {
+                return (level, before, weight, at);
+            }
+            before = taken;
+        }
+        (Level::Exact, before, weight, at)
+    }
+
+    /// Takes the next world. Its number, the world, and whether it is the first of its class at `scale`.
+    pub fn take(&mut self) -> Option<(usize, Node, bool)> {
+        let (level, _, weight, at) = self.first()?;
+        self.waiting.remove(&(weight, at));
+        self.worlds[at].taken = true;
+        let node = self.worlds[at].node.clone();
+        for level in COARSE {
+            self.class_mut(level, at).taken += 1;
+        }
+        Some((at, node, level != Level::Exact))
+    }
+
+    /// A world was explored: what its trials wrote and came to; none if they did not agree.
+    pub fn explored(&mut self, at: usize, wrote: Option<Writes>) {
+        let Some(wrote) = wrote else { return };
+        let mut splits = false;
+        for level in COARSE {
+            let class = self.class_mut(level, at);
+            let Some(agrees) = class.wrote.as_ref().map(|first| *first == wrote) else {
+                class.wrote = Some(wrote.clone());
+                continue;
+            };
+            class.split |= !agrees;
+            splits |= !agrees;
+            let audit = &mut self.audits[level as usize];
+            audit.audited += 1;
+            audit.disagreed += u64::from(!agrees);
+            if !agrees {
+                let plan = &self.worlds[at].node.plan;
+                tracing::debug!("a class of {level} is split by the world after: {plan}");
+            }
+        }
+        self.worlds[at].wrote = Some(wrote);
+        if splits {
+            self.classify_all();
+        }
+    }
+
+    /// Takes in what a trial reached. Behind a violated one worlds are only counted. Says how many were new.
+    pub fn absorb(&mut self, setup: &Setup, harvest: Harvest, leaf: bool) -> usize {
+        self.bookkeeping += harvest.bookkeeping;
+        if leaf {
+            self.behind.extend(harvest.reached.iter().map(|node| node.identity));
             return 0;
         }
-        self.enumerated += found.pruned.total();
-        for (rule, count) in &found.pruned.0 {
+        self.enumerated += harvest.pruned.total();
+        for (rule, count) in &harvest.pruned.0 {
             self.pruned.count(*rule, *count);
         }
-        self.leave_out("subsets of writes under way beyond the limit", found.left_out);
-        self.leave_out("crashes within one request", found.within_calls);
-        let inside =
-            found.user_writes.iter().filter(|cursor| !stops_within(setup, **cursor)).count();
-        self.leave_out(
-            "crashes between the writes of one script, command or concurrent step",
-            inside as u64,
-        );
-        let before = self.seen.len();
-        for point in &found.points {
-            self.enumerated += 1;
-            match node_at(&self.identities(setup), run, &names, point) {
-                // What can't be taken up on a fork is reached again from the beginning.
-                Some(node) if !resumable(setup, point) => {
-                    self.add(setup, Node { world: None, ..node })
-                }
-                Some(node) => self.add(setup, node),
-                None => self.leave_out("worlds that could not be rebuilt", 1),
-            }
+        for (why, count) in harvest.left_out {
+            self.leave_out(&why, count);
         }
-        self.seen.len() - before
+        for (what, count) in harvest.limits {
+            *self.limits.entry(what).or_default() += count;
+        }
+        let before = self.worlds.len();
+        let version = harvest.version;
+        for node in harvest.reached {
+            self.add(node, version);
+        }
+        self.enumerated += harvest.unread.len() as u64;
+        self.pruned.count(Rule::NotRead, harvest.unread.len() as u64);
+        self.unread.extend(harvest.unread);
+        self.read(setup, &harvest.footprint);
+        self.worlds.len() - before
     }
 
-    /// Adds a world, and the worlds that the user makes of it while the controller is down.
-    fn add(&mut self, setup: &Setup, node: Node) {
-        if self.seen.contains(&node.identity) && !self.brute_force {
+    /// The subject read this, before any world was met.
+    pub fn learn(&mut self, footprint: &Footprint) {
+        let mut lens = (*self.lens).clone();
+        lens.footprint.merge(footprint);
+        self.lens = Arc::new(lens);
+    }
+
+    /// Adds the world before the subject's first write.
+    pub fn add_start(&mut self, start: Node) {
+        self.add(start, self.lens.version);
+    }
+
+    /// Takes in what follows a world that is being explored, of this version of the footprint.
+    pub fn add_following(&mut self, then: Then, version: u64) {
+        for rule in then.pruned {
+            self.enumerated += 1;
+            self.pruned.count(rule, 1);
+        }
+        for (why, count) in then.left_out {
+            self.leave_out(&why, count);
+        }
+        for (what, count) in then.limits {
+            *self.limits.entry(what).or_default() += count;
+        }
+        if let Some(next) = then.next {
+            self.add(next, version);
+        }
+    }
+
+    fn add(&mut self, node: Node, version: u64) {
+        self.enumerated += 1;
+        if !self.lens.brute_force && self.known.contains(&node.identity) {
             self.pruned.count(Rule::SameWorld, 1);
             return;
         }
-        if self.depth.is_some_and(|depth| node.plan.depth() > depth as usize) {
+        if self.lens.too_deep(&node.plan) {
             self.leave_out("crash points deeper than `depth`", 1);
             return;
         }
-        self.seen.insert(node.identity);
         tracing::debug!(
             identity = %node.identity.short(), cursor = %node.cursor, "new world: {}", node.plan
         );
-        if let Some(world) = &node.world {
-            // Within the macro, which evaluates it only for those who ask.
-            tracing::trace!("{}", self.identities(setup).canonical(world, node.cursor, node.begun));
+        self.known.insert(node.identity);
+        let at = self.worlds.len();
+        self.waiting.insert((node.plan.weight(), at));
+        self.worlds.push(World { node, version, taken: false, wrote: None });
+        self.classify(at);
+    }
+
+    /// The subject read this. If it is new, worlds are told apart anew, and what it did not read before may be a place
+    /// to crash.
+    fn read(&mut self, setup: &Setup, footprint: &Footprint) {
+        let mut lens = (*self.lens).clone();
+        if lens.footprint.merge(footprint) {
+            lens.version += 1;
+            self.lens = Arc::new(lens);
+            let is_read = |unread: &mut Unread| unread.is_read(&self.lens);
+            let read: Vec<Unread> = self.unread.extract_if(.., is_read).collect();
+            for unread in read {
+                self.pruned.uncount(Rule::NotRead);
+                let node = unread.reached(setup, &self.lens);
+                self.add(node, self.lens.version);
+            }
         }
-        self.queued += 1;
-        self.waiting.insert((node.plan.weight(), self.queued), node.clone());
-        self.enumerated += 1;
-        match node.world.as_ref().map(while_down::environment_rests) {
-            Some(Ok(Some((world, between)))) => {
-                self.leave_out("restarts between two writes of the built-in controllers", between);
-                let plan = quiet_restart(&node.plan);
-                let identity = self.identities(setup).of(&world, node.cursor, node.begun);
-                self.add(setup, Node { world: Some(world), plan, identity, ..node });
-                // The user is slower than the environment: what it does next, it does in that world.
-                self.enumerated += 1;
-                self.pruned.count(Rule::UserWaits, 1);
-                return;
-            }
-            Some(Err(restless)) => self.leave_out(&restless.to_string(), 1),
-            Some(Ok(None)) | None => self.pruned.count(Rule::EnvironmentIdle, 1),
-        }
-        self.enumerated += 1;
-        let Some(world) = &node.world else {
-            self.leave_out("restarts after a further user step, of worlds that can't be forked", 1);
-            return;
-        };
-        match while_down::user_step(setup, world, node.cursor, node.begun.unwrap_or_default()) {
-            while_down::UserStep::Done(world, cursor) => {
-                let plan = later_restart(&node.plan);
-                let identity = self.identities(setup).of(&world, cursor, None);
-                self.add(setup, Node { world: Some(*world), cursor, begun: None, plan, identity });
-            }
-            while_down::UserStep::Waits | while_down::UserStep::End => self.pruned.count(Rule::UserWaits, 1),
-            while_down::UserStep::Foreign => {
-                self.leave_out("restarts after a script or command step (its effects outside the cluster can't be forked)", 1)
-            }
-            while_down::UserStep::Failed(why) => self.leave_out(&format!("restarts after a user step that fails while the controller is down ({why})"), 1),
+        if self.worlds.iter().any(|world| world.version != self.lens.version) {
+            self.classify_anew(setup);
         }
     }
 
-    fn leave_out(&mut self, why: &str, count: u64) {
+    fn classify_anew(&mut self, setup: &Setup) {
+        let lens = self.lens.clone();
+        let identities = lens.identities(setup);
+        for world in self.worlds.iter_mut().filter(|world| world.version != lens.version) {
+            world.version = lens.version;
+            if let Node { world: Some(objects), cursor, begun, .. } = &world.node {
+                world.node.classes = identities.classes(objects, *cursor, *begun);
+            }
+        }
+        self.classify_all();
+    }
+
+    /// Counts classes from the worlds in them. What was split stays so.
+    fn classify_all(&mut self) {
+        for classes in &mut self.classes {
+            classes.retain(|_, class| class.split);
+            for class in classes.values_mut() {
+                *class = Class { split: true, ..Class::default() };
+            }
+        }
+        for at in 0..self.worlds.len() {
+            self.classify(at);
+        }
+    }
+
+    /// Counts a world in its classes.
+    fn classify(&mut self, at: usize) {
+        for level in COARSE {
+            let (taken, wrote) = (self.worlds[at].taken, self.worlds[at].wrote.clone());
+            let class = self.class_mut(level, at);
+            class.taken += u64::from(taken);
+            class.wrote = class.wrote.take().or(wrote);
+        }
+    }
+
+    /// The class of a world at a level: of one that was split, its class at the next.
+    fn class_of(&self, level: Level, at: usize) -> Identity {
+        let Node { classes, identity, .. } = &self.worlds[at].node;
+        let is_split = |level: Level, class: &Identity| {
+            self.classes[level as usize].get(class).is_some_and(|class| class.split)
+        };
+        match level {
+            Level::Shape if !is_split(level, &classes.shape) => classes.shape,
+            Level::Shape | Level::Scale if !is_split(Level::Scale, &classes.scale) => classes.scale,
+            _ => *identity,
+        }
+    }
+
+    fn class_mut(&mut self, level: Level, at: usize) -> &mut Class {
+        let class = self.class_of(level, at);
+        self.classes[level as usize].entry(class).or_default()
+    }
+
+    /// Counts something that is not covered.
+    pub fn leave_out(&mut self, why: &str, count: u64) {
         if count > 0 {
             *self.left_out.entry(why.to_owned()).or_default() += count;
         }
     }
-}
-
-/// Whether the workload can be taken up on a fork of this point: not while a program runs, nor where a later
-/// step uses what an earlier one put out.
-fn resumable(setup: &Setup, point: &CrashPoint) -> bool {
-    let within = point.begun.is_none() || stops_within(setup, point.cursor);
-    within && setup.workload.resumable_from(point.cursor).is_ok()
-}
-
-/// Whether the operation at this position is done document by document, and can stop between two.
-fn stops_within(setup: &Setup, cursor: Cursor) -> bool {
-    setup.workload.operation(cursor).is_none_or(|operation| operation.resumable_within())
-}
-
-/// The same plan, its last restart one user step later.
-fn later_restart(plan: &Plan) -> Plan {
-    let mut plan = plan.clone();
-    if let Some(Perturbation::Crash(crash)) = plan.perturbations.last_mut() {
-        crash.restart = match crash.restart {
-            Restart::AfterUserStep(steps) | Restart::QuietAfterUserStep(steps) => {
-                Restart::AfterUserStep(steps + 1)
-            }
-            Restart::Immediately | Restart::EnvironmentQuiet => Restart::AfterUserStep(1),
-        };
-    }
-    plan
-}
-
-/// The same plan, its last restart when the environment is quiet.
-fn quiet_restart(plan: &Plan) -> Plan {
-    let mut plan = plan.clone();
-    if let Some(Perturbation::Crash(crash)) = plan.perturbations.last_mut() {
-        crash.restart = match crash.restart {
-            Restart::AfterUserStep(steps) => Restart::QuietAfterUserStep(steps),
-            _ => Restart::EnvironmentQuiet,
-        };
-    }
-    plan
-}
-
-fn node_at(
-    identities: &Identities,
-    run: &TrialRun,
-    names: &BTreeSet<&str>,
-    point: &CrashPoint,
-) -> Option<Node> {
-    let crash = Crash {
-        at: point.at.clone(),
-        dropped: point.dropped.clone(),
-        restart: Restart::Immediately,
-    };
-    let plan = run.spec.plan.and(Perturbation::Crash(crash));
-    let (cursor, begun) = (point.cursor, point.begun);
-    let Some(server) = &run.server else {
-        // Other worlds than those that were observed can't be made there.
-        if !point.kept.is_empty() {
-            return None;
-        }
-        let objects = objects_at(run, point.revision);
-        let identity = identities.of_observed(&objects, point, names);
-        return Some(Node { world: None, cursor, begun, plan, identity });
-    };
-    let world = server.world_at(point.revision)?;
-    let world = while_down::rebuild(world, point.time, &point.kept)?;
-    let identity = identities.of(&world, cursor, begun);
-    Some(Node { world: Some(world), cursor, begun, plan, identity })
-}
-
-/// Every object as of a revision, from what was observed.
-fn objects_at(run: &TrialRun, revision: Revision) -> BTreeMap<ObjectKey, Arc<Value>> {
-    let mut objects: BTreeMap<ObjectKey, Arc<Value>> = run.before.iter().cloned().collect();
-    let mut commits: Vec<&trace::Commit> =
-        run.history.commits().filter(|commit| commit.revision <= revision).collect();
-    commits.sort_by_key(|commit| commit.revision);
-    for commit in commits {
-        match commit.change {
-            Change::Deleted => objects.remove(&commit.key),
-            _ => objects.insert(commit.key.clone(), commit.object.clone()),
-        };
-    }
-    objects
 }

@@ -1,21 +1,25 @@
-//! How a campaign tells worlds apart: `trace::identity`, and what of a campaign decides besides the objects how a world
-//! goes on.
+//! How a campaign tells worlds apart: `trace::identity` at each of its levels, and what of a campaign decides besides
+//! the objects how a world goes on.
 
 use std::{
     borrow::Cow,
-    collections::{BTreeMap, BTreeSet},
+    cell::RefCell,
+    collections::{BTreeMap, BTreeSet, HashMap},
     sync::Arc,
     time::Duration,
 };
 
 use cluster::World;
 use plans::CrashPoint;
-use serde_json::Value;
+use serde_json::{Value, json};
 use trace::{
-    Cursor, Heartbeats, ObjectKey, Time,
+    Cursor, Footprint, Heartbeats, Level, Masks, ObjectKey, Time,
     identity::{self, Identity},
 };
 use workloads::Workload;
+
+/// Versions of types' definitions that a thread remembers.
+const DEFINITIONS_KEPT: usize = 1_000;
 
 /// By what worlds are told apart.
 #[derive(Clone, Copy)]
@@ -26,23 +30,57 @@ pub struct Identities<'c> {
     pub heartbeats: &'c Heartbeats,
     /// See [`oracles::Baseline::random_payloads`].
     pub random_payloads: &'c BTreeSet<String>,
+    /// What differs undisturbed too.
+    pub masks: &'c Masks,
+    /// What the subject looks at.
+    pub footprint: &'c Footprint,
+}
+
+/// What a world is at the levels before `exact`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Classes {
+    /// At [`Level::Shape`].
+    pub shape: Identity,
+    /// At [`Level::Scale`].
+    pub scale: Identity,
+}
+
+impl Classes {
+    /// Of a world that is like no other.
+    pub fn alone(identity: Identity) -> Classes {
+        Classes { shape: identity, scale: identity }
+    }
 }
 
 impl Identities<'_> {
     /// What a world is, up to relabelling, with the workload at a position that it reached so long ago.
     pub fn of(&self, world: &World, cursor: Cursor, begun: Option<Duration>) -> Identity {
-        let names = world.generated_names().collect();
-        let context = self.context(world.now(), cursor, names, begun, world.pending());
+        let extra = self.exactly_pending(world, cursor, begun);
+        let context = self.context(world, cursor, extra, Level::Exact);
         let objects = self.without_heartbeats(world.objects());
         identity::identity(objects.iter().map(|(key, object)| (*key, &**object)), &context)
     }
 
     /// The canonical world behind an identity, for people who wonder why two worlds differ.
     pub fn canonical(&self, world: &World, cursor: Cursor, begun: Option<Duration>) -> Value {
-        let names = world.generated_names().collect();
-        let context = self.context(world.now(), cursor, names, begun, world.pending());
+        let extra = self.exactly_pending(world, cursor, begun);
+        let context = self.context(world, cursor, extra, Level::Exact);
         let objects = self.without_heartbeats(world.objects());
         identity::canonical_world(objects.iter().map(|(key, object)| (*key, &**object)), &context)
+    }
+
+    /// What a world is at the coarser levels: what the subject can see of it.
+    pub fn classes(&self, world: &World, cursor: Cursor, begun: Option<Duration>) -> Classes {
+        let covered = world.objects().filter(|(key, object)| self.footprint.covers(key, object));
+        let objects = self.without_heartbeats(covered);
+        let at = |level, extra| {
+            let context = self.context(world, cursor, extra, level);
+            identity::identity(objects.iter().map(|(key, object)| (*key, &**object)), &context)
+        };
+        Classes {
+            shape: at(Level::Shape, Value::Null),
+            scale: at(Level::Scale, self.roughly_begun(cursor, begun)),
+        }
     }
 
     /// What a world is that was only observed.
@@ -52,8 +90,15 @@ impl Identities<'_> {
         point: &CrashPoint,
         names: &BTreeSet<&str>,
     ) -> Identity {
-        let names = names.iter().copied().collect();
-        let context = self.context(point.time, point.cursor, names, point.begun, Value::Null);
+        let context = identity::Context {
+            now: whole_seconds(point.time),
+            cursor: point.cursor,
+            generated_names: names.iter().copied().collect(),
+            random_payloads: self.random_payloads.iter().map(String::as_str).collect(),
+            extra: self.begun(point.cursor, point.begun),
+            level: Level::Exact,
+            masks: None,
+        };
         let objects = self.without_heartbeats(objects);
         identity::identity(objects.iter().map(|(key, object)| (*key, &**object)), &context)
     }
@@ -64,6 +109,9 @@ impl Identities<'_> {
         objects: impl IntoIterator<Item = (&'a ObjectKey, &'a Arc<Value>)>,
     ) -> Vec<(&'a ObjectKey, Cow<'a, Arc<Value>>)> {
         let without = |(key, object): (&'a ObjectKey, &'a Arc<Value>)| {
+            if *key.resource.resource == *"customresourcedefinitions" {
+                return (key, Cow::Owned(with_schemas_as_hash(object)));
+            }
             let rest = self.heartbeats.without(key, object);
             (key, rest.map_or(Cow::Borrowed(object), |rest| Cow::Owned(Arc::new(rest))))
         };
@@ -72,27 +120,32 @@ impl Identities<'_> {
 
     fn context<'a>(
         &'a self,
-        now: Time,
+        world: &'a World,
         cursor: Cursor,
-        generated_names: Vec<&'a str>,
-        begun: Option<Duration>,
-        pending: Value,
+        extra: Value,
+        level: Level,
     ) -> identity::Context<'a> {
-        // Ages count in whole seconds, the precision of the timestamps that the API server writes. Below that the
-        // world's clock shows the phases of the subject's timers, and with them how fast this machine computed:
-        // an age that differs by less is the same moment of the same schedule.
-        let now = Time(now.seconds() * 1_000_000_000);
-        let random_payloads = self.random_payloads.iter().map(String::as_str).collect();
-        let extra = match pending {
-            Value::Null => self.progress(cursor, begun),
-            pending => serde_json::json!([self.progress(cursor, begun), pending]),
-        };
-        identity::Context { now, cursor, generated_names, random_payloads, extra }
+        identity::Context {
+            now: whole_seconds(world.now()),
+            cursor,
+            generated_names: world.generated_names().collect(),
+            random_payloads: self.random_payloads.iter().map(String::as_str).collect(),
+            extra,
+            level,
+            masks: Some(self.masks),
+        }
+    }
+
+    fn exactly_pending(&self, world: &World, cursor: Cursor, begun: Option<Duration>) -> Value {
+        match world.pending() {
+            Value::Null => self.begun(cursor, begun),
+            pending => json!([self.begun(cursor, begun), pending]),
+        }
     }
 
     /// What else decides how the workload goes on: for how many whole seconds its operation has been under way,
     /// and whether a program has begun that can't begin again.
-    fn progress(&self, cursor: Cursor, begun: Option<Duration>) -> Value {
+    fn begun(&self, cursor: Cursor, begun: Option<Duration>) -> Value {
         let operation = self.workload.operation(cursor);
         let whole = operation.is_none_or(workloads::Operation::resumable_within);
         match begun {
@@ -100,4 +153,48 @@ impl Identities<'_> {
             _ => Value::Null,
         }
     }
+
+    /// The same, the time by its scale.
+    fn roughly_begun(&self, cursor: Cursor, begun: Option<Duration>) -> Value {
+        match self.begun(cursor, begun) {
+            Value::Number(seconds) => {
+                let seconds = seconds.as_i64().unwrap_or(i64::MAX / 2_000_000_000);
+                identity::scale_of(Time(0), Time(seconds * 1_000_000_000)).into()
+            }
+            other => other,
+        }
+    }
+}
+
+/// A type's definition with each version's schema as its hash. Schemas are most of the bytes of a world with real
+/// operators' types, and never change in most campaigns, so each definition is looked at once by each thread.
+fn with_schemas_as_hash(definition: &Arc<Value>) -> Arc<Value> {
+    type Cache = HashMap<*const Value, (Arc<Value>, Arc<Value>)>;
+    thread_local!(static SHORT: RefCell<Cache> = RefCell::default());
+    SHORT.with_borrow_mut(|known| {
+        if known.len() >= DEFINITIONS_KEPT {
+            known.clear();
+        }
+        // The definition is kept beside it, so that its address means no other.
+        let short = || (definition.clone(), Arc::new(shortened(definition)));
+        known.entry(Arc::as_ptr(definition)).or_insert_with(short).1.clone()
+    })
+}
+
+fn shortened(definition: &Value) -> Value {
+    let mut short = definition.clone();
+    let versions = short.pointer_mut("/spec/versions").and_then(Value::as_array_mut);
+    for version in versions.into_iter().flatten() {
+        if let Some(schema) = version.get_mut("schema") {
+            *schema = blake3::hash(schema.to_string().as_bytes()).to_hex().to_string().into();
+        }
+    }
+    short
+}
+
+/// Ages count in whole seconds, the precision of the timestamps that the API server writes. Below that the world's
+/// clock shows the phases of the subject's timers, and with them how fast this machine computed: an age that differs by
+/// less is the same moment of the same schedule.
+fn whole_seconds(now: Time) -> Time {
+    Time(now.seconds() * 1_000_000_000)
 }

@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use oracles::{Baseline, Run, Trial, Verdict, VerdictValue};
-use trace::{Event, Masks, ObjectKey};
+use trace::{Event, Footprint, Masks, ObjectKey};
 
 use crate::trial::{RunEnd, TrialRun};
 
@@ -65,22 +65,39 @@ pub fn end_state(run: &TrialRun, baseline: &Baseline) -> Option<String> {
     Some(blake3::hash(world.to_string().as_bytes()).to_hex()[..16].to_owned())
 }
 
-/// What the subject wrote, content included: repeats of one world that differ here are told apart. In no order,
-/// because writes of independent workers come in any.
-pub fn writes_signature(run: &TrialRun) -> BTreeSet<String> {
-    let folder = run_view(run).folder();
-    let mut counts = std::collections::BTreeMap::<String, u32>::new();
-    for record in &run.history.records {
-        let Event::Commit(commit) = &record.event else { continue };
-        if commit.is_bookkeeping() || !commit.actor.is_subject() {
-            continue;
+/// What the subject asked about.
+pub fn footprint(run: &TrialRun) -> Footprint {
+    let view = run_view(run);
+    let names = view.generated_names();
+    let mut footprint = Footprint::default();
+    footprint.learn(&run.history, &|name| names.contains(name));
+    footprint
+}
+
+/// Writes of a run in folded form, however much of them counts.
+pub struct Folded(trace::Folder);
+
+/// For what a run wrote.
+pub fn folded(run: &TrialRun) -> Folded {
+    Folded(run_view(run).folder())
+}
+
+impl Folded {
+    /// What the subject wrote, content included, as far as these masks leave it. In no order, because writes of
+    /// independent workers come in any. Times and names are folded.
+    pub fn writes(&self, run: &TrialRun, masks: &Masks) -> BTreeSet<String> {
+        let mut counts = std::collections::BTreeMap::<String, u32>::new();
+        for record in &run.history.records {
+            let Event::Commit(commit) = &record.event else { continue };
+            if commit.is_bookkeeping() || !commit.actor.is_subject() {
+                continue;
+            }
+            let key: &ObjectKey = &commit.key;
+            let content = self.0.object(key, &commit.object, masks).to_string();
+            let content = &blake3::hash(content.as_bytes()).to_hex()[..12];
+            let write = format!("{:?} {} {content}", commit.change, self.0.key(key));
+            *counts.entry(write).or_default() += 1;
         }
-        let key: &ObjectKey = &commit.key;
-        // No masks: what varies from run to run is just what is looked for. Times and names are folded.
-        let content = folder.object(key, &commit.object, &Masks::default()).to_string();
-        let content = &blake3::hash(content.as_bytes()).to_hex()[..12];
-        let write = format!("{:?} {} {content}", commit.change, folder.key(key));
-        *counts.entry(write).or_default() += 1;
+        counts.into_iter().map(|(write, count)| format!("{count} {write}")).collect()
     }
-    counts.into_iter().map(|(write, count)| format!("{count} {write}")).collect()
 }

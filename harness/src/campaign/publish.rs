@@ -15,7 +15,7 @@ use crate::{
     campaign::{
         confirm::{self, Findings},
         explore::{self, Explored},
-        judge, missing_permissions,
+        frontier, judge, missing_permissions,
         reference::References,
         run_folder::RunFolder,
         setup::{ClockMode, Ground, Setup},
@@ -58,7 +58,10 @@ pub fn report(
             worlds: explored.frontier.worlds() as u64,
             frontier: explored.frontier.waiting() as u64,
             // Behind a suspect that was not confirmed nothing was explored either.
-            closed: explored.closed() && findings.unconfirmed.is_empty(),
+            closed: explored.closed().is_some_and(|level| level >= explored.required())
+                && findings.unconfirmed.is_empty(),
+            level: explored.closed().map_or("none".to_owned(), |level| level.to_string()),
+            levels: explored.frontier.coverage().iter().map(level_coverage).collect(),
             behind_findings: explored.frontier.behind_findings() as u64,
             nondeterministic: explored.nondeterministic,
             bookkeeping: explored.frontier.bookkeeping,
@@ -73,7 +76,7 @@ pub fn report(
         notes: notes(setup, references, explored, findings),
         ..Report::default()
     };
-    report.exit = exit_code(&report, findings, args.max_unknown).code();
+    report.exit = exit_code(&report, explored, findings, args.max_unknown).code();
     report.result = sentence(&report, findings.unconfirmed.len());
     report
 }
@@ -100,7 +103,22 @@ fn pruned(explored: &Explored) -> BTreeMap<String, u64> {
     explored.frontier.pruned.0.iter().map(|(rule, count)| (rule.to_string(), *count)).collect()
 }
 
-fn exit_code(report: &Report, findings: &Findings, max_unknown: u64) -> Exit {
+fn level_coverage(coverage: &frontier::Coverage) -> model::LevelCoverage {
+    model::LevelCoverage {
+        level: coverage.level.to_string(),
+        classes: coverage.classes,
+        explored: coverage.explored,
+        audited: coverage.audit.audited,
+        disagreed: coverage.audit.disagreed,
+    }
+}
+
+fn exit_code(
+    report: &Report,
+    explored: &Explored,
+    findings: &Findings,
+    max_unknown: u64,
+) -> Exit {
     let mut exits = vec![Exit::Clean];
     if !findings.confirmed.is_empty() {
         exits.push(Exit::Finding);
@@ -108,7 +126,7 @@ fn exit_code(report: &Report, findings: &Findings, max_unknown: u64) -> Exit {
     if report.plans.unknown + findings.unconfirmed.len() as u64 > max_unknown {
         exits.push(Exit::Unknown);
     }
-    if report.coverage.frontier > 0 {
+    if explored.frontier.due().is_some_and(|due| due <= explored.required()) {
         exits.push(Exit::Incomplete);
     }
     if report.plans.run == 0 {
@@ -141,14 +159,20 @@ fn sentence(report: &Report, unconfirmed: usize) -> String {
             }
             false => "",
         };
+        let closely = match report.coverage.level.as_str() {
+            "exact" => String::new(),
+            level => format!(" as far as {level} tells worlds apart"),
+        };
         format!(
-            "every crash schedule of every length was covered{behind}: {} worlds, {} trials ({CONDITIONS}){blind}",
-            report.coverage.worlds, plans.run
+            "every crash schedule of every length was covered{closely}{behind}: {}, {} trials ({CONDITIONS}){blind}",
+            text::levels(&report.coverage),
+            plans.run
         )
     } else {
         format!(
-            "not everything was covered: {} worlds met, {} left, {} trials",
-            report.coverage.worlds, report.coverage.frontier, plans.run
+            "not everything was covered: {}, {} trials",
+            text::levels(&report.coverage),
+            plans.run
         )
     };
     let unknown = match plans.unknown {
@@ -198,7 +222,7 @@ fn not_explored(setup: &Setup, references: &References, explored: &Explored) -> 
         let left = explored.frontier.waiting();
         sentences.push(format!("{why}: {left} worlds were met and not explored"));
     }
-    for (why, count) in &explored.frontier.left_out {
+    for (why, count) in explored.frontier.left_out.iter().chain(&explored.frontier.limits) {
         sentences.push(format!("{count} × {why}"));
     }
     if let ClusterSpec::Embedded(embedded) = &setup.campaign.file.spec.cluster {

@@ -3,14 +3,13 @@
 
 mod prepare;
 
-use std::{collections::BTreeSet, path::PathBuf, sync::Arc};
+use std::{path::PathBuf, sync::Arc};
 
 use cluster::World;
 use trace::Heartbeats;
 use workloads::Workload;
 
 use crate::{
-    campaign::identities::Identities,
     config::{Campaign, Transport},
     trial::TrialRun,
 };
@@ -81,11 +80,6 @@ pub struct Certificates {
 }
 
 impl Setup {
-    /// By what worlds are told apart, where these payloads are random.
-    pub fn identities<'a>(&'a self, random_payloads: &'a BTreeSet<String>) -> Identities<'a> {
-        Identities { workload: &self.workload, heartbeats: &self.heartbeats, random_payloads }
-    }
-
     /// Removes the files of a trial that nobody will want to read: a finding keeps its history of its own.
     pub fn forget(&self, run: &TrialRun) {
         if !self.keep_files && run.folder.starts_with(&self.scratch) {

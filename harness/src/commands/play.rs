@@ -11,6 +11,7 @@ use trace::{Event, History, ProcessHappening, Time};
 
 use crate::{
     campaign::{
+        reached::Lens,
         interrupt, missing_permissions, pool, reference,
         run_folder::RunFolder,
         settle::Settle,
@@ -186,8 +187,8 @@ fn worlds(setup: &Setup, run: &TrialRun) -> Vec<String> {
     let commits = run.history.commits().filter(|commit| !commit.is_bookkeeping());
     let worlds = commits.filter_map(|commit| server.world_at(commit.revision));
     // Nobody learns here which payloads are random.
-    let random_payloads = BTreeSet::new();
-    let identities = setup.identities(&random_payloads);
+    let lens = Lens::default();
+    let identities = lens.identities(setup);
     worlds.map(|world| identities.of(&world, Default::default(), None).to_string()).collect()
 }
 

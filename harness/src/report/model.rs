@@ -88,14 +88,34 @@ pub struct Coverage {
     pub worlds: u64,
     /// Worlds left to explore.
     pub frontier: u64,
-    /// The frontier ran empty: every crash schedule of every length was covered, except behind findings.
+    /// Every crash schedule of every length was covered, except behind findings, at the level that `level` names; and
+    /// that is `scale` at least, or what the campaign asks for if that is coarser.
     pub closed: bool,
+    /// The finest level at which nothing is left: `exact`, `scale`, `shape` or `none`.
+    pub level: String,
+    /// Each level, coarse ones first.
+    pub levels: Vec<LevelCoverage>,
     /// Worlds not expanded because a finding lies before them.
     pub behind_findings: u64,
     /// Worlds whose repeats wrote differently.
     pub nondeterministic: u64,
     /// Revisions of Leases and Events, which are no places to crash.
     pub bookkeeping: u64,
+}
+
+/// How much was explored at one level of telling worlds apart (docs/campaign.md, *precision*).
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+pub struct LevelCoverage {
+    /// `shape`, `scale` or `exact`.
+    pub level: String,
+    /// Classes of worlds met; at `exact` worlds.
+    pub classes: u64,
+    /// Those of which a world was explored.
+    pub explored: u64,
+    /// Worlds explored although one of their class had been.
+    pub audited: u64,
+    /// Those of them that wrote otherwise: their classes were split.
+    pub disagreed: u64,
 }
 
 /// A confirmed, minimised, explained violation.

@@ -2,8 +2,8 @@
 
 use super::{
     model::{
-        Confirmed, Coverage, Entry, EntryKind, Explanation, Finding, Mask, ObjectChange,
-        ObjectDiff, Plans, References,
+        Confirmed, Coverage, Entry, EntryKind, Explanation, Finding, LevelCoverage, Mask,
+        ObjectChange, ObjectDiff, Plans, References,
     },
     *,
 };
@@ -35,6 +35,12 @@ pub fn violated() -> Report {
             worlds: 14,
             frontier: 0,
             closed: true,
+            level: "exact".to_owned(),
+            levels: vec![
+                level("shape", 4, (3, 1)),
+                level("scale", 9, (5, 0)),
+                level("exact", 14, (0, 0)),
+            ],
             behind_findings: 2,
             nondeterministic: 0,
             bookkeeping: 6,
@@ -46,6 +52,10 @@ pub fn violated() -> Report {
     }
 }
 
+fn level(name: &str, classes: u64, (audited, disagreed): (u64, u64)) -> LevelCoverage {
+    LevelCoverage { level: name.to_owned(), classes, explored: classes, audited, disagreed }
+}
+
 /// Nothing found, everything closed.
 pub fn clean() -> Report {
     Report {
@@ -55,7 +65,12 @@ pub fn clean() -> Report {
         missing_permissions: Vec::new(),
         not_explored: Vec::new(),
         plans: Plans { run: 20, held: 20, enumerated: 20, ..Plans::default() },
-        coverage: Coverage { worlds: 14, closed: true, ..Coverage::default() },
+        coverage: Coverage {
+            worlds: 14,
+            closed: true,
+            level: "exact".to_owned(),
+            ..Coverage::default()
+        },
         ..violated()
     }
 }

@@ -2,7 +2,7 @@
 
 use std::fmt::Write as _;
 
-use super::model::{Entry, EntryKind, Finding, Report};
+use super::model::{Coverage, Entry, EntryKind, Finding, LevelCoverage, Report};
 
 /// What the terminal can show.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -65,10 +65,16 @@ fn findings(out: &mut String, report: &Report, style: Style) {
 
 fn coverage(report: &Report) -> String {
     let coverage = &report.coverage;
-    let state = if coverage.closed { "closed" } else { "not closed" };
-    let mut text = format!("{state}, {}", count(coverage.worlds, "world"));
+    let state = match (coverage.closed, coverage.level.as_str()) {
+        (true, "exact") => "closed".to_owned(),
+        (true, level) => format!("closed at {level}"),
+        (false, _) => "not closed".to_owned(),
+    };
+    let mut text = format!("{state}, {}", levels(coverage));
+    let scale = coverage.levels.iter().find(|level| level.level == "scale");
+    let disagreed = scale.map_or(0, |level| level.disagreed);
     let parts = [
-        (coverage.frontier, "left on the frontier"),
+        (disagreed, "that wrote otherwise than the first of their class at scale"),
         (coverage.behind_findings, "behind findings"),
         (coverage.nondeterministic, "nondeterministic"),
         (report.plans.unknown, "plans unknown"),
@@ -77,6 +83,19 @@ fn coverage(report: &Report) -> String {
         let _ = write!(text, ", {count} {what}");
     }
     text
+}
+
+/// How much was explored, by level as far as that says more than one number: `6 worlds`, `scale: 180 of 180 classes;
+/// exact: 412 of 2061 worlds`.
+pub fn levels(coverage: &Coverage) -> String {
+    if coverage.frontier == 0 {
+        return count(coverage.worlds, "world");
+    }
+    let line = |level: &LevelCoverage| {
+        let noun = if level.level == "exact" { "worlds" } else { "classes" };
+        format!("{}: {} of {} {noun}", level.level, level.explored, level.classes)
+    };
+    coverage.levels.iter().map(line).collect::<Vec<_>>().join("; ")
 }
 
 /// `1 world`, `2 worlds`.

@@ -16,7 +16,7 @@ use oracles::judge::livelock::{
 };
 
 use super::{
-    Going, RunEnd, Stop, Trial, incarnation::Incarnation, one_at_a_time::InTurn, output::Output,
+    Going, RunEnd, Stop, Trial, incarnation::Incarnation, delivery_order::InTurn, output::Output,
     trigger::stopped, webhook_calls::Looks,
 };
 use crate::{

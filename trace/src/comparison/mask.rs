@@ -201,7 +201,7 @@ impl Masks {
     }
 
     /// Masks and cuts one object; `folded` is its canonical key with generated names folded.
-    pub(super) fn apply(&self, folded: &str, object: &mut Value) {
+    pub(crate) fn apply(&self, folded: &str, object: &mut Value) {
         for mask in self.learnt.iter().filter(|mask| mask.object == folded) {
             at_path(object, &mask.path.0, &mut |leaf| {
                 if !leaf.is_object() && !leaf.is_array() {

@@ -9,7 +9,10 @@ use std::{cmp::Reverse, collections::BTreeMap};
 use serde_json::Value;
 
 use super::Member;
-use crate::tokens::{Piece, TokenKind, Tokens};
+use crate::{
+    sets,
+    tokens::{Piece, TokenKind, Tokens},
+};
 
 type Colour = [u8; 32];
 
@@ -61,17 +64,22 @@ fn own_names(tokens: &Tokens, member: &Member) -> Vec<usize> {
     found
 }
 
-/// What a member looks like with all tokens folded, and the tokens in it in order of occurrence.
+/// What a member looks like with all tokens folded, and the tokens in it with their places.
+#[derive(Default)]
 struct Skeleton {
     text: String,
-    tokens: Vec<usize>,
+    /// Place and token, in order of places. The items of a list without order share their places.
+    tokens: Vec<(usize, usize)>,
+    /// The next place.
+    place: usize,
 }
 
 fn skeleton(tokens: &Tokens, member: &Member) -> Skeleton {
-    let (mut text, mut found) = (tokens.fold(&member.key), Vec::new());
-    occurrences(tokens, &member.key, &mut found);
-    walk(tokens, &member.value, &mut text, &mut found);
-    Skeleton { text, tokens: found }
+    let mut skeleton = Skeleton::default();
+    skeleton.string(tokens, &member.key);
+    skeleton.value(tokens, &member.value);
+    skeleton.tokens.sort_by_key(|(place, _)| *place);
+    skeleton
 }
 
 fn occurrences(tokens: &Tokens, text: &str, found: &mut Vec<usize>) {
@@ -82,38 +90,75 @@ fn occurrences(tokens: &Tokens, text: &str, found: &mut Vec<usize>) {
     });
 }
 
-fn walk(tokens: &Tokens, value: &Value, text: &mut String, found: &mut Vec<usize>) {
-    match value {
-        Value::String(string) => {
-            text.push('"');
-            text.push_str(&tokens.fold(string));
-            text.push('"');
-            occurrences(tokens, string, found);
+impl Skeleton {
+    fn string(&mut self, tokens: &Tokens, string: &str) {
+        self.text.push_str(&tokens.fold(string));
+        self.places(tokens, string);
+    }
+
+    fn places(&mut self, tokens: &Tokens, string: &str) {
+        let mut found = Vec::new();
+        occurrences(tokens, string, &mut found);
+        for token in found {
+            self.tokens.push((self.place, token));
+            self.place += 1;
         }
-        Value::Array(items) => {
-            text.push('[');
-            for item in items {
-                walk(tokens, item, text, found);
-                text.push(',');
+    }
+
+    fn value(&mut self, tokens: &Tokens, value: &Value) {
+        match value {
+            Value::String(string) => {
+                self.text.push('"');
+                self.string(tokens, string);
+                self.text.push('"');
             }
-            text.push(']');
-        }
-        Value::Object(map) => {
-            text.push('{');
-            // Keys that hold tokens are ordered by their folded text, never by the token's.
-            let mut entries: Vec<(String, &String, &Value)> =
-                map.iter().map(|(key, value)| (tokens.fold(key), key, value)).collect();
-            entries.sort_by(|left, right| left.0.cmp(&right.0));
-            for (folded, key, value) in entries {
-                text.push_str(&folded);
-                text.push(':');
-                occurrences(tokens, key, found);
-                walk(tokens, value, text, found);
-                text.push(',');
+            Value::Array(items) => {
+                self.text.push('[');
+                for item in items {
+                    self.value(tokens, item);
+                    self.text.push(',');
+                }
+                self.text.push(']');
             }
-            text.push('}');
+            Value::Object(map) => {
+                self.text.push('{');
+                // Keys that hold tokens are ordered by their folded text, never by the token's.
+                let mut entries: Vec<(String, &String, &Value)> =
+                    map.iter().map(|(key, value)| (tokens.fold(key), key, value)).collect();
+                entries.sort_by(|left, right| left.0.cmp(&right.0));
+                for (folded, key, value) in entries {
+                    self.text.push_str(&folded);
+                    self.text.push(':');
+                    self.places(tokens, key);
+                    match value {
+                        Value::Array(items) if sets::is_set(key, items) => self.set(tokens, items),
+                        _ => self.value(tokens, value),
+                    }
+                    self.text.push(',');
+                }
+                self.text.push('}');
+            }
+            scalar => self.text.push_str(&scalar.to_string()),
         }
-        scalar => text.push_str(&scalar.to_string()),
+    }
+
+    /// A list without order: its items in the order of their texts, all of them at the same places.
+    fn set(&mut self, tokens: &Tokens, items: &[Value]) {
+        let alone = |item: &Value| {
+            let mut skeleton = Skeleton { place: self.place, ..Skeleton::default() };
+            skeleton.value(tokens, item);
+            skeleton
+        };
+        let mut items: Vec<Skeleton> = items.iter().map(alone).collect();
+        items.sort_by(|left, right| left.text.cmp(&right.text));
+        self.text.push('[');
+        for item in items {
+            self.text.push_str(&item.text);
+            self.text.push(',');
+            self.tokens.extend(item.tokens);
+            self.place = self.place.max(item.place);
+        }
+        self.text.push(']');
     }
 }
 
@@ -152,8 +197,11 @@ fn refine(tokens: &Tokens, skeletons: &[Skeleton], colours: &mut [Colour]) {
         for (skeleton, colour) in skeletons.iter().zip(colours.iter_mut()) {
             let mut hasher = blake3::Hasher::new();
             hasher.update(colour);
-            for token in &skeleton.tokens {
-                hasher.update(&token_colours[*token]);
+            let mut placed: Vec<(usize, Colour)> =
+                skeleton.tokens.iter().map(|(place, token)| (*place, token_colours[*token])).collect();
+            placed.sort_unstable();
+            for (_, token) in &placed {
+                hasher.update(token);
             }
             *colour = *hasher.finalize().as_bytes();
         }
@@ -171,8 +219,8 @@ fn refine(tokens: &Tokens, skeletons: &[Skeleton], colours: &mut [Colour]) {
 fn recolour_tokens(skeletons: &[Skeleton], colours: &[Colour], token_colours: &mut [Colour]) {
     let mut seen: Vec<Vec<(Colour, usize)>> = vec![Vec::new(); token_colours.len()];
     for (skeleton, colour) in skeletons.iter().zip(colours) {
-        for (at, token) in skeleton.tokens.iter().enumerate() {
-            seen[*token].push((*colour, at));
+        for (place, token) in &skeleton.tokens {
+            seen[*token].push((*colour, *place));
         }
     }
     for (token, occurrences) in seen.iter_mut().enumerate() {
@@ -192,7 +240,7 @@ fn edges(tokens: &Tokens, members: &[Member], skeletons: &[Skeleton]) -> Vec<(us
         members.iter().enumerate().map(|(at, member)| (member.index, at)).collect();
     let mut edges = Vec::new();
     for (at, skeleton) in skeletons.iter().enumerate() {
-        let homes = skeleton.tokens.iter().filter_map(|token| tokens.list[*token].home);
+        let homes = skeleton.tokens.iter().filter_map(|(_, token)| tokens.list[*token].home);
         let others = homes.filter_map(|home| position.get(&home).copied());
         edges.extend(others.filter(|other| *other != at).map(|other| (at, other)));
     }

@@ -289,3 +289,71 @@ proptest! {
         prop_assert_eq!(plain, shuffled);
     }
 }
+
+fn pod(name: &str, ip: &str, role: &str) -> (&'static str, Value) {
+    let object = json!({
+        "metadata": {"namespace": "default", "name": name, "generateName": "web-", "uid": format!("u-{name}"),
+            "labels": {"role": role}},
+        "status": {"podIP": ip},
+    });
+    ("pods", object)
+}
+
+/// Two pods that came up in the other order after a restart.
+#[test]
+fn the_order_of_a_set_means_nothing() {
+    let endpoints = |first: (&str, &str), second: (&str, &str)| {
+        let address = |(name, ip): (&str, &str)| {
+            json!({"ip": ip, "targetRef": {"kind": "Pod", "name": name, "uid": format!("u-{name}")}})
+        };
+        let addresses = json!([address(first), address(second)]);
+        let object = json!({
+            "metadata": {"namespace": "default", "name": "web"},
+            "subsets": [{"addresses": addresses, "ports": [{"name": "b", "port": 2}, {"name": "a", "port": 1}]}],
+        });
+        ("endpoints", object)
+    };
+    let (one, two) = (("web-aaaaa", "10.0.0.1"), ("web-bbbbb", "10.0.0.2"));
+    for roles in [["any", "any"], ["first", "second"]] {
+        let pods = || [pod(one.0, one.1, roles[0]), pod(two.0, two.1, roles[1])];
+        let [a, b] = pods();
+        let [c, d] = pods();
+        assert_eq!(
+            canonical(&[a, b, endpoints(one, two)]),
+            canonical(&[c, d, endpoints(two, one)]),
+            "{roles:?}"
+        );
+    }
+    let finalizers = |all: [&str; 2]| {
+        let meta = json!({"namespace": "default", "name": "a", "finalizers": all});
+        canonical(&[("configmaps", json!({"metadata": meta}))])
+    };
+    assert_eq!(finalizers(["x/a", "x/b"]), finalizers(["x/b", "x/a"]));
+    assert_ne!(finalizers(["x/a", "x/b"]), finalizers(["x/a", "x/c"]));
+    let arguments = |all: [&str; 2]| {
+        let spec = json!({"args": all});
+        canonical(&[("configmaps", json!({"metadata": {"name": "a"}, "spec": spec}))])
+    };
+    assert_ne!(arguments(["a", "b"]), arguments(["b", "a"]));
+}
+
+/// A template with the time of a restart in it gets another hash in every run.
+#[test]
+fn a_template_counts_by_its_content_not_by_its_hash() {
+    let set = |hash: &str, time: &str, image: &str| {
+        let template = json!({"metadata": {"annotations": {"restartedAt": time}}, "image": image});
+        let name = format!("db-{hash}");
+        let revision = json!({
+            "metadata": {"namespace": "default", "name": name, "labels": {"controller.kubernetes.io/hash": hash}},
+            "data": {"spec": {"template": template}},
+        });
+        let owner = json!({
+            "metadata": {"namespace": "default", "name": "db"},
+            "status": {"updateRevision": name},
+        });
+        canonical(&[("controllerrevisions.apps", revision), ("statefulsets.apps", owner)])
+    };
+    let first = set("588bb9ff78", "2026-01-01T00:00:00Z", "a");
+    assert_eq!(first, set("686d8875cf", "2026-01-01T00:00:09Z", "a"));
+    assert_ne!(first, set("686d8875cf", "2026-01-01T00:00:09Z", "b"));
+}

@@ -3,7 +3,7 @@
 mod revisions;
 mod texts;
 
-use std::{collections::BTreeMap, fmt::Write, sync::Arc};
+use std::{borrow::Cow, collections::BTreeMap, fmt::Write, sync::Arc};
 
 use serde_json::{Map, Value};
 
@@ -11,9 +11,13 @@ use self::{
     revisions::Revisions,
     texts::{age, escape},
 };
-use super::Context;
+use super::{
+    Context,
+    level::{self, Level},
+};
 use crate::{
     key::ObjectKey,
+    sets,
     time::Time,
     tokens::{Piece, TokenKind, Tokens},
 };
@@ -31,14 +35,35 @@ pub(super) fn text<'a>(
     objects.sort_by_key(|(key, _)| *key);
     let tokens =
         Tokens::collect_issued(objects.iter().copied(), context.generated_names.iter().copied());
+    let reduced: Vec<(&ObjectKey, Cow<'_, Value>)> =
+        objects.iter().map(|(key, object)| (*key, reduce(context, &tokens, key, object))).collect();
+    let objects: Vec<(&ObjectKey, &Value)> =
+        reduced.iter().map(|(key, object)| (*key, &**object)).collect();
     let mut writer = Writer::new(&tokens, context, &objects);
     writer.world(&objects, context);
     writer.out
 }
 
+/// What counts of an object.
+fn reduce<'v>(
+    context: &Context<'_>,
+    tokens: &Tokens,
+    key: &ObjectKey,
+    object: &'v Value,
+) -> Cow<'v, Value> {
+    let mut reduced = level::reduce(context.level, key, object);
+    if context.level != Level::Exact
+        && let Some(masks) = context.masks
+    {
+        masks.apply(&tokens.fold(&key.to_string()), reduced.to_mut());
+    }
+    reduced
+}
+
 struct Writer<'w> {
     tokens: &'w Tokens,
     now: Time,
+    level: Level,
     out: String,
     /// Token → its number, 0 while it has none.
     numbers: Vec<u32>,
@@ -71,6 +96,7 @@ impl<'w> Writer<'w> {
         Writer {
             tokens,
             now: context.now,
+            level: context.level,
             out: String::with_capacity(4096),
             numbers: vec![0; tokens.list.len()],
             order: Vec::new(),
@@ -101,6 +127,7 @@ impl<'w> Writer<'w> {
                 TokenKind::Uid => "uid",
                 TokenKind::Name => "name",
                 TokenKind::Address => "ip",
+                TokenKind::Hash => "hash",
             };
             self.out.push_str(if at == 0 { "" } else { "," });
             self.literal(&format!("{kind} {}", token.prefix));
@@ -130,6 +157,14 @@ impl<'w> Writer<'w> {
     fn value(&mut self, value: &'w Value, place: Place) {
         match (value, place) {
             (Value::String(text), Place::RandomPayload) => self.payload(text),
+            (Value::String(text), _) if self.level != Level::Exact => {
+                match Time::parse_rfc3339(text) {
+                    Some(time) => {
+                        let _ = write!(self.out, "\"‹age {}›\"", level::age(time, self.now));
+                    }
+                    None => self.string(text),
+                }
+            }
             (Value::String(text), _) => match age(text, self.now) {
                 Some(age) => {
                     let _ = write!(self.out, "\"‹age {age}›\"");
@@ -215,14 +250,41 @@ impl<'w> Writer<'w> {
                 }
                 _ => self.string(text),
             },
+            (Value::Array(items), _)
+                if self.level != Level::Exact && sets::is_set_or_template(key, items) =>
+            {
+                self.set(items, place);
+            }
             _ => self.value(value, place),
         }
+    }
+
+    /// A list without order: what looks least comes first, as of keys in [`Writer::map`].
+    fn set(&mut self, items: &'w [Value], place: Place) {
+        let mut left: Vec<&Value> = items.iter().collect();
+        self.out.push('[');
+        while !left.is_empty() {
+            let looks: Vec<String> = left.iter().map(|item| self.look_at(item, place)).collect();
+            let next = (0..left.len()).min_by_key(|at| &looks[*at]).unwrap_or(0);
+            if left.len() < items.len() {
+                self.out.push(',');
+            }
+            self.value(left.remove(next), place);
+        }
+        self.out.push(']');
     }
 
     /// What an entry would look like now.
     fn look(&mut self, key: &'w str, value: &'w Value, place: Place) -> String {
         let (before, was) = (std::mem::take(&mut self.out), std::mem::replace(&mut self.dry, true));
         self.entry(&mut true, key, value, place);
+        self.dry = was;
+        std::mem::replace(&mut self.out, before)
+    }
+
+    fn look_at(&mut self, value: &'w Value, place: Place) -> String {
+        let (before, was) = (std::mem::take(&mut self.out), std::mem::replace(&mut self.dry, true));
+        self.value(value, place);
         self.dry = was;
         std::mem::replace(&mut self.out, before)
     }

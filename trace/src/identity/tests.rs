@@ -552,3 +552,83 @@ proptest! {
 fn keys_in_the_test_are_keys() {
     assert_eq!(world(&[bar("x")])[0].0, key("bars.example.com/default/bar"));
 }
+
+// Levels: what coarser ones ignore, and what they don't.
+
+fn at_level(level: Level) -> Context<'static> {
+    Context { level, ..at(NOW) }
+}
+
+fn merged(one: &World, two: &World, level: Level) -> bool {
+    hash(one, &at_level(level)) == hash(two, &at_level(level))
+}
+
+/// Whether these two objects of one name make one world, at `shape`, `scale` and `exact`.
+fn check_levels(what: &str, one: Value, two: Value, expect: [bool; 3]) {
+    let world = |object: Value| world(&[("pods", object)]);
+    let (one, two) = (world(one), world(two));
+    let found = Level::ALL.map(|level| merged(&one, &two, level));
+    assert_eq!(found, expect, "{what}");
+}
+
+#[test]
+fn each_level_tells_apart_what_the_one_before_does() {
+    let pod = |metadata: Value, spec: Value, status: Value| {
+        let mut pod = json!({"metadata": {"name": "a"}, "spec": spec, "status": status});
+        for (name, value) in metadata.as_object().unwrap() {
+            pod["metadata"][name] = value.clone();
+        }
+        pod
+    };
+    let status = |status: Value| pod(json!({}), json!({}), status);
+    let spec = |spec: Value| pod(json!({}), spec, json!({}));
+    let created = |seconds: i64| {
+        let time = Time(NOW - seconds * 1_000_000_000).rfc3339();
+        pod(json!({"creationTimestamp": time}), json!({}), json!({}))
+    };
+    let counted = |generation: i64, observed: i64| {
+        let status = json!({"observedGeneration": observed});
+        pod(json!({"generation": generation}), json!({}), status)
+    };
+    let condition = |of: &str, status: &str, reason: &str| json!({"type": of, "status": status, "reason": reason});
+    let conditions = |all: Value| status(json!({"conditions": all}));
+    let env = |names: [&str; 2]| spec(json!({"env": names.map(|name| json!({"name": name, "value": "x"}))}));
+
+    let all = [true, true, true];
+    let (not_exact, shape_only, none) = ([true, true, false], [true, false, false], [false; 3]);
+    check_levels("the same", status(json!({"phase": "A"})), status(json!({"phase": "A"})), all);
+    check_levels("a phase", status(json!({"phase": "A"})), status(json!({"phase": "B"})), none);
+    check_levels("a count", spec(json!({"replicas": 1})), spec(json!({"replicas": 2})), none);
+    check_levels("a value", spec(json!({"image": "a"})), spec(json!({"image": "b"})), shape_only);
+    check_levels("an age of the same scale", created(20), created(35), not_exact);
+    check_levels("an age of another scale", created(20), created(90), shape_only);
+    check_levels("a generation that was seen", counted(3, 3), counted(4, 4), not_exact);
+    check_levels("a generation that was not", counted(3, 3), counted(4, 3), shape_only);
+    let (ready, held) = (condition("Ready", "True", "A"), condition("Held", "True", "A"));
+    check_levels(
+        "the order of conditions",
+        conditions(json!([ready, held])),
+        conditions(json!([held, ready])),
+        not_exact,
+    );
+    let unready = condition("Ready", "False", "A");
+    check_levels("a condition's status", conditions(json!([ready])), conditions(json!([unready])), none);
+    let other = condition("Ready", "True", "B");
+    check_levels("its reason", conditions(json!([ready])), conditions(json!([other])), shape_only);
+    check_levels("the order of variables", env(["A", "B"]), env(["B", "A"]), not_exact);
+    check_levels("another variable", env(["A", "B"]), env(["A", "C"]), shape_only);
+    let goes = pod(json!({"deletionTimestamp": Time(NOW).rfc3339()}), json!({}), json!({}));
+    check_levels("whether it goes", pod(json!({}), json!({}), json!({})), goes, none);
+}
+
+#[test]
+fn values_that_differ_undisturbed_count_at_the_finest_level_only() {
+    let of = |value: &str| world(&[("configmaps", json!({"metadata": {"name": "a"}, "data": {"key": value}}))]);
+    let mask = crate::Mask { object: "configmaps/a".to_owned(), path: ".data.key".parse().unwrap() };
+    let masks = Masks { learnt: vec![mask], ..Masks::default() };
+    let same = |level| {
+        let context = || Context { masks: Some(&masks), ..at_level(level) };
+        hash(&of("x"), &context()) == hash(&of("y"), &context())
+    };
+    assert_eq!(Level::ALL.map(same), [true, true, false]);
+}

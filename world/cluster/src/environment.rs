@@ -17,7 +17,7 @@
 //! `environment/schedule.rs`; how often Events are written: `environment/events.rs`; where stages are played:
 //! `environment/scripted.rs`.
 
-use std::{cmp::Reverse, ops::Bound, sync::Arc, time::Duration};
+use std::{cmp::Reverse, collections::BTreeMap, ops::Bound, sync::Arc, time::Duration};
 
 use base64::{Engine, engine::general_purpose::STANDARD};
 use controllers::{
@@ -412,8 +412,10 @@ impl Environment {
         if idle && self.failures.is_empty() && self.held.is_empty() {
             return Value::Null;
         }
-        let rank = |key: &ObjectKey| match world.object(key) {
-            Some(_) => json!(world.objects().take_while(|(other, _)| *other != key).count()),
+        let ranks: BTreeMap<&ObjectKey, usize> =
+            world.objects().enumerate().map(|(at, (key, _))| (key, at)).collect();
+        let rank = |key: &ObjectKey| match ranks.get(key) {
+            Some(rank) => json!(rank),
             None => json!(key.to_string()),
         };
         let item = |item: &Item| json!([item.0.name(), rank(&item.1)]);

@@ -1,0 +1,188 @@
+//! How closely worlds are told apart, and what each level ignores.
+//!
+//! Exploring begins with the coarsest level: each class of a level is explored before a second world of the same class.
+//! So new behaviour comes early, and what is claimed is claimed by level. That a level merges two worlds is an
+//! assumption: worlds that were merged are run as well, and a class whose worlds write differently is split (the
+//! campaign's audit).
+//!
+//! | | `shape` | `scale` | `exact` |
+//! |---|---|---|---|
+//! | objects | those that the subject has asked about | the same | all |
+//! | of each | name, owners, finalizers, whether it goes; phases, conditions (type and status), counts of replicas | all, but: | all |
+//! | ages | none | < 1 s, < 1 min, < 10 min, < 1 h, more | whole seconds |
+//! | `generation` | none | only whether `observedGeneration` is behind | the number |
+//! | lists that are sets | their length | no order | in order |
+//! | values that differ undisturbed too | none | masked | as they are |
+//! | CustomResourceDefinitions | names, served versions, conditions | the same | all |
+//! | built-in controllers | nothing | what they make of it when left alone | their queues and timers |
+//!
+//! What would be missed if a level were wrong, by a subject in `tests/subjects/planted` that would not be found if
+//! exploring ended there: `order` (reads creation order), `age` (acts on the age of an object in seconds),
+//! `generation` (acts on the number), `managed-fields`. Each is found by default, because the default goes on into
+//! `exact` (`tests/closure/levels.rs`).
+
+use std::{borrow::Cow, fmt};
+
+use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value, json};
+
+use crate::{key::ObjectKey, time::Time};
+
+/// How closely worlds are told apart; see the module's documentation. Each level tells apart what the ones before do.
+#[derive(
+    Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default, Serialize, Deserialize,
+)]
+#[serde(rename_all = "kebab-case")]
+pub enum Level {
+    /// Which objects exist, and how far they are.
+    Shape,
+    /// All that the subject can see, times and lists roughly.
+    Scale,
+    /// All that any subject could see.
+    #[default]
+    Exact,
+}
+
+impl Level {
+    /// Coarse ones first.
+    pub const ALL: [Level; 3] = [Level::Shape, Level::Scale, Level::Exact];
+}
+
+impl fmt::Display for Level {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Level::Shape => "shape",
+            Level::Scale => "scale",
+            Level::Exact => "exact",
+        })
+    }
+}
+
+/// What counts of an object at a level.
+pub(super) fn reduce<'v>(level: Level, key: &ObjectKey, object: &'v Value) -> Cow<'v, Value> {
+    match level {
+        Level::Exact => Cow::Borrowed(object),
+        _ if &*key.resource.resource == "customresourcedefinitions" => Cow::Owned(type_of(object)),
+        Level::Scale => Cow::Owned(without_counters(object, generation(object))),
+        Level::Shape => Cow::Owned(shape(object)),
+    }
+}
+
+/// An age as far as it counts at `scale`.
+pub fn age(time: Time, now: Time) -> &'static str {
+    let seconds = (i128::from(now.0) - i128::from(time.0)) / 1_000_000_000;
+    match seconds {
+        i128::MIN..=-3600 => "an hour or more ahead",
+        -3599..=-600 => "less than an hour ahead",
+        -599..=-60 => "less than ten minutes ahead",
+        -59..=-1 => "less than a minute ahead",
+        0 => "< 1 s",
+        1..=59 => "< 1 min",
+        60..=599 => "< 10 min",
+        600..=3599 => "< 1 h",
+        _ => "1 h or more",
+    }
+}
+
+fn generation(object: &Value) -> Option<i64> {
+    object["metadata"]["generation"].as_i64()
+}
+
+/// The object with each `observedGeneration` as whether it is the present one, and without the number itself.
+fn without_counters(value: &Value, generation: Option<i64>) -> Value {
+    match value {
+        Value::Object(map) => {
+            let mut out = Map::new();
+            for (name, inner) in map {
+                match (name.as_str(), inner) {
+                    ("metadata", Value::Object(metadata)) => {
+                        let mut metadata = metadata.clone();
+                        metadata.remove("generation");
+                        out.insert(name.clone(), metadata.into());
+                    }
+                    (_, Value::Number(number))
+                        if name.to_ascii_lowercase().ends_with("observedgeneration") =>
+                    {
+                        let behind = number.as_i64() != generation;
+                        out.insert(name.clone(), Value::from(if behind { "behind" } else { "current" }));
+                    }
+                    _ => {
+                        out.insert(name.clone(), without_counters(inner, generation));
+                    }
+                }
+            }
+            out.into()
+        }
+        Value::Array(items) => {
+            items.iter().map(|item| without_counters(item, generation)).collect()
+        }
+        scalar => scalar.clone(),
+    }
+}
+
+fn type_of(definition: &Value) -> Value {
+    let versions = definition["spec"]["versions"].as_array().into_iter().flatten();
+    json!({
+        "names": definition["spec"]["names"],
+        "scope": definition["spec"]["scope"],
+        "versions": versions
+            .map(|version| json!([version["name"], version["served"], version["storage"]]))
+            .collect::<Vec<_>>(),
+        "conditions": conditions(&definition["status"]["conditions"]),
+    })
+}
+
+fn shape(object: &Value) -> Value {
+    let meta = &object["metadata"];
+    let owners = meta["ownerReferences"].as_array().into_iter().flatten();
+    let mut shape = json!({
+        "metadata": {
+            "goes": meta.get("deletionTimestamp").is_some(),
+            "finalizers": meta["finalizers"],
+            "owners": owners.map(|owner| json!([owner["kind"], owner["name"]])).collect::<Vec<_>>(),
+        },
+    });
+    for part in ["spec", "status"] {
+        if let Some(Value::Object(map)) = object.get(part) {
+            shape[part] = progress(map).into();
+        }
+    }
+    shape
+}
+
+/// Phases, states, conditions and counts, at any depth of maps.
+fn progress(map: &Map<String, Value>) -> Map<String, Value> {
+    let mut out = Map::new();
+    for (name, inner) in map {
+        let lower = name.to_ascii_lowercase();
+        let counts = lower.contains("replicas") || lower.starts_with("ready");
+        let kept = match inner {
+            Value::Array(_) if name == "conditions" => Some(conditions(inner)),
+            Value::String(_) if lower.ends_with("phase") || lower.ends_with("state") => {
+                Some(inner.clone())
+            }
+            Value::Number(_) | Value::Bool(_) if counts => Some(inner.clone()),
+            Value::Array(items) if !items.is_empty() => Some(items.len().into()),
+            Value::Object(inner) => {
+                Some(progress(inner)).filter(|inner| !inner.is_empty()).map(Value::from)
+            }
+            _ => None,
+        };
+        out.extend(kept.map(|kept| (name.clone(), kept)));
+    }
+    out
+}
+
+/// Each type with its status, in order of type.
+fn conditions(list: &Value) -> Value {
+    let items = list.as_array().into_iter().flatten();
+    let mut all: Vec<String> = items
+        .map(|item| format!("{} {}", text(&item["type"]), text(&item["status"])))
+        .collect();
+    all.sort();
+    all.into()
+}
+
+fn text(value: &Value) -> &str {
+    value.as_str().unwrap_or("")
+}
