@@ -48,7 +48,9 @@ fn go_modules(runner: &mut Runner) {
         .args(["ls-files", "go.mod", "*/go.mod"])
         .output();
     let listed = listed.map(|output| String::from_utf8_lossy(&output.stdout).into_owned());
-    for file in listed.unwrap_or_default().lines() {
+    // Operators of other people are no part of what has to pass.
+    let foreign = |file: &&str| file.starts_with("tests/foreign/");
+    for file in listed.unwrap_or_default().lines().filter(|file| !foreign(file)) {
         let folder = file.strip_suffix("/go.mod").unwrap_or(".");
         let command = ["go", "-C", folder, "mod", "download"];
         runner.run("go modules", &command, CountedAs::Preparation);

@@ -15,9 +15,9 @@
 mod clocks;
 mod controller_manager;
 pub mod cpu_time;
+mod delivery_order;
 pub mod history_file;
 pub(crate) mod incarnation;
-mod delivery_order;
 mod output;
 mod programs;
 pub(crate) mod quiet;
@@ -41,9 +41,9 @@ use crate::{
 };
 use clocks::Following;
 use controller_manager::Manager;
+use delivery_order::InTurn;
 use incarnation::Incarnation;
 pub use incarnation::NOT_SEEN_THROUGH;
-use delivery_order::InTurn;
 use trigger::Armed;
 
 /// What a trial is to do.

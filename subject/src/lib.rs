@@ -11,13 +11,13 @@
 //!
 //! Linux only; virtual clocks on x86-64 only. `unsafe` is confined to the `sys` module.
 
+mod at_rest;
 mod clock;
 mod descriptors;
 mod dial;
 mod forced;
 mod keeper;
 mod launch;
-mod at_rest;
 mod member;
 mod monitors;
 mod mounts;
@@ -35,10 +35,10 @@ mod timers;
 mod vdso;
 mod why;
 
+pub use at_rest::Look;
 pub use clock::{ClockAbility, ClockReader};
 pub use dial::{Connection, Dialer};
 pub use launch::{Determinism, Isolation, Launch, Pace, StartError, Started};
-pub use at_rest::Look;
 pub use probe::{Capabilities, Capability, probe};
 pub use process::{Exit, Process, start, start_at};
 pub use quiet::{NotQuiet, Patience, Quiet, Watched, quiet, quiet_within};

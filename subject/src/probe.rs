@@ -6,9 +6,9 @@ use std::{fs, path::PathBuf};
 use trace::Flight;
 
 use crate::{
+    at_rest::Look,
     clock::ClockAbility,
     launch::{Isolation, Launch, StartError, Started},
-    at_rest::Look,
     process,
     sockets::Sockets,
     why::Why,

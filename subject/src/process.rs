@@ -12,11 +12,11 @@ use std::{
 use trace::Flight;
 
 use crate::{
+    at_rest::{self, Look, Observer},
     clock::{Clock, ClockAbility, ClockReader},
     dial::Dialer,
     keeper,
     launch::{self, Isolation, Launch, StartError, Started},
-    at_rest::{self, Look, Observer},
     poke,
     sys::{descriptor, wait},
     why::Why,
@@ -80,7 +80,8 @@ pub fn start_at(launch: &Launch, outside: Option<TcpListener>) -> Result<Started
     };
     let address =
         listener.local_addr().map_err(StartError::refused("ask for the listener's port"))?;
-    let sockets = at_rest::sockets(kept.diagnosis).map_err(StartError::refused("ask for sockets"))?;
+    let sockets =
+        at_rest::sockets(kept.diagnosis).map_err(StartError::refused("ask for sockets"))?;
     let closed_network = launch.isolation == Isolation::Namespaces;
     let dialer = match launch.isolation {
         Isolation::Namespaces => Dialer::inside(kept.outgoing),

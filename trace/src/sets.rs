@@ -56,7 +56,9 @@ fn matches(table: &[(&str, &[&str])], field: &str, items: &[Value]) -> bool {
                 if parts.is_empty() {
                     return false;
                 }
-                keys.iter().map(|key| map.get(*key).map_or(String::new(), Value::to_string) + " ").collect()
+                keys.iter()
+                    .map(|key| map.get(*key).map_or(String::new(), Value::to_string) + " ")
+                    .collect()
             }
             _ => return false,
         };

@@ -324,7 +324,10 @@ fn is_generated(name: &str, asked: &str) -> bool {
 
 /// The hash of a pod template at the end of an object's name, and what stands before it (`ComputeHash` of the Deployment
 /// and history controllers; both put the hash in a label as well).
-fn template_hash<'m>(key: &'m ObjectKey, metadata: &'m Map<String, Value>) -> Option<(&'m str, &'m str)> {
+fn template_hash<'m>(
+    key: &'m ObjectKey,
+    metadata: &'m Map<String, Value>,
+) -> Option<(&'m str, &'m str)> {
     let labels = match (&*key.resource.group, &*key.resource.resource) {
         ("apps", "replicasets") => &["pod-template-hash"][..],
         ("apps", "controllerrevisions") => {

@@ -426,8 +426,13 @@ impl<'e> Explorer<'e> {
             frontier.learn(&judge::footprint(reference));
         }
         if let Some(first) = self.references.runs.first() {
-            let start = reached::start(setup, &frontier.lens, first);
-            start.into_iter().for_each(|start| frontier.add_start(start));
+            // What the user does before the controller ever led is known by that: Leases don't tell worlds apart, and
+            // whoever is killed as a leader has to wait for its own lease.
+            let mut next = reached::start(setup, &frontier.lens, first);
+            while let Some(node) = next {
+                next = reached::follow(setup, &frontier.lens, &node).next;
+                frontier.add_start(node);
+            }
         }
         for reference in &self.references.runs {
             let harvest = reached::harvest(setup, &frontier.lens, reference);
@@ -488,8 +493,7 @@ impl<'e> Explorer<'e> {
             return self.repeats.push_back((world, visit.done));
         }
         if differs && visit.calm < CALM_REPEATS {
-            let why =
-                format!("worlds that still led to new ones after {REPEATS_AT_MOST} repeats");
+            let why = format!("worlds that still led to new ones after {REPEATS_AT_MOST} repeats");
             self.explored.frontier.leave_out(&why, 1);
         }
         let Some(visit) = self.visits.remove(&world) else { return };

@@ -238,7 +238,7 @@ impl Frontier {
         self.lens = Arc::new(lens);
     }
 
-    /// Adds the world before the subject's first write.
+    /// Adds the world before the subject's first write, or one that the user makes of it.
     pub fn add_start(&mut self, start: Node) {
         self.add(start, self.lens.version);
     }

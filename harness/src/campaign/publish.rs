@@ -113,12 +113,7 @@ fn level_coverage(coverage: &frontier::Coverage) -> model::LevelCoverage {
     }
 }
 
-fn exit_code(
-    report: &Report,
-    explored: &Explored,
-    findings: &Findings,
-    max_unknown: u64,
-) -> Exit {
+fn exit_code(report: &Report, explored: &Explored, findings: &Findings, max_unknown: u64) -> Exit {
     let mut exits = vec![Exit::Clean];
     if !findings.confirmed.is_empty() {
         exits.push(Exit::Finding);

@@ -224,7 +224,10 @@ fn reads_any(footprint: &Footprint, key: &ObjectKey, versions: &[Arc<Value>]) ->
 }
 
 /// The object that a built-in controller wrote last at this point, before and after; none if somebody else did.
-fn changed_by_environment(run: &TrialRun, point: &CrashPoint) -> Option<(ObjectKey, Vec<Arc<Value>>)> {
+fn changed_by_environment(
+    run: &TrialRun,
+    point: &CrashPoint,
+) -> Option<(ObjectKey, Vec<Arc<Value>>)> {
     let Moment::Environment { .. } = point.at else { return None };
     let commit = run.history.commits().find(|commit| commit.revision == point.revision)?;
     let before = run.server.as_ref()?.world_at(Revision(point.revision.0.checked_sub(1)?));

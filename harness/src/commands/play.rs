@@ -11,8 +11,9 @@ use trace::{Event, History, ProcessHappening, Time};
 
 use crate::{
     campaign::{
+        interrupt, missing_permissions, pool,
         reached::Lens,
-        interrupt, missing_permissions, pool, reference,
+        reference,
         run_folder::RunFolder,
         settle::Settle,
         setup::{self, Setup},

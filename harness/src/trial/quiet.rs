@@ -16,7 +16,7 @@ use oracles::judge::livelock::{
 };
 
 use super::{
-    Going, RunEnd, Stop, Trial, incarnation::Incarnation, delivery_order::InTurn, output::Output,
+    Going, RunEnd, Stop, Trial, delivery_order::InTurn, incarnation::Incarnation, output::Output,
     trigger::stopped, webhook_calls::Looks,
 };
 use crate::{

@@ -197,8 +197,11 @@ fn refine(tokens: &Tokens, skeletons: &[Skeleton], colours: &mut [Colour]) {
         for (skeleton, colour) in skeletons.iter().zip(colours.iter_mut()) {
             let mut hasher = blake3::Hasher::new();
             hasher.update(colour);
-            let mut placed: Vec<(usize, Colour)> =
-                skeleton.tokens.iter().map(|(place, token)| (*place, token_colours[*token])).collect();
+            let mut placed: Vec<(usize, Colour)> = skeleton
+                .tokens
+                .iter()
+                .map(|(place, token)| (*place, token_colours[*token]))
+                .collect();
             placed.sort_unstable();
             for (_, token) in &placed {
                 hasher.update(token);

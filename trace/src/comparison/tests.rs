@@ -303,9 +303,7 @@ fn pod(name: &str, ip: &str, role: &str) -> (&'static str, Value) {
 #[test]
 fn the_order_of_a_set_means_nothing() {
     let endpoints = |first: (&str, &str), second: (&str, &str)| {
-        let address = |(name, ip): (&str, &str)| {
-            json!({"ip": ip, "targetRef": {"kind": "Pod", "name": name, "uid": format!("u-{name}")}})
-        };
+        let address = |(name, ip): (&str, &str)| json!({"ip": ip, "targetRef": {"kind": "Pod", "name": name, "uid": format!("u-{name}")}});
         let addresses = json!([address(first), address(second)]);
         let object = json!({
             "metadata": {"namespace": "default", "name": "web"},

@@ -76,10 +76,15 @@ fn what_was_asked_about_is_covered_and_nothing_else() {
 #[test]
 fn selectors_narrow_where_they_are_understood() {
     let check = |selector: &str, labels: Value, expect: bool| {
-        let query: String =
-            form_urlencoded::Serializer::new(String::new()).append_pair("labelSelector", selector).finish();
+        let query: String = form_urlencoded::Serializer::new(String::new())
+            .append_pair("labelSelector", selector)
+            .finish();
         let footprint = learnt(vec![call(Verb::List, "pods", "", "", &query)]);
-        assert_eq!(covers(&footprint, "pods/default/a", labels.clone()), expect, "{selector} {labels}");
+        assert_eq!(
+            covers(&footprint, "pods/default/a", labels.clone()),
+            expect,
+            "{selector} {labels}"
+        );
     };
     let web = || json!({"app": "web", "tier": "2"});
     check("app=web", web(), true);
@@ -99,10 +104,15 @@ fn what_its_webhooks_were_sent_counts() {
         let (url, actor) = (String::new(), Actor::User);
         Event::Webhook(Webhook { name, about, url, outcome, actor, call: None })
     };
-    let asked = learnt(vec![webhook("w", "CREATE jobs default/a", WebhookOutcome::Allowed { patched: false })]);
+    let asked = learnt(vec![webhook(
+        "w",
+        "CREATE jobs default/a",
+        WebhookOutcome::Allowed { patched: false },
+    )]);
     assert!(covers(&asked, "jobs.batch/default/b", json!({})));
     assert!(!covers(&asked, "pods/default/b", json!({})));
-    let converted = webhook("foos.example.com", "2 objects in v2", WebhookOutcome::Converted { objects: 2 });
+    let converted =
+        webhook("foos.example.com", "2 objects in v2", WebhookOutcome::Converted { objects: 2 });
     assert!(covers(&learnt(vec![converted]), "foos.example.com/default/b", json!({})));
 }
 

@@ -592,7 +592,9 @@ fn each_level_tells_apart_what_the_one_before_does() {
     };
     let condition = |of: &str, status: &str, reason: &str| json!({"type": of, "status": status, "reason": reason});
     let conditions = |all: Value| status(json!({"conditions": all}));
-    let env = |names: [&str; 2]| spec(json!({"env": names.map(|name| json!({"name": name, "value": "x"}))}));
+    let env = |names: [&str; 2]| {
+        spec(json!({"env": names.map(|name| json!({"name": name, "value": "x"}))}))
+    };
 
     let all = [true, true, true];
     let (not_exact, shape_only, none) = ([true, true, false], [true, false, false], [false; 3]);
@@ -612,7 +614,12 @@ fn each_level_tells_apart_what_the_one_before_does() {
         not_exact,
     );
     let unready = condition("Ready", "False", "A");
-    check_levels("a condition's status", conditions(json!([ready])), conditions(json!([unready])), none);
+    check_levels(
+        "a condition's status",
+        conditions(json!([ready])),
+        conditions(json!([unready])),
+        none,
+    );
     let other = condition("Ready", "True", "B");
     check_levels("its reason", conditions(json!([ready])), conditions(json!([other])), shape_only);
     check_levels("the order of variables", env(["A", "B"]), env(["B", "A"]), not_exact);
@@ -623,8 +630,11 @@ fn each_level_tells_apart_what_the_one_before_does() {
 
 #[test]
 fn values_that_differ_undisturbed_count_at_the_finest_level_only() {
-    let of = |value: &str| world(&[("configmaps", json!({"metadata": {"name": "a"}, "data": {"key": value}}))]);
-    let mask = crate::Mask { object: "configmaps/a".to_owned(), path: ".data.key".parse().unwrap() };
+    let of = |value: &str| {
+        world(&[("configmaps", json!({"metadata": {"name": "a"}, "data": {"key": value}}))])
+    };
+    let mask =
+        crate::Mask { object: "configmaps/a".to_owned(), path: ".data.key".parse().unwrap() };
     let masks = Masks { learnt: vec![mask], ..Masks::default() };
     let same = |level| {
         let context = || Context { masks: Some(&masks), ..at_level(level) };
