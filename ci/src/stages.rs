@@ -47,7 +47,7 @@ const JUDGE: &[&str] = &["tests/reference/build.sh"];
 /// As a user installs it.
 const INSTALL: Command = (
     "install",
-    &["cargo", "install", "--path", "harness", "--root", "target/installed", "--debug"],
+    &["cargo", "install", "--locked", "--path", "harness", "--root", "target/installed"],
     CountedAs::OneCheck,
 );
 

@@ -6,7 +6,10 @@
 
 use askama::Template;
 
-use super::model::{EntryKind, Finding, ObjectDiff, Report};
+use super::{
+    model::{EntryKind, Finding, ObjectDiff, Report},
+    text,
+};
 
 #[derive(Template)]
 #[template(path = "report.html")]
@@ -15,6 +18,8 @@ struct Page<'a> {
     /// CSS class of the verdict: `violated`, `held` or `unknown`.
     verdict: &'static str,
     unexplored: Vec<Unexplored<'a>>,
+    /// How much was explored.
+    levels: String,
     kinds: [EntryKind; 9],
     version: &'static str,
 }
@@ -34,6 +39,7 @@ pub fn page(report: &Report) -> askama::Result<String> {
         report,
         verdict: verdict(report),
         unexplored: unexplored(report),
+        levels: text::levels(&report.coverage),
         kinds: EntryKind::ALL,
         version: env!("CARGO_PKG_VERSION"),
     };
