@@ -74,7 +74,7 @@ fn the_page_shows_every_part() {
     for part in parts {
         assert!(page.contains(part), "{part}");
     }
-    assert!(self::page(&sample::clean()).contains("ran empty"));
+    assert!(self::page(&sample::clean()).contains("</b> at exact: 14 worlds."));
 }
 
 #[test]
