@@ -13,6 +13,7 @@
 //! Only one replica: `proxy::Client` already carries the actor, and `subject.replicas` accepts only 1.
 
 mod clocks;
+mod commits;
 mod controller_manager;
 pub mod cpu_time;
 mod delivery_order;
@@ -40,6 +41,7 @@ use crate::{
     providers::{LiveCluster, kubeconfig::attribution, webhooks::SubjectCaller},
 };
 use clocks::Following;
+use commits::Commits;
 use controller_manager::Manager;
 use delivery_order::InTurn;
 use incarnation::Incarnation;
@@ -160,6 +162,8 @@ pub(crate) struct Trial<'setup> {
     failed_on: Option<String>,
     /// When something last disturbed the world: a start, a step.
     disturbed_at: Time,
+    /// The store's changes so far.
+    commits: Commits,
     subject_cpu: Duration,
 }
 
@@ -288,6 +292,7 @@ impl<'setup> Trial<'setup> {
             rest_first: false,
             failed_on: None,
             disturbed_at,
+            commits: Commits::default(),
             subject_cpu: Default::default(),
         })
     }

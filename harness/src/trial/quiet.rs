@@ -214,18 +214,18 @@ impl Trial<'_> {
         let Wait { horizon, jumps: jumps_max } =
             if end { self.waits.at_the_end } else { self.waits.at_a_step };
         let mut jumps = 0;
-        let commits_before = self.commits();
+        let commits_before = self.commits.look(&self.recorder).count;
         let began = self.cluster.now();
         let pending = loop {
             let quiet = self.quiet().await?;
             let since = self.undisturbed_for();
-            if self.commits() - commits_before > COMMITS_WITHOUT_SETTLING
+            let commits = self.commits.count - commits_before;
+            if commits > COMMITS_WITHOUT_SETTLING
                 || self.cluster.now().since(began) > NEVER_SETTLES_AFTER
             {
                 let passed = self.cluster.now().since(began).as_secs_f64() / 3600.0;
                 return Err(Stop(RunEnd::NeverSettled(format!(
-                    "the store went on changing: {} commits in {passed:.1} h of its own time{}",
-                    self.commits() - commits_before,
+                    "the store went on changing: {commits} commits in {passed:.1} h of its own time{}",
                     self.cycle(),
                 ))));
             }
@@ -241,7 +241,8 @@ impl Trial<'_> {
         };
         if (1..jumps_max).contains(&jumps) && self.setup.virtual_time() {
             // All trials that waited here end at the same moment, whatever their timers' exact phases.
-            self.pass(horizon.saturating_sub(self.undisturbed_for())).await?;
+            let left = horizon.saturating_sub(self.undisturbed_for());
+            self.pass(left).await?;
         }
         let state = self.cluster.settled_state();
         let (cursor, revision) = (self.cursor, self.cluster.revision());
@@ -300,20 +301,10 @@ impl Trial<'_> {
     }
 
     /// World time since the last step, start, or commit that is no bookkeeping.
-    fn undisturbed_for(&self) -> Duration {
-        let last = self.recorder.with(|history| {
-            history.records.iter().rev().find_map(|record| match &record.event {
-                Event::Commit(commit) if !commit.is_bookkeeping() => Some(record.at),
-                _ => None,
-            })
-        });
+    fn undisturbed_for(&mut self) -> Duration {
+        let last = self.commits.look(&self.recorder).last;
         let since = last.unwrap_or(Time(i64::MIN)).max(self.disturbed_at);
         self.cluster.now().since(since)
-    }
-
-    fn commits(&self) -> usize {
-        self.recorder
-            .with(|history| history.commits().filter(|commit| !commit.is_bookkeeping()).count())
     }
 }
 
