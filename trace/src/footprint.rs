@@ -9,6 +9,8 @@
 //! selects all, and a generated name stands for all objects of its type and namespace. A footprint that is too large
 //! tells apart worlds that the subject can't; one that is too small would merge worlds that it can.
 //!
+//! Leases and Events are no part of it: they tell no worlds apart.
+//!
 //! Discovery reads types, not objects: [`Footprint::covers`] says yes to a CustomResourceDefinition once discovery was
 //! read.
 
@@ -151,6 +153,9 @@ fn reads(call: &Call, generated: &dyn Fn(&str) -> bool) -> Vec<Read> {
         let types = GroupResource::new("apiextensions.k8s.io", "customresourcedefinitions");
         return if discovery { vec![whole(&types)] } else { vec![] };
     };
+    if resource.is_bookkeeping() {
+        return vec![];
+    }
     let mut read = Read { namespace: call.namespace.clone(), ..whole(resource) };
     match call.verb {
         Verb::List | Verb::Watch => {

@@ -13,6 +13,7 @@ use std::{
 };
 
 use plans::{Pruned, Rule, plan::Weight};
+use serde_json::Value;
 use trace::{Footprint, Level, identity::Identity};
 
 use crate::campaign::{
@@ -28,6 +29,8 @@ const COARSE: [Level; 2] = [Level::Shape, Level::Scale];
 pub struct Frontier {
     /// What worlds are told apart by.
     pub lens: Arc<Lens>,
+    /// What they were told apart by before, by version.
+    before: Vec<Arc<Lens>>,
     /// The worlds met.
     known: HashSet<Identity>,
     worlds: Vec<World>,
@@ -286,7 +289,8 @@ impl Frontier {
         let mut lens = (*self.lens).clone();
         if lens.footprint.merge(footprint) {
             lens.version += 1;
-            self.lens = Arc::new(lens);
+            tracing::debug!(version = lens.version, "the footprint grew: {:?}", lens.footprint.lines());
+            self.before.push(std::mem::replace(&mut self.lens, Arc::new(lens)));
             let is_read = |unread: &mut Unread| unread.is_read(&self.lens);
             let read: Vec<Unread> = self.unread.extract_if(.., is_read).collect();
             for unread in read {
@@ -300,12 +304,23 @@ impl Frontier {
         }
     }
 
+    /// Tells worlds apart by the present footprint. Most hold nothing of what it has more than theirs.
     fn classify_anew(&mut self, setup: &Setup) {
-        let lens = self.lens.clone();
+        let (lens, before) = (self.lens.clone(), &self.before);
         let identities = lens.identities(setup);
+        // An object is in many worlds.
+        let mut known: HashMap<(u64, *const Value), bool> = HashMap::new();
         for world in self.worlds.iter_mut().filter(|world| world.version != lens.version) {
-            world.version = lens.version;
-            if let Node { world: Some(objects), cursor, begun, .. } = &world.node {
+            let version = std::mem::replace(&mut world.version, lens.version);
+            let Node { world: Some(objects), cursor, begun, .. } = &world.node else { continue };
+            let old = before.get(version as usize).map(|lens| &lens.footprint);
+            let more = objects.objects().any(|(key, object)| {
+                *known.entry((version, Arc::as_ptr(object))).or_insert_with(|| {
+                    let was = old.is_some_and(|old| old.covers(key, object));
+                    !was && lens.footprint.covers(key, object)
+                })
+            });
+            if more {
                 world.node.classes = identities.classes(objects, *cursor, *begun);
             }
         }

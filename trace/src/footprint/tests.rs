@@ -39,7 +39,8 @@ fn learnt(events: Vec<Event>) -> Footprint {
     let mut footprint = Footprint::default();
     let record = |event| Record { sequence: 0, at: Time(0), real_us: 0, event };
     let history = History { records: events.into_iter().map(record).collect() };
-    assert!(footprint.learn(&history, &|name| name == "web-x7k2p"));
+    let grew = footprint.learn(&history, &|name| name == "web-x7k2p");
+    assert_eq!(grew, !footprint.is_empty());
     assert!(!footprint.learn(&history, &|name| name == "web-x7k2p"), "it is known now");
     footprint
 }
@@ -69,6 +70,7 @@ fn what_was_asked_about_is_covered_and_nothing_else() {
     check(call(Verb::List, "pods", "", "", running), pods, &[]);
     check(call(Verb::Create, "pods", "default", "a", ""), &pods[..1], &["pods/default/b"]);
     check(call(Verb::Patch, "pods", "default", "web-x7k2p", ""), &["pods/default/b"], &pods[1..]);
+    check(call(Verb::Create, "events", "default", "a.1", ""), &[], &["events/default/a.1"]);
     let types = &["customresourcedefinitions.apiextensions.k8s.io/foos.example.com"];
     check(call(Verb::Other, "", "", "", ""), types, pods);
 }
