@@ -4,6 +4,7 @@
 //! between them (objects, list lengths, keys, phases, conditions, replica counts) is a [`Disagreement`] that
 //! stops the campaign unless the user accepts it by path. So a mask never hides an object or a condition.
 
+mod later;
 mod lives;
 mod payloads;
 mod settles;
@@ -39,6 +40,9 @@ pub struct Baseline {
     pub evidence: Vec<LearntMask>,
     /// The world at each settle, in order of cursor, in comparison form.
     pub settles: Vec<SettledWorld>,
+    /// Worlds at the same settles in a run that waited for longer, where they differ.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub later: Vec<SettledWorld>,
     /// What became of each object, by folded canonical key.
     pub lives: BTreeMap<String, Life>,
     /// Payloads of Secrets that are drawn at random: folded key and field, `secrets/default/db password`.
@@ -182,6 +186,7 @@ pub fn learn(runs: &[Run], accepted: &[Accepted]) -> Learnt {
         random_payloads: payloads::random(runs),
         commits: commits(runs, &masks),
         settles: agreed.worlds,
+        later: vec![],
         evidence: agreed.evidence,
         masks,
     };

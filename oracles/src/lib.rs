@@ -6,6 +6,7 @@
 //! oracles, each in its file; [`verdict`] is what they say; [`explain`] tells people why.
 
 pub mod baseline;
+pub mod examine;
 pub mod explain;
 #[cfg(test)]
 mod fixture;
@@ -15,6 +16,7 @@ pub mod run;
 pub mod verdict;
 
 pub use baseline::{Baseline, Disagreement, Enough, Learnt, LearntMask, enough, learn};
+pub use examine::Examination;
 pub use explain::{Explanation, explain};
 pub use judge::{judge, summary};
 pub use run::{Planned, Run, Trial};

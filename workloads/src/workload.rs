@@ -7,7 +7,11 @@ use std::{
 
 use trace::Cursor;
 
-use crate::{load, operation::Operation, place::LoadError};
+use crate::{
+    load,
+    operation::{Operation, OperationKind},
+    place::LoadError,
+};
 
 /// A chainsaw `Test` (or ours), ready to be carried out.
 #[derive(Debug, Clone)]
@@ -69,6 +73,27 @@ impl Workload {
     /// Trommel does not run them by itself (its history holds what they collect).
     pub fn catch(&self, operation: &Operation) -> &[Operation] {
         self.catches.get(operation.step as usize).map(Vec::as_slice).unwrap_or_default()
+    }
+
+    /// Steps that do something and check nothing, as a person would name them.
+    pub fn unchecked_steps(&self) -> Vec<String> {
+        let steps = self.operations.iter().filter(|operation| operation.step > 0);
+        let mut seen: BTreeMap<u32, (&str, bool, bool)> = BTreeMap::new();
+        for operation in steps {
+            let step = seen.entry(operation.step).or_insert((&operation.step_name, false, false));
+            match operation.kind {
+                OperationKind::Act(_) | OperationKind::Concurrently(_) => step.1 = true,
+                OperationKind::Check(_) | OperationKind::Run(_) => step.2 = true,
+                OperationKind::Sleep(_) | OperationKind::Settle | OperationKind::Restart => {}
+            }
+        }
+        let unchecked = seen.into_iter().filter(|(_, (_, acts, checks))| *acts && !*checks);
+        unchecked
+            .map(|(number, (name, ..))| match name {
+                "" => format!("step {number}"),
+                name => format!("step {number} {name:?}"),
+            })
+            .collect()
     }
 
     /// Whether the workload can be taken up at `cursor` in a process that did not carry out what lies before.

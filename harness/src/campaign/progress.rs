@@ -72,6 +72,8 @@ pub enum Event {
         /// Its one-sentence title.
         title: String,
     },
+    /// What was not well although nothing was disturbed, a sentence each.
+    Examined(Vec<String>),
     /// Anything worth a line of its own: a warning, a fall-back.
     Note(String),
 }
@@ -209,6 +211,7 @@ impl State {
                 self.findings += 1;
                 Some(format!("finding {}: {title}", self.findings))
             }
+            Event::Examined(sentences) => examined(sentences),
             Event::Note(text) => Some(format!("note: {text}")),
         }
     }
@@ -224,6 +227,21 @@ impl State {
         }
         text
     }
+}
+
+/// Sentences about the undisturbed runs that are shown; all of them are in the report.
+const EXAMINED_MAX: usize = 8;
+
+/// What was not well, in lines: before anything is explored, so that one who sees it can stop and mend it.
+fn examined(sentences: &[String]) -> Option<String> {
+    let mut lines: Vec<String> = sentences
+        .iter()
+        .take(EXAMINED_MAX)
+        .map(|sentence| format!("undisturbed: {sentence}"))
+        .collect();
+    let left = sentences.len().saturating_sub(EXAMINED_MAX);
+    lines.extend((left > 0).then(|| format!("undisturbed: and {left} more, which the report names")));
+    (!lines.is_empty()).then(|| lines.join("\n"))
 }
 
 /// Lines for logs: one for each phase, finding and note, and one every ten seconds in between.

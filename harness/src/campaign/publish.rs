@@ -72,6 +72,7 @@ pub fn report(
             .map(|found| finding(setup, folder, references, found))
             .collect(),
         missing_permissions: missing_permissions(references, explored),
+        undisturbed: references.examination.clone(),
         not_explored: not_explored(setup, references, explored),
         notes: notes(setup, references, explored, findings),
         ..Report::default()
@@ -395,15 +396,12 @@ fn end_state_diff(references: &References, found: &confirm::Finding) -> Vec<mode
     let view = judge::run_view(&found.shown);
     let masks = &references.baseline.masks;
     let differing = found.shown.history.settles().filter_map(|settled| {
-        let expected = references
-            .baseline
-            .settles
-            .iter()
-            .find(|known| known.cursor == settled.cursor && known.end == settled.end)?;
-        let shown = difference::end_states(
-            &objects(&expected.world),
-            &objects(&view.world_at(settled, masks)),
-        );
+        let world = view.world_at(settled, masks);
+        let expected = references.baseline.expected(settled.cursor, &world)?;
+        if expected.end != settled.end {
+            return None;
+        }
+        let shown = difference::end_states(&objects(&expected.world), &objects(&world));
         (!shown.is_empty()).then_some(shown)
     });
     differing.last().unwrap_or_default()

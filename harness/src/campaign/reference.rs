@@ -1,6 +1,6 @@
 //! Reference runs: what happens undisturbed, as often as it takes to know what varies by itself.
 
-use oracles::{Baseline, Enough, Learnt};
+use oracles::{Baseline, Enough, Examination, Learnt};
 use plans::Plan;
 use trace::Accepted;
 
@@ -26,6 +26,8 @@ pub struct References {
     pub runs: Vec<TrialRun>,
     /// What they agree on.
     pub baseline: Baseline,
+    /// What was not well in the first of them.
+    pub examination: Examination,
     /// When they, and all trials after them, count as settled.
     pub settle: Settle,
     /// The last two still taught something.
@@ -38,7 +40,7 @@ pub struct References {
 /// A reference that fails, or references that disagree: exit 105, with what to look at.
 pub fn learn(setup: &Setup, folder: &RunFolder, progress: &Progress) -> anyhow::Result<References> {
     let accepted = accepted(setup)?;
-    let settle = rehearsal::settle(setup, folder)?;
+    let (settle, rehearsal) = rehearsal::settle(setup, folder)?;
     let mut runs: Vec<TrialRun> = Vec::new();
     let mut views = Vec::new();
     loop {
@@ -63,12 +65,24 @@ pub fn learn(setup: &Setup, folder: &RunFolder, progress: &Progress) -> anyhow::
         match oracles::enough(&added) {
             Enough::More => {}
             end => {
+                let baseline = match &rehearsal {
+                    Some(run) => baseline.waited_longer(&views, &judge::run_view(run)),
+                    None => baseline,
+                };
                 folder.write_json("baseline.json", &baseline)?;
                 let never_stable = end == Enough::NeverStable;
-                return Ok(References { runs, baseline, settle, never_stable });
+                let examination = examine(setup, &runs[0]);
+                progress.tell(Event::Examined(examination.sentences()));
+                return Ok(References { runs, baseline, examination, settle, never_stable });
             }
         }
     }
+}
+
+/// What was not well in an undisturbed run.
+pub fn examine(setup: &Setup, run: &TrialRun) -> Examination {
+    let unchecked_steps = setup.workload.unchecked_steps();
+    Examination { unchecked_steps, ..Examination::of(&run.history) }
 }
 
 /// One undisturbed run from the beginning.

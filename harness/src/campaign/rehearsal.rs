@@ -26,19 +26,19 @@ use crate::{
         settle::{self, Settle, Waits},
         setup::Setup,
     },
-    trial::{self, TrialSpec},
+    trial::{self, TrialRun, TrialSpec},
 };
 
 /// What comes so soon after something new is taken for the answer to it.
 const REACTION: Duration = Duration::from_secs(1);
 
-/// When the campaign's worlds count as settled: as given, or else learnt from a rehearsal.
+/// When the campaign's worlds count as settled: as given, or else learnt from a rehearsal, which comes with it.
 ///
 /// # Errors
 /// A rehearsal that fails, as of a reference: it waits longer than those, which may not come to see why.
-pub fn settle(setup: &Setup, folder: &RunFolder) -> anyhow::Result<Settle> {
+pub fn settle(setup: &Setup, folder: &RunFolder) -> anyhow::Result<(Settle, Option<TrialRun>)> {
     if let Some(given) = Settle::given(setup) {
-        return Ok(given);
+        return Ok((given, None));
     }
     let spec = TrialSpec {
         folder: Some(folder.path.join("references").join("rehearsal")),
@@ -46,7 +46,7 @@ pub fn settle(setup: &Setup, folder: &RunFolder) -> anyhow::Result<Settle> {
     };
     let run = trial::run(setup, spec);
     reference::check(&run, folder, "the rehearsal, which waits for ten minutes")?;
-    Ok(Settle::learnt(longest_gap(&run.history), cut_short(&run.history)))
+    Ok((Settle::learnt(longest_gap(&run.history), cut_short(&run.history)), Some(run)))
 }
 
 /// Whether something new happened: a useful write, the user's next step, the start or end of a process. What a process
@@ -67,7 +67,8 @@ fn is_new(event: &Event) -> bool {
 
 /// The longest time that passed before the subject wrote something useful, since it last did, or started. Not since
 /// something else happened, unless it looks like the answer to that: what it waited for began when it did something
-/// itself, and after a restart it waits as long again.
+/// itself, and after a restart it waits as long again. What would have waited for longer than anybody here waits is an
+/// answer to what happened last, however late: the user waits for ten minutes at each `settle`.
 fn longest_gap(history: &History) -> Duration {
     let (mut last, mut own): (Option<Time>, Option<Time>) = (None, None);
     let mut longest = Duration::ZERO;
@@ -75,7 +76,8 @@ fn longest_gap(history: &History) -> Duration {
         let since = |at: Option<Time>| at.map_or(Duration::ZERO, |at| record.at.since(at));
         let wrote = matches!(&record.event, Event::Commit(commit) if commit.actor.is_subject());
         if wrote && since(last) > REACTION {
-            longest = longest.max(since(own));
+            let by_itself = Some(since(own)).filter(|waited| *waited < settle::PATIENCE);
+            longest = longest.max(by_itself.unwrap_or(since(last)));
         }
         if wrote || matches!(record.event, Event::Process(_)) {
             own = Some(record.at);
@@ -159,5 +161,8 @@ mod tests {
         assert_eq!(longest_gap(&history(events)), Duration::from_secs(300));
         let events = [(0, started()), (240, step()), (241, wrote())];
         assert_eq!(longest_gap(&history(events)), Duration::ZERO);
+        // After ten minutes of waiting it is no timer of its own, however late the answer is.
+        let events = [(0, started()), (1_200, step()), (1_203, wrote())];
+        assert_eq!(longest_gap(&history(events)), Duration::from_secs(3));
     }
 }

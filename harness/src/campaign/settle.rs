@@ -18,7 +18,7 @@ use std::time::Duration;
 use crate::{campaign::setup::Setup, config::Horizon};
 
 /// How long the patient wait: the rehearsal for another write, and those that make sure of a learnt horizon.
-const PATIENCE: Duration = Duration::from_secs(600);
+pub const PATIENCE: Duration = Duration::from_secs(600);
 
 /// What is learnt is this at least, in virtual time.
 const LEARNT_MIN: Duration = Duration::from_secs(60);

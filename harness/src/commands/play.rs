@@ -6,6 +6,7 @@
 
 use std::{collections::BTreeSet, path::PathBuf, time::Duration};
 
+use oracles::Examination;
 use serde::Serialize;
 use trace::{Event, History, ProcessHappening, Time};
 
@@ -82,6 +83,9 @@ struct Run {
     exits: usize,
     /// What it was refused for want of permission.
     missing_permissions: BTreeSet<String>,
+    /// What was not well in it.
+    #[serde(skip_serializing_if = "Examination::is_clean")]
+    undisturbed: Examination,
 }
 
 /// Plays the workload and prints JSON.
@@ -161,6 +165,7 @@ fn summary(setup: &Setup, folder: &RunFolder, run: TrialRun) -> Kinds {
         commits: history.commits().filter(|commit| !commit.is_bookkeeping()).count(),
         commits_with_bookkeeping: history.commits().count(),
         missing_permissions: missing_permissions::missing(history),
+        undisturbed: reference::examine(setup, &run),
         exits: count(
             |event| matches!(event, Event::Process(process) if matches!(process.what, ProcessHappening::Exited { .. })),
         ),

@@ -31,6 +31,9 @@ pub struct Report {
     /// What the controller was refused for want of permission (`create pods in namespace default`), each once.
     #[serde(default)]
     pub missing_permissions: Vec<String>,
+    /// What was not well although nothing was disturbed.
+    #[serde(default)]
+    pub undisturbed: oracles::Examination,
     /// What was not explored, a sentence each, beyond what the counters of `coverage` and `plans` say.
     pub not_explored: Vec<String>,
     /// Anything else that the reader should know: fall-backs, limits reached, what `unknown` plans lacked.

@@ -47,6 +47,11 @@ pub fn violated() -> Report {
         },
         findings: vec![double_foo(), hostile()],
         missing_permissions: vec!["create configmaps in namespace default".to_owned()],
+        undisturbed: oracles::Examination {
+            unresolved: vec!["db.default.svc".to_owned()],
+            unchecked_steps: vec!["step 2".to_owned()],
+            ..Default::default()
+        },
         not_explored: vec!["families other than intermediate-state".to_owned()],
         notes: vec!["settled as soon as quiet: no virtual clock on this machine".to_owned()],
     }
@@ -63,6 +68,7 @@ pub fn clean() -> Report {
         exit: 0,
         findings: Vec::new(),
         missing_permissions: Vec::new(),
+        undisturbed: oracles::Examination::default(),
         not_explored: Vec::new(),
         plans: Plans { run: 20, held: 20, enumerated: 20, ..Plans::default() },
         coverage: Coverage {

@@ -36,6 +36,7 @@ pub fn terminal(report: &Report, page: &str, style: Style) -> String {
         line(&mut out, &format!("refused:  {permission} (RBAC)"));
     }
     line(&mut out, &format!("coverage: {}", coverage(report)));
+    undisturbed(&mut out, report);
     for gap in &report.not_explored {
         line(&mut out, &format!("not explored: {gap}"));
     }
@@ -83,6 +84,20 @@ fn coverage(report: &Report) -> String {
         let _ = write!(text, ", {count} {what}");
     }
     text
+}
+
+/// Sentences about the undisturbed runs on the terminal; the report page has all.
+const UNDISTURBED_MAX: usize = 8;
+
+fn undisturbed(out: &mut String, report: &Report) {
+    let sentences = report.undisturbed.sentences();
+    for sentence in sentences.iter().take(UNDISTURBED_MAX) {
+        line(out, &format!("undisturbed: {sentence}"));
+    }
+    let left = sentences.len().saturating_sub(UNDISTURBED_MAX);
+    if left > 0 {
+        line(out, &format!("undisturbed: and {left} more, see the report"));
+    }
 }
 
 /// How much was explored, by level as far as that says more than one number: `6 worlds`, `scale: 180 of 180 classes;

@@ -95,7 +95,7 @@ fn compare_all(runs: &[Run], masks: &Masks) -> (Vec<(usize, Mask)>, Vec<Disagree
 }
 
 /// One world a cursor: the last settle there counts.
-fn worlds(run: &Run, masks: &Masks) -> Vec<SettledWorld> {
+pub(super) fn worlds(run: &Run, masks: &Masks) -> Vec<SettledWorld> {
     let last: BTreeMap<Cursor, &trace::Settled> =
         run.history.settles().map(|settled| (settled.cursor, settled)).collect();
     let world = |settled: &trace::Settled| SettledWorld {

@@ -209,3 +209,47 @@ fn baselines_survive_json() {
     assert_eq!(error, "baseline of format version 2, but this program reads version 1");
     assert!(Baseline::from_json("{}").is_err() && Baseline::from_json("").is_err());
 }
+
+/// A Deployment's deadline, and a Job that is removed, after all references have ended.
+#[test]
+fn what_waiting_for_longer_leads_to_is_no_fault() {
+    let run = |late: bool, extra: Value| {
+        let status = if late { "False" } else { "True" };
+        let deployment = json!({
+            "apiVersion": "apps/v1",
+            "kind": "Deployment",
+            "metadata": {"name": "web", "namespace": "default"},
+            "status": {"conditions": [{"type": "Progressing", "status": status}]},
+        });
+        let job = json!({"apiVersion": "batch/v1", "kind": "Job", "metadata": {"name": "once", "namespace": "default"}});
+        let mut run = Builder::new()
+            .started()
+            .called()
+            .put(SUBJECT, "jobs.batch/default/once", job)
+            .put(SUBJECT, "deployments.apps/default/web", deployment)
+            .put(SUBJECT, "configmaps/default/a", extra);
+        if late {
+            run = run.delete(SUBJECT, "jobs.batch/default/once");
+        }
+        run.settle(1, true)
+    };
+    let with = |text: &str| json!({"apiVersion": "v1", "kind": "ConfigMap", "data": {"a": text}});
+    let plain = || with("1");
+    let usual = [run(false, plain()).run(), run(false, plain()).run()];
+    let baseline = crate::fixture::agreed(&usual);
+    let violated = |baseline: &Baseline, trial: Builder| -> Vec<String> {
+        let verdicts = crate::judge(&trial.trial(), baseline);
+        let bad = |verdict: &&crate::Verdict| verdict.value == crate::VerdictValue::Violated;
+        verdicts.iter().filter(bad).map(|verdict| verdict.title.clone()).collect()
+    };
+    assert_eq!(violated(&baseline, run(true, plain())).len(), 2, "as it was");
+    let baseline = baseline.waited_longer(&usual, &run(true, plain()).run());
+    assert_eq!(violated(&baseline, run(true, plain())), [""; 0]);
+    assert_eq!(violated(&baseline, run(false, plain())), [""; 0]);
+    let wrong = violated(&baseline, run(true, with("2")));
+    assert_eq!(wrong, [r#"configmaps/default/a has .data.a "2" where the references have "1""#]);
+    // What both have alike at other values is no excuse.
+    let mut gone = run(false, plain());
+    gone = gone.delete(SUBJECT, "configmaps/default/a").settle(1, true);
+    assert_eq!(violated(&baseline, gone).len(), 2);
+}

@@ -24,15 +24,15 @@ pub(super) fn judge(trial: &Trial, baseline: &Baseline) -> Verdict {
     let mut judged = BTreeMap::new();
     for record in records {
         let Event::Settled(settled) = &record.event else { continue };
-        let known = baseline.settles.iter().find(|known| known.cursor == settled.cursor);
-        if let Some(known) = known {
-            judged.insert(settled.cursor, (settled, known));
+        let world = trial.run.world_at(settled, &baseline.masks);
+        if let Some(known) = baseline.expected(settled.cursor, &world) {
+            judged.insert(settled.cursor, (settled, world, known));
         }
     }
-    let reached_end = judged.values().any(|(settled, _)| settled.end);
+    let reached_end = judged.values().any(|(settled, ..)| settled.end);
     let evidence: Vec<Evidence> = judged
         .values()
-        .flat_map(|(settled, known)| compare(trial, baseline, settled, known))
+        .flat_map(|(settled, world, known)| compare(settled, world, known))
         .collect();
     if let Some(title) = title(&evidence, judged.len(), baseline) {
         return Verdict {
@@ -54,15 +54,9 @@ pub(super) fn judge(trial: &Trial, baseline: &Baseline) -> Verdict {
     }
 }
 
-fn compare(
-    trial: &Trial,
-    baseline: &Baseline,
-    settled: &Settled,
-    known: &SettledWorld,
-) -> Vec<Evidence> {
-    let world = trial.run.world_at(settled, &baseline.masks);
+fn compare(settled: &Settled, world: &Value, known: &SettledWorld) -> Vec<Evidence> {
     let cursor = settled.cursor;
-    let (expected, found) = (counts(&known.world), counts(&world));
+    let (expected, found) = (counts(&known.world), counts(world));
     let mut evidence = Vec::new();
     let families: std::collections::BTreeSet<&String> =
         expected.keys().chain(found.keys()).collect();
@@ -73,7 +67,7 @@ fn compare(
             evidence.push(Evidence::Count { cursor, objects: objects.clone(), references, trial });
         }
     }
-    let fields = differences(&known.world, &world).into_iter();
+    let fields = differences(&known.world, world).into_iter();
     evidence.extend(fields.filter(|difference| !difference.path.0.is_empty()).map(
         |Difference { object, path, left, right }| Evidence::Field {
             cursor,
