@@ -63,8 +63,10 @@ impl Examination {
             self.unresolved.iter().map(|name| format!("the name {name} could not be resolved"));
         let refused = self.refused.iter().map(ToString::to_string);
         let not_ready = self.not_ready.iter().map(ToString::to_string);
-        let unchecked =
-            self.unchecked_steps.iter().map(|step| format!("{step} checks nothing: no assert, error or wait"));
+        let unchecked = self
+            .unchecked_steps
+            .iter()
+            .map(|step| format!("{step} checks nothing: no assert, error or wait"));
         let logged = self.logged.iter().map(ToString::to_string);
         refused.chain(unresolved).chain(not_ready).chain(logged).chain(unchecked).collect()
     }

@@ -71,7 +71,11 @@ fn is_error(line: &str) -> bool {
     }
     // klog: `E1125 05:24:38.000000       1 leaderelection.go:330] …`
     let klog = bare.as_bytes();
-    if klog.len() > 6 && matches!(klog[0], b'E' | b'F') && klog[1..5].iter().all(u8::is_ascii_digit) && klog[5] == b' ' {
+    if klog.len() > 6
+        && matches!(klog[0], b'E' | b'F')
+        && klog[1..5].iter().all(u8::is_ascii_digit)
+        && klog[5] == b' '
+    {
         return true;
     }
     if ["panic: ", "fatal error: ", "Traceback (most recent call last)", "Exception in thread"]
@@ -95,7 +99,10 @@ fn is_error(line: &str) -> bool {
 
 fn is_level(level: &str) -> bool {
     let level = level.to_ascii_lowercase();
-    matches!(&*level, "error" | "err" | "erro" | "fatal" | "panic" | "dpanic" | "critical" | "severe")
+    matches!(
+        &*level,
+        "error" | "err" | "erro" | "fatal" | "panic" | "dpanic" | "critical" | "severe"
+    )
 }
 
 /// What a structured line says: its message and error.
@@ -117,7 +124,8 @@ fn kind(line: &str) -> String {
         true => "#".to_owned(),
         false => word.to_owned(),
     };
-    let words = line.split(|letter: char| letter.is_whitespace() || ",:;\"'()[]{}=/".contains(letter));
+    let words =
+        line.split(|letter: char| letter.is_whitespace() || ",:;\"'()[]{}=/".contains(letter));
     words.map(word).collect::<Vec<_>>().join(" ")
 }
 

@@ -74,7 +74,8 @@ fn why_not(key: &ObjectKey, object: &Value) -> Option<String> {
         ("", "pods") => return pod(status),
         ("", "persistentvolumeclaims") => {
             let phase = status["phase"].as_str()?;
-            return (phase == "Pending").then(|| "it is Pending: no volume is bound to it".to_owned());
+            return (phase == "Pending")
+                .then(|| "it is Pending: no volume is bound to it".to_owned());
         }
         ("batch", "jobs") => {
             return condition(status, "Failed", "True");
@@ -82,7 +83,8 @@ fn why_not(key: &ObjectKey, object: &Value) -> Option<String> {
         ("apps", _) => {
             let wanted = object["spec"]["replicas"].as_u64().unwrap_or(1);
             let wanted = status["desiredNumberScheduled"].as_u64().unwrap_or(wanted);
-            let ready = status["readyReplicas"].as_u64().or(status["numberReady"].as_u64()).unwrap_or(0);
+            let ready =
+                status["readyReplicas"].as_u64().or(status["numberReady"].as_u64()).unwrap_or(0);
             return (ready < wanted).then(|| format!("{ready} of {wanted} replicas are ready"));
         }
         ("apiextensions.k8s.io" | "apiregistration.k8s.io", _) => return None,

@@ -40,7 +40,9 @@ pub fn refused(history: &History) -> Vec<Refused> {
     let mut all: Vec<Refused> = vec![];
     for record in &history.records {
         let Event::Answer(answer) = &record.event else { continue };
-        let Some(call) = calls.get(&answer.call).filter(|call| counts(call, answer)) else { continue };
+        let Some(call) = calls.get(&answer.call).filter(|call| counts(call, answer)) else {
+            continue;
+        };
         let (verb, what) = about(call);
         let alike = |other: &&mut Refused| {
             (&other.verb, &other.what, other.code) == (&verb, &what, answer.status)
