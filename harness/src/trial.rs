@@ -26,11 +26,16 @@ mod steps;
 mod trigger;
 mod webhook_calls;
 
-use std::{collections::VecDeque, path::PathBuf, sync::Arc, time::Duration};
+use std::{
+    collections::{BTreeSet, VecDeque},
+    path::PathBuf,
+    sync::Arc,
+    time::Duration,
+};
 
 use cluster::World;
 use plans::{Crash, Moment, Perturbation, Plan, Restart, StartPoint, moment::MomentCounter};
-use trace::{Cursor, Event, History, Recorder, Time};
+use trace::{Cursor, DrawnNames, Event, History, Recorder, Time};
 
 use crate::{
     campaign::{
@@ -85,6 +90,8 @@ pub struct TrialRun {
     pub started_at: StartPoint,
     /// Everything that happened.
     pub history: History,
+    /// Names in it that the subject drew by itself.
+    pub drawn_names: BTreeSet<String>,
     /// How it ended.
     pub end: RunEnd,
     /// The embedded server: any world of the run can be forked from it.
@@ -184,6 +191,7 @@ fn broken(spec: TrialSpec, why: String) -> TrialRun {
         before: vec![],
         started_at: Default::default(),
         history: History::default(),
+        drawn_names: BTreeSet::new(),
         end: RunEnd::Broken(why),
         server: None,
         real: Default::default(),
@@ -222,16 +230,31 @@ async fn run_here(setup: &Setup, spec: TrialSpec) -> TrialRun {
     if server.is_none() {
         attribution::attribute(&mut history);
     }
-    TrialRun {
+    let mut run = TrialRun {
         spec,
         before,
         started_at,
         history,
+        drawn_names: BTreeSet::new(),
         end,
         server,
         real: began.elapsed(),
         subject_cpu,
         folder,
+    };
+    if let Some(drawn) = setup.drawn_names.get() {
+        run.tell_drawn_names(drawn);
+    }
+    run
+}
+
+impl TrialRun {
+    /// Finds the names in it that the subject drew.
+    pub fn tell_drawn_names(&mut self, drawn: &DrawnNames) {
+        let before = self.before.iter().map(|(key, _)| key);
+        let keys = before.chain(self.history.commits().map(|commit| &commit.key));
+        let names = keys.filter(|key| drawn.has(key)).map(|key| key.name.to_string());
+        self.drawn_names = names.collect();
     }
 }
 

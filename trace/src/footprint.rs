@@ -162,6 +162,7 @@ fn reads(call: &Call, generated: &dyn Fn(&str) -> bool) -> Vec<Read> {
             let query = call.uri.split_once('?').map_or("", |(_, query)| query);
             for (name, value) in form_urlencoded::parse(query.as_bytes()) {
                 match &*name {
+                    "labelSelector" | "fieldSelector" if holds_drawn(&value, generated) => {}
                     "labelSelector" => read.selector = Selector::parse(&value),
                     "fieldSelector" => read.by_fields(&value),
                     _ => {}
@@ -180,7 +181,23 @@ fn reads(call: &Call, generated: &dyn Fn(&str) -> bool) -> Vec<Read> {
     if generated(&read.name) {
         read.name.clear();
     }
+    if generated(&read.namespace) {
+        read.namespace.clear();
+    }
     vec![read]
+}
+
+/// Whether a selector names a generated name or a uid, which the next trial has otherwise: it stands for all.
+fn holds_drawn(selector: &str, generated: &dyn Fn(&str) -> bool) -> bool {
+    let in_name = |c: char| c.is_ascii_alphanumeric() || c == '-' || c == '.';
+    selector.split(|c: char| !in_name(c)).any(|part| generated(part) || is_uid(part))
+}
+
+/// `8-4-4-4-12` hexadecimal digits.
+fn is_uid(text: &str) -> bool {
+    let parts: Vec<&str> = text.split('-').collect();
+    parts.iter().map(|part| part.len()).eq([8, 4, 4, 4, 12])
+        && parts.iter().all(|part| part.bytes().all(|byte| byte.is_ascii_hexdigit()))
 }
 
 impl Read {

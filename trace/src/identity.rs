@@ -38,6 +38,7 @@
 //!
 //! Ages count in whole seconds: below a second the world's time shows the rounding of runtimes' waits.
 
+mod apart;
 mod canonical;
 mod level;
 
@@ -46,7 +47,10 @@ use std::{fmt, str::FromStr, sync::Arc};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-pub use self::level::{Level, age as scale_of};
+pub use self::{
+    apart::{Apart, keep_apart},
+    level::{Level, age as scale_of},
+};
 use crate::{
     comparison::Masks,
     key::{ObjectKey, serde_as_text},

@@ -24,6 +24,7 @@ pub mod history;
 
 pub mod comparison;
 pub mod diff;
+mod drawn;
 pub mod file;
 pub mod identity;
 mod sets;
@@ -32,6 +33,7 @@ mod tokens;
 pub use call::{Actor, Answer, Body, Call, CallId, ClientCertificates, ConnectionId, Fate, Verb};
 pub use commit::{Change, Commit};
 pub use comparison::{Accepted, Folder, Mask, Masks, Path, comparison, fold_key};
+pub use drawn::DrawnNames;
 pub use flight::{Flight, SocketPair};
 pub use footprint::Footprint;
 pub use heartbeat::Heartbeats;

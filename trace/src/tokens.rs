@@ -22,7 +22,7 @@ use std::{collections::BTreeMap, net::IpAddr};
 
 use serde_json::{Map, Value};
 
-use crate::key::ObjectKey;
+use crate::{drawn::drawn_part, key::ObjectKey};
 
 /// What a token stands for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -64,6 +64,21 @@ pub(crate) struct Tokens {
     shortest: usize,
 }
 
+/// What was asked for when this name was issued, as far as the name shows it: all but five characters, or, where a
+/// controller draws names by itself, all up to the last separator. An object that has the name knows better.
+fn asked_for(name: &str) -> &str {
+    let mut cut = name.len().saturating_sub(SUFFIX_LENGTH);
+    while !name.is_char_boundary(cut) {
+        cut -= 1;
+    }
+    let drawn = drawn_part(name).filter(|drawn| *drawn > SUFFIX_LENGTH);
+    let hex = |part: &str| part.bytes().all(|byte| byte.is_ascii_hexdigit());
+    match drawn.map(|drawn| name.split_at(name.len() - drawn)) {
+        Some((prefix, part)) if hex(part) => prefix,
+        _ => &name[..cut],
+    }
+}
+
 /// Suffix that the API server appends to `generateName` (apiserver `names.SimpleNameGenerator`).
 const SUFFIX_LENGTH: usize = 5;
 
@@ -91,11 +106,7 @@ impl Tokens {
     ) -> Tokens {
         let mut tokens = Tokens::default();
         for name in issued {
-            let cut = (0..=name.len().saturating_sub(SUFFIX_LENGTH))
-                .rev()
-                .find(|at| name.is_char_boundary(*at))
-                .unwrap_or(0);
-            tokens.add(TokenKind::Name, name, &name[..cut], None);
+            tokens.add(TokenKind::Name, name, asked_for(name), None);
         }
         for (index, (key, object)) in objects.into_iter().enumerate() {
             tokens.collect_object(index, key, object, guess);
@@ -133,11 +144,24 @@ impl Tokens {
                 }
             }
         }
+        if guess && let Some(metadata) = root.get("metadata").and_then(Value::as_object) {
+            self.collect_hashes(metadata);
+        }
         let addresses = matches!(
             (&*key.resource.group, &*key.resource.resource),
             ("", "endpoints" | "nodes") | ("discovery.k8s.io", "endpointslices")
         );
         self.collect_fields(index, root, addresses);
+    }
+
+    /// Template hashes by the labels that hold them, also where what they are of is not among the objects.
+    fn collect_hashes(&mut self, metadata: &Map<String, Value>) {
+        let Some(labels) = metadata.get("labels").and_then(Value::as_object) else { return };
+        for label in ["pod-template-hash", "controller-revision-hash"] {
+            let Some(value) = labels.get(label).and_then(Value::as_str) else { continue };
+            let hash = value.rsplit('-').next().unwrap_or(value);
+            self.add(TokenKind::Hash, hash, "", None);
+        }
     }
 
     /// References and addresses, at any depth.

@@ -120,18 +120,21 @@ fn confirm(
         if interrupt::asked() {
             break;
         }
+        let proof = Proof { setup, references, fingerprint: &fingerprint };
         // Minimising repeats a plan many times, so first of all it has to show anything.
-        if reproduce(setup, references, &suspect.plan, &fingerprint, 1).1 == 0 {
+        if proof
+            .reproduce(&suspect.plan, Repeats { first: suspect.repeat % 2, step: 1 }, 1)
+            .is_empty()
+        {
             let confirmed = (0, 1);
             let (title, plan) = (suspect.verdict.title.clone(), suspect.plan.clone());
             best.get_or_insert(Unconfirmed { title, confirmed, control_failed: false, plan });
             continue;
         }
-        let plan = minimise(setup, references, &suspect.plan, &fingerprint);
-        let (mut shown, reproduced) =
-            reproduce(setup, references, &plan, &fingerprint, CONFIRMATIONS);
+        let (plan, mut shown) = proof.confirm(suspect);
+        let reproduced = shown.len() as u32;
         let confirmed = (reproduced, CONFIRMATIONS);
-        let control_failed = !control.is_clean();
+        let control_failed = control.is_unsure();
         let verdict = &suspect.verdict;
         if reproduced == CONFIRMATIONS && !control_failed {
             let run = shown.swap_remove(0);
@@ -158,21 +161,74 @@ fn confirm(
     findings.unconfirmed.extend(best);
 }
 
-/// Drops perturbations and simplifies restarts as long as the finding stays.
-fn minimise(setup: &Setup, references: &References, plan: &Plan, fingerprint: &str) -> Plan {
-    let mut plan = plan.clone();
-    loop {
-        if interrupt::asked() {
-            return plan;
+/// Which repeats of a plan: even ones give name suffixes in ascending order, odd ones in descending.
+#[derive(Clone, Copy)]
+struct Repeats {
+    first: u64,
+    step: u64,
+}
+
+/// Shows that plans lead to a fingerprint.
+struct Proof<'p> {
+    setup: &'p Setup,
+    references: &'p References,
+    fingerprint: &'p str,
+}
+
+impl Proof<'_> {
+    /// The smallest plan that shows it every time, or the suspect's own, and the runs that showed it. Names in both
+    /// orders first; a finding may need one of them.
+    fn confirm(&self, suspect: &Suspect) -> (Plan, Vec<TrialRun>) {
+        let mut best: Option<(Plan, Vec<TrialRun>)> = None;
+        for repeats in
+            [Repeats { first: 0, step: 1 }, Repeats { first: suspect.repeat % 2, step: 2 }]
+        {
+            for plan in self.minimised(&suspect.plan, repeats) {
+                if interrupt::asked() {
+                    break;
+                }
+                let shown = self.reproduce(&plan, repeats, CONFIRMATIONS);
+                if shown.len() as u32 == CONFIRMATIONS {
+                    return (plan, shown);
+                }
+                if best.as_ref().is_none_or(|(_, most)| most.len() < shown.len()) {
+                    best = Some((plan, shown));
+                }
+            }
         }
-        let smaller = simpler(&plan).into_iter().find(|candidate| {
-            let (_, reproduced) = reproduce(setup, references, candidate, fingerprint, 2);
-            reproduced == 2
-        });
-        match smaller {
-            Some(smaller) => plan = smaller,
-            None => return plan,
+        best.unwrap_or_else(|| (suspect.plan.clone(), vec![]))
+    }
+
+    /// Drops perturbations and simplifies restarts as long as the finding stays. The smallest plan, and, if it is
+    /// another, the one before it: what showed twice may not show five times.
+    fn minimised(&self, plan: &Plan, repeats: Repeats) -> Vec<Plan> {
+        let mut plans = vec![plan.clone()];
+        while !interrupt::asked() {
+            let smaller = simpler(&plans[0])
+                .into_iter()
+                .find(|candidate| self.reproduce(candidate, repeats, 2).len() == 2);
+            match smaller {
+                Some(smaller) => plans.insert(0, smaller),
+                None => break,
+            }
         }
+        plans.truncate(2);
+        plans
+    }
+
+    /// Carries a plan out from the beginning. The runs that showed it.
+    fn reproduce(&self, plan: &Plan, repeats: Repeats, times: u32) -> Vec<TrialRun> {
+        let Proof { setup, references, fingerprint } = self;
+        let waits = references.settle.confirming();
+        let numbers = (0..u64::from(times)).map(|at| repeats.first + repeats.step * at);
+        let specs: Vec<TrialSpec> =
+            numbers.map(|repeat| from_beginning(plan, repeat, waits)).collect();
+        let runs = pool::map(setup.workers, &specs, |spec| trial::run(setup, spec.clone()));
+        let showing = |run: &TrialRun| {
+            matching(&judge::verdicts(run, &references.baseline), fingerprint).is_some()
+        };
+        runs.iter().for_each(|run| setup.forget(run));
+        runs.into_iter().filter(showing).collect()
     }
 }
 
@@ -201,27 +257,6 @@ fn simpler(plan: &Plan) -> Vec<Plan> {
     simpler
 }
 
-/// Carries a plan out from the beginning `times` times. The runs that showed the fingerprint, and their number.
-pub fn reproduce(
-    setup: &Setup,
-    references: &References,
-    plan: &Plan,
-    fingerprint: &str,
-    times: u32,
-) -> (Vec<TrialRun>, u32) {
-    let waits = references.settle.confirming();
-    let specs: Vec<TrialSpec> =
-        (0..u64::from(times)).map(|repeat| from_beginning(plan, repeat, waits)).collect();
-    let runs = pool::map(setup.workers, &specs, |spec| trial::run(setup, spec.clone()));
-    let showing = |run: &TrialRun| {
-        matching(&judge::verdicts(run, &references.baseline), fingerprint).is_some()
-    };
-    runs.iter().for_each(|run| setup.forget(run));
-    let shown: Vec<TrialRun> = runs.into_iter().filter(showing).collect();
-    let count = shown.len() as u32;
-    (shown, count)
-}
-
 /// A plan carried out on a controller that runs from the beginning.
 pub fn from_beginning(plan: &Plan, repeat: u64, waits: Waits) -> TrialSpec {
     TrialSpec {
@@ -241,28 +276,28 @@ fn matching<'v>(verdicts: &'v [Verdict], fingerprint: &str) -> Option<&'v Verdic
     verdicts.iter().find(is_it)
 }
 
-/// The same run without any perturbation, waiting as long as those that confirm.
-pub struct Control {
-    summary: VerdictValue,
-    verdicts: Vec<Verdict>,
-}
+/// The same runs without any perturbation, waiting as long as those that confirm: names in both orders.
+struct Control(Vec<(VerdictValue, Vec<Verdict>)>);
 
 impl Control {
-    /// Runs it.
-    pub fn run(setup: &Setup, references: &References) -> Control {
+    fn run(setup: &Setup, references: &References) -> Control {
         let waits = references.settle.confirming();
-        let run = trial::run(setup, from_beginning(&Plan::undisturbed(), 0, waits));
-        setup.forget(&run);
-        let verdicts = judge::verdicts(&run, &references.baseline);
-        Control { summary: judge::summary(&run, &verdicts), verdicts }
+        let specs = [0, 1].map(|repeat| from_beginning(&Plan::undisturbed(), repeat, waits));
+        let runs = pool::map(setup.workers, &specs, |spec| trial::run(setup, spec.clone()));
+        let judged = |run: &TrialRun| {
+            setup.forget(run);
+            let verdicts = judge::verdicts(run, &references.baseline);
+            (judge::summary(run, &verdicts), verdicts)
+        };
+        Control(runs.iter().map(judged).collect())
     }
 
-    /// Whether it holds.
-    pub fn is_clean(&self) -> bool {
-        self.summary == VerdictValue::Held
+    /// Whether none of them holds, so that nothing can be told from them.
+    fn is_unsure(&self) -> bool {
+        self.0.iter().all(|(summary, _)| *summary != VerdictValue::Held)
     }
 
     fn shows(&self, fingerprint: &str) -> bool {
-        matching(&self.verdicts, fingerprint).is_some()
+        self.0.iter().any(|(_, verdicts)| matching(verdicts, fingerprint).is_some())
     }
 }

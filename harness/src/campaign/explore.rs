@@ -29,7 +29,7 @@ use trace::{Event as Happened, History, Level, Masks};
 use crate::{
     campaign::{
         confirm,
-        frontier::{Frontier, Writes},
+        frontier::{Frontier, New, Writes},
         interrupt, judge, missing_permissions,
         pool::{self, Work},
         progress::{Event, Progress},
@@ -73,6 +73,8 @@ pub struct Bounds {
 pub struct Suspect {
     /// What was done.
     pub plan: Plan,
+    /// Which repeat of it: the order of name suffixes goes by that.
+    pub repeat: u64,
     /// The violated verdict that names it: the first in the order of the oracles.
     pub verdict: Verdict,
 }
@@ -98,6 +100,8 @@ pub struct Explored {
     pub notes: BTreeSet<String>,
     /// Worlds whose repeats wrote differently.
     pub nondeterministic: u64,
+    /// Those of them that are still to be repeated before `exact` is closed.
+    restless: u64,
     /// Violated trials, in the order in which they were found: shallowest first.
     pub suspects: Vec<Suspect>,
     /// How many of them show each fingerprint.
@@ -196,7 +200,7 @@ impl Explored {
         if self.unknown > 0 || !self.frontier.left_out.is_empty() {
             return None;
         }
-        let due = self.frontier.due();
+        let due = self.frontier.due().or((self.restless > 0).then_some(Level::Exact));
         Level::ALL.into_iter().rev().find(|level| due.is_none_or(|due| due > *level))
     }
 }
@@ -255,9 +259,9 @@ struct Done {
     why_unknown: Option<String>,
     harvest: Harvest,
     then: Option<Then>,
-    /// What it wrote, all of it.
+    /// What it wrote, as far as another trial of its world must have done it.
     signature: BTreeSet<String>,
-    /// The same as far as another world of its class must have done it; none of a trial that waited for longer.
+    /// The same with what it came to; none of a trial that waited for longer, or proved nothing.
     writes: Option<Writes>,
     end_state: Option<String>,
     missing_permissions: BTreeSet<String>,
@@ -278,18 +282,18 @@ fn carry_out(setup: &Setup, references: &References, job: Job) -> Done {
     let harvest = reached::harvest(setup, &lens, &run);
     let folded = judge::folded(&run);
     let carried = Carried::new(&run, &verdicts, verdict);
-    let writes = (!patient).then(|| {
-        let mut writes = folded.writes(&run, &references.baseline.masks);
-        writes.extend(carried.fingerprints.iter().map(|id| format!("violated {id}")));
-        writes
-    });
     let unknown = verdict == VerdictValue::Unknown;
+    let signature = folded.writes(&run, &references.baseline.masks);
+    let writes = (!patient && !unknown).then(|| {
+        let violated = carried.fingerprints.iter().map(|id| format!("violated {id}"));
+        signature.iter().cloned().chain(violated).collect()
+    });
     let done = Done {
         world,
         why_unknown: unknown.then(|| judge::why_unknown(&run, &verdicts)),
         harvest,
         then: follow.map(|node| reached::follow(setup, &lens, &node)),
-        signature: folded.writes(&run, &Masks::default()),
+        signature,
         writes,
         end_state: judge::end_state(&run, &references.baseline),
         missing_permissions: missing_permissions::missing(&run.history),
@@ -304,8 +308,9 @@ fn carry_out(setup: &Setup, references: &References, job: Job) -> Done {
         setup.forget(&run);
     }
     let verdict = verdicts.into_iter().find(|verdict| verdict.value == VerdictValue::Violated);
-    let suspect = verdict.filter(|_| violated);
-    Done { suspect: suspect.map(|verdict| Suspect { plan: run.spec.plan, verdict }), ..done }
+    let (plan, repeat) = (run.spec.plan, run.spec.repeat);
+    let suspect = verdict.filter(|_| violated).map(|verdict| Suspect { plan, repeat, verdict });
+    Done { suspect, ..done }
 }
 
 /// What is under way and to come.
@@ -318,6 +323,8 @@ struct Explorer<'e> {
     explored: Explored,
     /// Worlds that are being explored.
     visits: HashMap<usize, Visit>,
+    /// Worlds whose repeats wrote differently, and that are calm as far as `scale` tells.
+    restless: Vec<(usize, Visit)>,
     /// Repeats that come before the next world: which of which world.
     repeats: VecDeque<(usize, u64)>,
     /// Trials begun.
@@ -329,12 +336,12 @@ struct Explorer<'e> {
 /// A world that is being explored.
 struct Visit {
     node: Node,
-    /// Whether it is the first of its class.
-    first: bool,
     done: u64,
     signatures: BTreeSet<BTreeSet<String>>,
     writes: BTreeSet<Writes>,
-    /// Repeats in a row that added no world.
+    /// The level at which it was due. Coarsely, a world that leads to no new class is calm.
+    due: Level,
+    /// Repeats in a row that added nothing.
     calm: u64,
 }
 
@@ -353,9 +360,14 @@ impl Work for Explorer<'_> {
         if self.explored.stopped.is_some() {
             return None;
         }
-        let (world, node, first) = self.explored.frontier.take()?;
+        if let Some((world, visit)) = self.next_restless() {
+            let repeat = visit.done;
+            self.visits.insert(world, visit);
+            return self.job(world, repeat);
+        }
+        let (world, node, due) = self.explored.frontier.take()?;
         let (signatures, writes) = Default::default();
-        self.visits.insert(world, Visit { node, first, done: 0, signatures, writes, calm: 0 });
+        self.visits.insert(world, Visit { node, due, done: 0, signatures, writes, calm: 0 });
         self.repeats.extend((1..self.at_least()).map(|repeat| (world, repeat)));
         self.job(world, 0)
     }
@@ -368,6 +380,7 @@ impl Work for Explorer<'_> {
         visit.signatures.insert(signature);
         visit.writes.extend(writes);
         if visit.done > REPEATS {
+            let new = if visit.due == Level::Exact { new.worlds } else { new.classes };
             visit.calm = if new == 0 { visit.calm + 1 } else { 0 };
         }
         self.go_on_with(world);
@@ -395,14 +408,15 @@ impl<'e> Explorer<'e> {
         let remote = matches!(setup.ground, Ground::Remote(_)).then_some(1);
         let lens = Lens {
             random_payloads: references.baseline.random_payloads.clone(),
-            masks: references.baseline.masks.clone(),
+            // What a campaign accepts in end states may steer the subject all the same.
+            masks: Masks { accepted: vec![], ..references.baseline.masks.clone() },
             brute_force: bounds.brute_force.is_some(),
             depth: bounds.brute_force.or(spec.depth).or(remote),
             ..Lens::default()
         };
         let frontier = Frontier::new(lens);
         let explored = Explored { frontier, precision: spec.precision, ..Explored::default() };
-        let (visits, repeats) = Default::default();
+        let (visits, restless, repeats) = Default::default();
         let (begun, samples) = (0, SAMPLES);
         Explorer {
             setup,
@@ -412,6 +426,7 @@ impl<'e> Explorer<'e> {
             folder,
             explored,
             visits,
+            restless,
             repeats,
             begun,
             samples,
@@ -448,7 +463,7 @@ impl<'e> Explorer<'e> {
             return true;
         }
         match frontier.due() {
-            None => false,
+            None => !self.restless.is_empty() && self.explored.precision == Level::Exact,
             Some(due) if due <= self.explored.precision => true,
             // What is under way may still lead to worlds that are due.
             Some(_) if !self.visits.is_empty() || self.samples == 0 => false,
@@ -467,10 +482,11 @@ impl<'e> Explorer<'e> {
     fn job(&mut self, world: usize, repeat: u64) -> Option<Job> {
         let visit = self.visits.get(&world)?;
         self.begun += 1;
-        // Long waits are for the last of two, and for every other of those that follow.
+        // Long waits are for the last of the first two in a class; and for every other of those that follow at the finest
+        // level.
         let patient = match repeat < self.at_least() {
-            true => repeat + 1 == self.at_least() && visit.first,
-            false => !repeat.is_multiple_of(2),
+            true => repeat + 1 == self.at_least() && visit.due < Level::Exact,
+            false => visit.due == Level::Exact && !repeat.is_multiple_of(2),
         };
         let spec = fork(self.setup, &self.references.settle, &visit.node, repeat, patient);
         let frontier = &self.explored.frontier;
@@ -496,14 +512,29 @@ impl<'e> Explorer<'e> {
             let why = format!("worlds that still led to new ones after {REPEATS_AT_MOST} repeats");
             self.explored.frontier.leave_out(&why, 1);
         }
-        let Some(visit) = self.visits.remove(&world) else { return };
-        let mut writes = visit.writes.into_iter();
-        let wrote = writes.next().filter(|_| writes.next().is_none());
-        self.explored.frontier.explored(world, wrote);
+        let Some(mut visit) = self.visits.remove(&world) else { return };
+        self.explored.frontier.explored(world, std::mem::take(&mut visit.writes));
+        if differs && visit.due < Level::Exact {
+            // Coarsely it is calm. At the finest level it is to be repeated until no new world comes.
+            (visit.due, visit.calm) = (Level::Exact, 0);
+            self.restless.push((world, visit));
+            self.explored.restless += 1;
+        }
     }
 
-    /// Counts a trial and takes in the worlds that it reached. Says how many were new.
-    fn count(&mut self, done: Done) -> usize {
+    /// A world that is to be repeated further, once nothing coarser waits.
+    fn next_restless(&mut self) -> Option<(usize, Visit)> {
+        let coarser = self.explored.frontier.due().is_some_and(|due| due < Level::Exact);
+        if coarser || self.explored.precision < Level::Exact {
+            return None;
+        }
+        let next = self.restless.pop()?;
+        self.explored.restless -= 1;
+        Some(next)
+    }
+
+    /// Counts a trial and takes in the worlds that it reached.
+    fn count(&mut self, done: Done) -> New {
         let explored = &mut self.explored;
         let unknown = done.verdict == VerdictValue::Unknown;
         self.progress.tell(Event::Done { unknown });

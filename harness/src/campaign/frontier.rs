@@ -14,7 +14,10 @@ use std::{
 
 use plans::{Pruned, Rule, plan::Weight};
 use serde_json::Value;
-use trace::{Footprint, Level, identity::Identity};
+use trace::{
+    Footprint, Level,
+    identity::{self, Apart, Identity},
+};
 
 use crate::campaign::{
     reached::{Harvest, Lens, Node, Then, Unread},
@@ -23,6 +26,11 @@ use crate::campaign::{
 
 /// The levels at which worlds are merged.
 const COARSE: [Level; 2] = [Level::Shape, Level::Scale];
+
+/// Worlds that are asked what keeps them apart, at most.
+const APART_WORLDS: usize = 300;
+/// Fields that are told, at most.
+const APART_FIELDS: usize = 5;
 
 /// All worlds met so far, and those still to explore.
 #[derive(Default)]
@@ -42,6 +50,8 @@ pub struct Frontier {
     behind: HashSet<Identity>,
     /// Not read so far.
     unread: Vec<Unread>,
+    /// Those before this one are not read by the present footprint.
+    read_up_to: usize,
     /// Thought of.
     pub enumerated: u64,
     /// Left out, by rule.
@@ -63,20 +73,20 @@ struct World {
     version: u64,
     /// Whether it is explored, or just being so.
     taken: bool,
-    /// What its trials wrote, once it is explored; none if they did not agree.
-    wrote: Option<Writes>,
+    /// What its trials wrote, once it is explored: one entry for each way.
+    wrote: BTreeSet<Writes>,
 }
 
-/// What the trials of a world wrote and came to, as far as another world of its class must have done the same.
+/// What a trial of a world wrote and came to, as far as another world of its class must have done the same.
 pub type Writes = BTreeSet<String>;
 
 #[derive(Default)]
 struct Class {
     /// Worlds of it that are explored, or just being so.
     taken: u64,
-    /// What the first world of it wrote.
-    wrote: Option<Writes>,
-    /// Its worlds did not write the same.
+    /// What worlds of it wrote.
+    wrote: BTreeSet<Writes>,
+    /// One of its worlds wrote nothing that another did.
     split: bool,
 }
 
@@ -85,7 +95,7 @@ struct Class {
 pub struct Audit {
     /// Worlds that were explored although their class had been.
     pub audited: u64,
-    /// Those that wrote otherwise.
+    /// Those none of whose trials wrote what a trial of another did.
     pub disagreed: u64,
 }
 
@@ -100,6 +110,15 @@ pub struct Coverage {
     pub explored: u64,
     /// What merging showed.
     pub audit: Audit,
+}
+
+/// What a trial led to that was not known.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct New {
+    /// Worlds.
+    pub worlds: usize,
+    /// Classes at `scale`.
+    pub classes: usize,
 }
 
 /// What comes first.
@@ -144,6 +163,23 @@ impl Frontier {
         all
     }
 
+    /// Which fields keep worlds apart at `scale`, by some hundred of them from all over the campaign.
+    pub fn apart(&self, setup: &Setup) -> Vec<Apart> {
+        let identities = self.lens.identities(setup);
+        let mut seen = HashSet::new();
+        let of_a_class: Vec<&Node> = self
+            .worlds
+            .iter()
+            .map(|world| &world.node)
+            .filter(|node| seen.insert(node.classes.scale))
+            .collect();
+        let step = of_a_class.len().div_ceil(APART_WORLDS).max(1);
+        let looked_at = of_a_class.into_iter().step_by(step).filter_map(|node| {
+            Some(identities.canonical_scale(node.world.as_ref()?, node.cursor, node.begun))
+        });
+        identity::keep_apart(&looked_at.collect::<Vec<_>>(), APART_FIELDS)
+    }
+
     /// The level at which the next world is due; none if nothing waits.
     pub fn due(&self) -> Option<Level> {
         self.first().map(|(level, ..)| level)
@@ -167,8 +203,8 @@ impl Frontier {
         (Level::Exact, before, weight, at)
     }
 
-    /// Takes the next world. Its number, the world, and whether it is the first of its class at `scale`.
-    pub fn take(&mut self) -> Option<(usize, Node, bool)> {
+    /// Takes the next world. Its number, the world, and the level at which it was due.
+    pub fn take(&mut self) -> Option<(usize, Node, Level)> {
         let (level, _, weight, at) = self.first()?;
         self.waiting.remove(&(weight, at));
         self.worlds[at].taken = true;
@@ -176,21 +212,23 @@ impl Frontier {
         for level in COARSE {
             self.class_mut(level, at).taken += 1;
         }
-        Some((at, node, level != Level::Exact))
+        Some((at, node, level))
     }
 
-    /// A world was explored: what its trials wrote and came to; none if they did not agree.
-    pub fn explored(&mut self, at: usize, wrote: Option<Writes>) {
-        let Some(wrote) = wrote else { return };
-        let mut splits = false;
+    /// A world was explored: what its trials wrote and came to, one entry for each way. None of a world whose trials
+    /// proved nothing.
+    pub fn explored(&mut self, at: usize, wrote: BTreeSet<Writes>) {
+        if wrote.is_empty() {
+            return;
+        }
+        // One that is repeated further was audited before.
+        let again = !self.worlds[at].wrote.is_empty();
         for level in COARSE {
             let class = self.class_mut(level, at);
-            let Some(agrees) = class.wrote.as_ref().map(|first| *first == wrote) else {
-                class.wrote = Some(wrote.clone());
+            if class.wrote.is_empty() || again {
                 continue;
-            };
-            class.split |= !agrees;
-            splits |= !agrees;
+            }
+            let agrees = !class.wrote.is_disjoint(&wrote);
             let audit = &mut self.audits[level as usize];
             audit.audited += 1;
             audit.disagreed += u64::from(!agrees);
@@ -199,18 +237,19 @@ impl Frontier {
                 tracing::debug!("a class of {level} is split by the world after: {plan}");
             }
         }
-        self.worlds[at].wrote = Some(wrote);
-        if splits {
+        self.worlds[at].wrote.extend(wrote);
+        if COARSE.into_iter().any(|level| self.classify_one(level, at)) {
             self.classify_all();
         }
     }
 
-    /// Takes in what a trial reached. Behind a violated one worlds are only counted. Says how many were new.
-    pub fn absorb(&mut self, setup: &Setup, harvest: Harvest, leaf: bool) -> usize {
+    /// Takes in what a trial reached. Behind a violated one worlds are only counted.
+    pub fn absorb(&mut self, setup: &Setup, harvest: Harvest, leaf: bool) -> New {
         self.bookkeeping += harvest.bookkeeping;
         if leaf {
             self.behind.extend(harvest.reached.iter().map(|node| node.identity));
-            return 0;
+            self.read(setup, &harvest.footprint);
+            return New::default();
         }
         self.enumerated += harvest.pruned.total();
         for (rule, count) in &harvest.pruned.0 {
@@ -222,7 +261,7 @@ impl Frontier {
         for (what, count) in harvest.limits {
             *self.limits.entry(what).or_default() += count;
         }
-        let before = self.worlds.len();
+        let before = (self.worlds.len(), self.classes[Level::Scale as usize].len());
         let version = harvest.version;
         for node in harvest.reached {
             self.add(node, version);
@@ -231,7 +270,8 @@ impl Frontier {
         self.pruned.count(Rule::NotRead, harvest.unread.len() as u64);
         self.unread.extend(harvest.unread);
         self.read(setup, &harvest.footprint);
-        self.worlds.len() - before
+        let classes = self.classes[Level::Scale as usize].len().saturating_sub(before.1);
+        New { worlds: self.worlds.len() - before.0, classes }
     }
 
     /// The subject read this, before any world was met.
@@ -279,7 +319,7 @@ impl Frontier {
         self.known.insert(node.identity);
         let at = self.worlds.len();
         self.waiting.insert((node.plan.weight(), at));
-        self.worlds.push(World { node, version, taken: false, wrote: None });
+        self.worlds.push(World { node, version, taken: false, wrote: BTreeSet::new() });
         self.classify(at);
     }
 
@@ -289,16 +329,23 @@ impl Frontier {
         let mut lens = (*self.lens).clone();
         if lens.footprint.merge(footprint) {
             lens.version += 1;
-            tracing::debug!(version = lens.version, "the footprint grew: {:?}", lens.footprint.lines());
+            tracing::debug!(
+                version = lens.version,
+                "the footprint grew: {:?}",
+                lens.footprint.lines()
+            );
             self.before.push(std::mem::replace(&mut self.lens, Arc::new(lens)));
-            let is_read = |unread: &mut Unread| unread.is_read(&self.lens);
-            let read: Vec<Unread> = self.unread.extract_if(.., is_read).collect();
-            for unread in read {
-                self.pruned.uncount(Rule::NotRead);
-                let node = unread.reached(setup, &self.lens);
-                self.add(node, self.lens.version);
-            }
+            self.read_up_to = 0;
         }
+        // Of what came since the last look, some was harvested when less was known to be read.
+        let is_read = |unread: &mut Unread| unread.is_read(&self.lens);
+        let read: Vec<Unread> = self.unread.extract_if(self.read_up_to.., is_read).collect();
+        for unread in read {
+            self.pruned.uncount(Rule::NotRead);
+            let node = unread.reached(setup, &self.lens);
+            self.add(node, self.lens.version);
+        }
+        self.read_up_to = self.unread.len();
         if self.worlds.iter().any(|world| world.version != self.lens.version) {
             self.classify_anew(setup);
         }
@@ -327,27 +374,47 @@ impl Frontier {
         self.classify_all();
     }
 
-    /// Counts classes from the worlds in them. What was split stays so.
+    /// Counts classes from the worlds in them, until none is split by that. What was split stays so.
     fn classify_all(&mut self) {
-        for classes in &mut self.classes {
-            classes.retain(|_, class| class.split);
-            for class in classes.values_mut() {
-                *class = Class { split: true, ..Class::default() };
+        loop {
+            for classes in &mut self.classes {
+                classes.retain(|_, class| class.split);
+                for class in classes.values_mut() {
+                    *class = Class { split: true, ..Class::default() };
+                }
             }
-        }
-        for at in 0..self.worlds.len() {
-            self.classify(at);
+            let mut splits = false;
+            for at in 0..self.worlds.len() {
+                splits |= self.classify(at);
+            }
+            if !splits {
+                return;
+            }
         }
     }
 
-    /// Counts a world in its classes.
-    fn classify(&mut self, at: usize) {
+    /// Counts a world in its classes. Whether it splits one.
+    fn classify(&mut self, at: usize) -> bool {
+        let mut splits = false;
         for level in COARSE {
-            let (taken, wrote) = (self.worlds[at].taken, self.worlds[at].wrote.clone());
-            let class = self.class_mut(level, at);
-            class.taken += u64::from(taken);
-            class.wrote = class.wrote.take().or(wrote);
+            let taken = self.worlds[at].taken;
+            self.class_mut(level, at).taken += u64::from(taken);
+            splits |= self.classify_one(level, at);
         }
+        splits
+    }
+
+    /// Adds what a world wrote to its class. Whether that splits it.
+    fn classify_one(&mut self, level: Level, at: usize) -> bool {
+        let wrote = self.worlds[at].wrote.clone();
+        if wrote.is_empty() {
+            return false;
+        }
+        let class = self.class_mut(level, at);
+        let splits = !class.split && !class.wrote.is_empty() && class.wrote.is_disjoint(&wrote);
+        class.split |= splits;
+        class.wrote.extend(wrote);
+        splits
     }
 
     /// The class of a world at a level: of one that was split, its class at the next.

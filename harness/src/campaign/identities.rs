@@ -13,7 +13,7 @@ use cluster::World;
 use plans::CrashPoint;
 use serde_json::{Value, json};
 use trace::{
-    Cursor, Footprint, Heartbeats, Level, Masks, ObjectKey, Time,
+    Cursor, DrawnNames, Footprint, Heartbeats, Level, Masks, ObjectKey, Time,
     identity::{self, Identity},
 };
 use workloads::Workload;
@@ -32,6 +32,8 @@ pub struct Identities<'c> {
     pub random_payloads: &'c BTreeSet<String>,
     /// What differs undisturbed too.
     pub masks: &'c Masks,
+    /// Names that the subject draws.
+    pub drawn_names: Option<&'c DrawnNames>,
     /// What the subject looks at.
     pub footprint: &'c Footprint,
 }
@@ -66,6 +68,15 @@ impl Identities<'_> {
         let extra = self.exactly_pending(world, cursor, begun);
         let context = self.context(world, cursor, extra, Level::Exact);
         let objects = self.without_heartbeats(world.objects());
+        identity::canonical_world(objects.iter().map(|(key, object)| (*key, &**object)), &context)
+    }
+
+    /// The same at [`Level::Scale`].
+    pub fn canonical_scale(&self, world: &World, cursor: Cursor, begun: Option<Duration>) -> Value {
+        let covered = world.objects().filter(|(key, object)| self.footprint.covers(key, object));
+        let objects = self.without_heartbeats(covered);
+        let extra = self.roughly_begun(cursor, begun);
+        let context = self.context(world, cursor, extra, Level::Scale);
         identity::canonical_world(objects.iter().map(|(key, object)| (*key, &**object)), &context)
     }
 
@@ -125,10 +136,14 @@ impl Identities<'_> {
         extra: Value,
         level: Level,
     ) -> identity::Context<'a> {
+        let drawn = self.drawn_names.into_iter().flat_map(|drawn| {
+            let keys = world.objects().map(|(key, _)| key).filter(|key| drawn.has(key));
+            keys.map(|key| &*key.name)
+        });
         identity::Context {
             now: whole_seconds(world.now()),
             cursor,
-            generated_names: world.generated_names().collect(),
+            generated_names: world.generated_names().chain(drawn).collect(),
             random_payloads: self.random_payloads.iter().map(String::as_str).collect(),
             extra,
             level,

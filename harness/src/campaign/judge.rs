@@ -9,14 +9,14 @@ use crate::trial::{RunEnd, TrialRun};
 
 /// The run as the oracles see it.
 pub fn run_view(run: &TrialRun) -> Run {
-    let generated = run.server.as_ref().map(|server| {
-        let world = server.world();
-        world.generated_names().map(str::to_owned).collect()
-    });
+    let mut generated: Vec<String> = run.drawn_names.iter().cloned().collect();
+    if let Some(server) = &run.server {
+        generated.extend(server.world().generated_names().map(str::to_owned));
+    }
     Run {
         start: run.before.clone(),
         start_cursor: run.started_at.cursor,
-        generated_names: generated.unwrap_or_default(),
+        generated_names: generated,
         history: run.history.clone(),
     }
 }
@@ -83,10 +83,10 @@ pub fn folded(run: &TrialRun) -> Folded {
 }
 
 impl Folded {
-    /// What the subject wrote, content included, as far as these masks leave it. In no order, because writes of
-    /// independent workers come in any. Times and names are folded.
+    /// What the subject wrote, content included, as far as these masks leave it. In no order and each once, because
+    /// writes of independent workers come in any order and conflicts make one write twice. Times and names are folded.
     pub fn writes(&self, run: &TrialRun, masks: &Masks) -> BTreeSet<String> {
-        let mut counts = std::collections::BTreeMap::<String, u32>::new();
+        let mut writes = BTreeSet::new();
         for record in &run.history.records {
             let Event::Commit(commit) = &record.event else { continue };
             if commit.is_bookkeeping() || !commit.actor.is_subject() {
@@ -96,8 +96,8 @@ impl Folded {
             let content = self.0.object(key, &commit.object, masks).to_string();
             let content = &blake3::hash(content.as_bytes()).to_hex()[..12];
             let write = format!("{:?} {} {content}", commit.change, self.0.key(key));
-            *counts.entry(write).or_default() += 1;
+            writes.insert(write);
         }
-        counts.into_iter().map(|(write, count)| format!("{count} {write}")).collect()
+        writes
     }
 }

@@ -240,7 +240,9 @@ fn examined(sentences: &[String]) -> Option<String> {
         .map(|sentence| format!("undisturbed: {sentence}"))
         .collect();
     let left = sentences.len().saturating_sub(EXAMINED_MAX);
-    lines.extend((left > 0).then(|| format!("undisturbed: and {left} more, which the report names")));
+    lines.extend(
+        (left > 0).then(|| format!("undisturbed: and {left} more, which the report names")),
+    );
     (!lines.is_empty()).then(|| lines.join("\n"))
 }
 

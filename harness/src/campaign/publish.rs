@@ -9,7 +9,7 @@ use std::{
 
 use plans::{Moment, Perturbation};
 use serde_json::{Value, json};
-use trace::Event;
+use trace::{Event, identity};
 
 use crate::{
     campaign::{
@@ -218,6 +218,9 @@ fn not_explored(setup: &Setup, references: &References, explored: &Explored) -> 
         let left = explored.frontier.waiting();
         sentences.push(format!("{why}: {left} worlds were met and not explored"));
     }
+    if explored.closed().is_none_or(|level| level < explored.required()) {
+        sentences.extend(apart(&explored.frontier.apart(setup)));
+    }
     for (why, count) in explored.frontier.left_out.iter().chain(&explored.frontier.limits) {
         sentences.push(format!("{count} × {why}"));
     }
@@ -244,6 +247,19 @@ fn not_explored(setup: &Setup, references: &References, explored: &Explored) -> 
         }
     }
     sentences
+}
+
+/// What to look at if there are more worlds than expected.
+fn apart(fields: &[identity::Apart]) -> Option<String> {
+    let one = |field: &identity::Apart| format!("{} ({} left)", field.field, field.left);
+    let fields: Vec<String> = fields.iter().map(one).collect();
+    (!fields.is_empty()).then(|| {
+        format!(
+            "worlds that differ in these fields: without the first, so many of those looked at would be left, and so \
+             on: {}",
+            fields.join("; ")
+        )
+    })
 }
 
 /// How much of what happened undisturbed was left out as heartbeats, if the campaign names any.

@@ -67,6 +67,7 @@ impl Lens {
             heartbeats: &setup.heartbeats,
             random_payloads: &self.random_payloads,
             masks: &self.masks,
+            drawn_names: setup.drawn_names.get(),
             footprint: &self.footprint,
         }
     }
@@ -81,6 +82,18 @@ impl Lens {
             identity = %identity.short(), "{}", identities.canonical(&world, cursor, begun)
         );
         Node { world: Some(world), cursor, begun, plan, identity, classes }
+    }
+
+    /// The same; what can't be taken up on a fork is reached again from the beginning.
+    fn node_if(&self, resumable: bool, setup: &Setup, place: Place) -> Node {
+        let node = self.node(setup, place);
+        match resumable {
+            true => node,
+            false => {
+                let classes = Classes::alone(node.identity);
+                Node { world: None, classes, ..node }
+            }
+        }
     }
 
     /// Whether a plan is deeper than wanted.
@@ -108,6 +121,8 @@ pub struct Unread {
     /// What it was before, if it was there, and what it became.
     versions: Vec<Arc<Value>>,
     place: Place,
+    /// Whether the workload can be taken up there.
+    resumable: bool,
 }
 
 /// Where the subject could have been killed.
@@ -185,15 +200,12 @@ pub fn harvest(setup: &Setup, lens: &Lens, run: &TrialRun) -> Harvest {
             continue;
         };
         let changed = changed_by_environment(run, point).filter(|_| !lens.brute_force);
+        let resumable = resumable(setup, point);
         match changed.filter(|(key, versions)| !reads_any(&footprint, key, versions)) {
-            Some((key, versions)) => harvest.unread.push(Unread { key, versions, place }),
-            // What can't be taken up on a fork is reached again from the beginning.
-            None if !resumable(setup, point) => {
-                let node = lens.node(setup, place);
-                let classes = Classes::alone(node.identity);
-                harvest.reached.push(Node { world: None, classes, ..node });
+            Some((key, versions)) => {
+                harvest.unread.push(Unread { key, versions, place, resumable });
             }
-            None => harvest.reached.push(lens.node(setup, place)),
+            None => harvest.reached.push(lens.node_if(resumable, setup, place)),
         }
     }
     harvest
@@ -215,7 +227,7 @@ impl Unread {
 
     /// The world that it leads to.
     pub fn reached(self, setup: &Setup, lens: &Lens) -> Node {
-        lens.node(setup, self.place)
+        lens.node_if(self.resumable, setup, self.place)
     }
 }
 

@@ -2,7 +2,7 @@
 
 use oracles::{Baseline, Enough, Examination, Learnt};
 use plans::Plan;
-use trace::Accepted;
+use trace::{Accepted, Change, DrawnNames};
 
 use crate::{
     campaign::{
@@ -40,9 +40,8 @@ pub struct References {
 /// A reference that fails, or references that disagree: exit 105, with what to look at.
 pub fn learn(setup: &Setup, folder: &RunFolder, progress: &Progress) -> anyhow::Result<References> {
     let accepted = accepted(setup)?;
-    let (settle, rehearsal) = rehearsal::settle(setup, folder)?;
+    let (settle, mut rehearsal) = rehearsal::settle(setup, folder)?;
     let mut runs: Vec<TrialRun> = Vec::new();
-    let mut views = Vec::new();
     loop {
         // The first three are needed in any case.
         let wanted = oracles::baseline::REFERENCES_MIN.saturating_sub(runs.len()).max(1) as u64;
@@ -52,9 +51,11 @@ pub fn learn(setup: &Setup, folder: &RunFolder, progress: &Progress) -> anyhow::
         for run in pool::map(setup.workers, &specs, |spec| trial::run(setup, spec.clone())) {
             progress.tell(Event::Done { unknown: false });
             check(&run, folder, &format!("undisturbed run {}", run.spec.repeat))?;
-            views.push(judge::run_view(&run));
             runs.push(run);
         }
+        let drawn = drawn_names(&runs);
+        runs.iter_mut().chain(&mut rehearsal).for_each(|run| run.tell_drawn_names(&drawn));
+        let views: Vec<oracles::Run> = runs.iter().map(judge::run_view).collect();
         if interrupt::asked() {
             return Err(Expected::error(Exit::Incomplete, "interrupted during the reference runs"));
         }
@@ -70,6 +71,8 @@ pub fn learn(setup: &Setup, folder: &RunFolder, progress: &Progress) -> anyhow::
                     None => baseline,
                 };
                 folder.write_json("baseline.json", &baseline)?;
+                // References are learnt once in a campaign.
+                let _ = setup.drawn_names.set(drawn);
                 let never_stable = end == Enough::NeverStable;
                 let examination = examine(setup, &runs[0]);
                 progress.tell(Event::Examined(examination.sentences()));
@@ -77,6 +80,23 @@ pub fn learn(setup: &Setup, folder: &RunFolder, progress: &Progress) -> anyhow::
             }
         }
     }
+}
+
+/// Names that the subject draws by itself, by what it created in each run.
+fn drawn_names(runs: &[TrialRun]) -> DrawnNames {
+    let created = |run: &TrialRun| {
+        let view = judge::run_view(run);
+        let generated = view.generated_names();
+        let by_subject = run.history.commits().filter(|commit| {
+            commit.change == Change::Created
+                && commit.actor.is_subject()
+                && !commit.is_bookkeeping()
+                && (!generated.contains(&*commit.key.name)
+                    || run.drawn_names.contains(&*commit.key.name))
+        });
+        by_subject.map(|commit| commit.key.clone()).collect()
+    };
+    DrawnNames::learn(&runs.iter().map(created).collect::<Vec<_>>())
 }
 
 /// What was not well in an undisturbed run.

@@ -3,10 +3,13 @@
 
 mod prepare;
 
-use std::{path::PathBuf, sync::Arc};
+use std::{
+    path::PathBuf,
+    sync::{Arc, OnceLock},
+};
 
 use cluster::World;
-use trace::Heartbeats;
+use trace::{DrawnNames, Heartbeats};
 use workloads::Workload;
 
 use crate::{
@@ -42,6 +45,8 @@ pub struct Setup {
     pub isolation: subject::Isolation,
     /// Fields that are written only to say that the subject lives.
     pub heartbeats: Heartbeats,
+    /// Names that the subject draws by itself; known once undisturbed runs were compared.
+    pub drawn_names: OnceLock<DrawnNames>,
     /// Whether subjects run on virtual time.
     pub clock: ClockMode,
     /// Where trials keep their files.

@@ -97,6 +97,9 @@ fn selectors_narrow_where_they_are_understood() {
     check("app in (db, web),tier notin (1)", web(), true);
     check("app in (db)", web(), false);
     check("a ~ b", json!({}), true);
+    // What the next trial has otherwise stands for all.
+    check("of=web-x7k2p", json!({}), true);
+    check("of in (x, 01234567-89ab-cdef-0123-456789abcdef)", json!({}), true);
 }
 
 #[test]

@@ -2,6 +2,7 @@
 
 mod revisions;
 mod texts;
+mod times;
 
 use std::{borrow::Cow, collections::BTreeMap, fmt::Write, sync::Arc};
 
@@ -33,10 +34,16 @@ pub(super) fn text<'a>(
         .map(|(key, object)| (key, &**object))
         .collect();
     objects.sort_by_key(|(key, _)| *key);
-    let tokens =
-        Tokens::collect_issued(objects.iter().copied(), context.generated_names.iter().copied());
-    let reduced: Vec<(&ObjectKey, Cow<'_, Value>)> =
-        objects.iter().map(|(key, object)| (*key, reduce(context, &tokens, key, object))).collect();
+    let issued = context.generated_names.iter().copied();
+    let tokens = match context.level {
+        Level::Exact => Tokens::collect_issued(objects.iter().copied(), issued),
+        // With the hashes of pod templates.
+        _ => Tokens::collect(objects.iter().copied(), issued),
+    };
+    let reduced: Vec<(&ObjectKey, Cow<'_, Value>)> = objects
+        .iter()
+        .filter_map(|(key, object)| Some((*key, reduce(context, &tokens, key, object)?)))
+        .collect();
     let objects: Vec<(&ObjectKey, &Value)> =
         reduced.iter().map(|(key, object)| (*key, &**object)).collect();
     let mut writer = Writer::new(&tokens, context, &objects);
@@ -44,20 +51,20 @@ pub(super) fn text<'a>(
     writer.out
 }
 
-/// What counts of an object.
+/// What counts of an object; none if nothing does.
 fn reduce<'v>(
     context: &Context<'_>,
     tokens: &Tokens,
     key: &ObjectKey,
     object: &'v Value,
-) -> Cow<'v, Value> {
-    let mut reduced = level::reduce(context.level, key, object);
+) -> Option<Cow<'v, Value>> {
+    let mut reduced = level::reduce(context.level, key, object)?;
     if context.level != Level::Exact
         && let Some(masks) = context.masks
     {
         masks.apply(&tokens.fold(&key.to_string()), reduced.to_mut());
     }
-    reduced
+    Some(reduced)
 }
 
 struct Writer<'w> {
@@ -157,14 +164,7 @@ impl<'w> Writer<'w> {
     fn value(&mut self, value: &'w Value, place: Place) {
         match (value, place) {
             (Value::String(text), Place::RandomPayload) => self.payload(text),
-            (Value::String(text), _) if self.level != Level::Exact => {
-                match Time::parse_rfc3339(text) {
-                    Some(time) => {
-                        let _ = write!(self.out, "\"‹age {}›\"", level::age(time, self.now));
-                    }
-                    None => self.string(text),
-                }
-            }
+            (Value::String(text), _) if self.level != Level::Exact => self.roughly(text),
             (Value::String(text), _) => match age(text, self.now) {
                 Some(age) => {
                     let _ = write!(self.out, "\"‹age {age}›\"");
@@ -197,6 +197,19 @@ impl<'w> Writer<'w> {
                 let _ = write!(self.out, "{scalar}");
             }
         }
+    }
+
+    /// A text with the times in it as ages by scale.
+    fn roughly(&mut self, text: &'w str) {
+        let mut rest = text;
+        self.out.push('"');
+        while let Some(found) = times::first(rest) {
+            self.pieces(&rest[..found.begin]);
+            let _ = write!(self.out, "‹age {}›", level::age(found.time, self.now));
+            rest = &rest[found.end..];
+        }
+        self.pieces(rest);
+        self.out.push('"');
     }
 
     fn metadata(&mut self, map: &'w Map<String, Value>) {
@@ -303,13 +316,17 @@ impl<'w> Writer<'w> {
     }
 
     fn string(&mut self, text: &str) {
-        let tokens = self.tokens;
         self.out.push('"');
+        self.pieces(text);
+        self.out.push('"');
+    }
+
+    fn pieces(&mut self, text: &str) {
+        let tokens = self.tokens;
         tokens.pieces(text, |piece| match piece {
             Piece::Text(text) => escape(&mut self.out, text),
             Piece::Token(token) => self.token(token),
         });
-        self.out.push('"');
     }
 
     fn token(&mut self, token: usize) {

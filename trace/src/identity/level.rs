@@ -7,14 +7,21 @@
 //!
 //! | | `shape` | `scale` | `exact` |
 //! |---|---|---|---|
-//! | objects | those that the subject has asked about | the same | all |
+//! | objects | those that the subject has asked about, without what built-in controllers made | those that it has asked about | all |
 //! | of each | name, owners, finalizers, whether it goes; phases, conditions (type and status), counts of replicas | all, but: | all |
-//! | ages | none | < 1 s, < 1 min, < 10 min, < 1 h, more | whole seconds |
+//! | what built-in controllers made, or wrote as `status` | nothing | as `shape` has other objects | all |
+//! | other times, also in longer texts | none | < 1 s, < 1 min, < 10 min, < 1 h, more | whole seconds |
+//! | `creationTimestamp` | none | none | whole seconds |
 //! | `generation` | none | only whether `observedGeneration` is behind | the number |
+//! | `managedFields` | none | none | all but times |
 //! | lists that are sets | their length | no order | in order |
+//! | template hashes in names | no | no | yes |
 //! | values that differ undisturbed too | none | masked | as they are |
 //! | CustomResourceDefinitions | names, served versions, conditions | the same | all |
 //! | built-in controllers | nothing | nothing | their queues and timers |
+//!
+//! So `shape` is what the user and the subject wrote; `scale` tells apart how far the built-in controllers are with it as
+//! well. Who wrote is known by `managedFields`.
 //!
 //! What the built-in controllers, left alone, would make of a world is not worked out before it is merged: that costs
 //! more than a look at a hundred worlds. It follows from the objects nearly always, and the audit is for the rest.
@@ -59,13 +66,64 @@ impl fmt::Display for Level {
     }
 }
 
-/// What counts of an object at a level.
-pub(super) fn reduce<'v>(level: Level, key: &ObjectKey, object: &'v Value) -> Cow<'v, Value> {
-    match level {
-        Level::Exact => Cow::Borrowed(object),
+/// What counts of an object at a level; none if nothing does.
+pub(super) fn reduce<'v>(
+    level: Level,
+    key: &ObjectKey,
+    object: &'v Value,
+) -> Option<Cow<'v, Value>> {
+    let made = Made::of(object);
+    Some(match (level, made) {
+        (Level::Exact, _) => Cow::Borrowed(object),
         _ if &*key.resource.resource == "customresourcedefinitions" => Cow::Owned(type_of(object)),
-        Level::Scale => Cow::Owned(without_counters(object, generation(object))),
-        Level::Shape => Cow::Owned(shape(object)),
+        (Level::Shape, Made::ByEnvironment) => return None,
+        (Level::Scale, Made::ByEnvironment) => Cow::Owned(shape(object, true)),
+        (Level::Shape, _) => Cow::Owned(shape(object, made != Made::StatusByEnvironment)),
+        (Level::Scale, _) => {
+            let mut seen = without_counters(object, generation(object));
+            if let Some(Value::Object(metadata)) = seen.get_mut("metadata") {
+                metadata.remove("managedFields");
+                metadata.remove("creationTimestamp");
+            }
+            if made == Made::StatusByEnvironment
+                && let Some(Value::Object(status)) = seen.get_mut("status")
+            {
+                *status = progress(status);
+            }
+            Cow::Owned(seen)
+        }
+    })
+}
+
+/// By whom an object was written, as its `managedFields` say.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Made {
+    /// By built-in controllers and by nobody else.
+    ByEnvironment,
+    /// Its `status` was, and the rest by others.
+    StatusByEnvironment,
+    ByOthers,
+}
+
+/// The field managers of built-in controllers, as Kubernetes names them.
+const BUILT_IN: [&str; 4] =
+    ["kube-apiserver", "kube-controller-manager", "kube-scheduler", "kubelet"];
+
+impl Made {
+    fn of(object: &Value) -> Made {
+        let Some(entries) = object["metadata"]["managedFields"].as_array() else {
+            return Made::ByOthers;
+        };
+        let built_in = |entry: &Value| BUILT_IN.contains(&text(&entry["manager"]));
+        if !entries.is_empty() && entries.iter().all(built_in) {
+            return Made::ByEnvironment;
+        }
+        // The scheduler's condition of a pod is written as its status too.
+        let of_status = |entry: &&Value| entry["subresource"] == "status";
+        match entries.iter().filter(of_status).any(built_in) {
+            true => Made::StatusByEnvironment,
+            false => Made::ByOthers,
+        }
     }
 }
 
@@ -136,7 +194,8 @@ fn type_of(definition: &Value) -> Value {
     })
 }
 
-fn shape(object: &Value) -> Value {
+/// Which object it is, and how far it is; with its `status` or without.
+fn shape(object: &Value, with_status: bool) -> Value {
     let meta = &object["metadata"];
     let owners = meta["ownerReferences"].as_array().into_iter().flatten();
     let mut shape = json!({
@@ -146,9 +205,10 @@ fn shape(object: &Value) -> Value {
             "owners": owners.map(|owner| json!([owner["kind"], owner["name"]])).collect::<Vec<_>>(),
         },
     });
-    for part in ["spec", "status"] {
-        if let Some(Value::Object(map)) = object.get(part) {
-            shape[part] = progress(map).into();
+    let parts: &[&str] = if with_status { &["spec", "status"] } else { &["spec"] };
+    for part in parts {
+        if let Some(Value::Object(map)) = object.get(*part) {
+            shape[*part] = progress(map).into();
         }
     }
     shape

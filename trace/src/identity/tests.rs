@@ -582,10 +582,10 @@ fn each_level_tells_apart_what_the_one_before_does() {
     };
     let status = |status: Value| pod(json!({}), json!({}), status);
     let spec = |spec: Value| pod(json!({}), spec, json!({}));
-    let created = |seconds: i64| {
-        let time = Time(NOW - seconds * 1_000_000_000).rfc3339();
-        pod(json!({"creationTimestamp": time}), json!({}), json!({}))
-    };
+    let time = |seconds: i64| Time(NOW - seconds * 1_000_000_000).rfc3339();
+    let created =
+        |seconds: i64| pod(json!({"creationTimestamp": time(seconds)}), json!({}), json!({}));
+    let since = |seconds: i64| spec(json!({"since": time(seconds)}));
     let counted = |generation: i64, observed: i64| {
         let status = json!({"observedGeneration": observed});
         pod(json!({"generation": generation}), json!({}), status)
@@ -602,8 +602,9 @@ fn each_level_tells_apart_what_the_one_before_does() {
     check_levels("a phase", status(json!({"phase": "A"})), status(json!({"phase": "B"})), none);
     check_levels("a count", spec(json!({"replicas": 1})), spec(json!({"replicas": 2})), none);
     check_levels("a value", spec(json!({"image": "a"})), spec(json!({"image": "b"})), shape_only);
-    check_levels("an age of the same scale", created(20), created(35), not_exact);
-    check_levels("an age of another scale", created(20), created(90), shape_only);
+    check_levels("the age of an object", created(20), created(90), not_exact);
+    check_levels("an age of the same scale", since(20), since(35), not_exact);
+    check_levels("an age of another scale", since(20), since(90), shape_only);
     check_levels("a generation that was seen", counted(3, 3), counted(4, 4), not_exact);
     check_levels("a generation that was not", counted(3, 3), counted(4, 3), shape_only);
     let (ready, held) = (condition("Ready", "True", "A"), condition("Held", "True", "A"));
@@ -641,4 +642,24 @@ fn values_that_differ_undisturbed_count_at_the_finest_level_only() {
         hash(&of("x"), &context()) == hash(&of("y"), &context())
     };
     assert_eq!(Level::ALL.map(same), [true, true, false]);
+}
+
+#[test]
+fn what_built_in_controllers_made_counts_by_how_far_it_is() {
+    let made_by = |manager: &str, labels: Value, phase: &str| {
+        let managed = json!([{"manager": manager, "operation": "Update"}]);
+        json!({
+            "metadata": {"name": "a", "labels": labels, "managedFields": managed},
+            "status": {"phase": phase},
+        })
+    };
+    let (all, shape_only, none) = ([true, true, false], [true, false, false], [false; 3]);
+    let one = |by: &str| made_by(by, json!({}), "Pending");
+    let labelled = |by: &str| made_by(by, json!({"x": "y"}), "Pending");
+    let further = |by: &str| made_by(by, json!({}), "Running");
+    let (built_in, operator) = ("kube-controller-manager", "operator");
+    check_levels("a label of theirs", one(built_in), labelled(built_in), all);
+    check_levels("how far theirs is", one(built_in), further(built_in), shape_only);
+    check_levels("a label of the subject's", one(operator), labelled(operator), shape_only);
+    check_levels("how far the subject's is", one(operator), further(operator), none);
 }

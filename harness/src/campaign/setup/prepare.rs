@@ -3,7 +3,7 @@
 use std::{
     path::{Path, PathBuf},
     process::Command,
-    sync::Arc,
+    sync::{Arc, OnceLock},
     time::Duration,
 };
 
@@ -144,6 +144,7 @@ impl Setup {
             certificates,
             isolation,
             heartbeats,
+            drawn_names: OnceLock::new(),
             clock,
             scratch,
             workers,
