@@ -1,9 +1,10 @@
 //! Heartbeats: fields by which a controller says again and again that it lives.
 //!
-//! Leases are known to be that. Others keep a time in an annotation of a ConfigMap (leader election before Leases), or
-//! in the status of a type of their own (kopf's peering). A store in which one beats would never settle, and each beat
-//! would make another world. They are never guessed: what looks like a heartbeat may be what a controller that undoes
-//! its own work counts up. So the campaign names the *fields*, and a commit is a beat only if it
+//! Leases are known to be that, and so is client-go's lock before Leases: an annotation of a ConfigMap or an Endpoints
+//! ([`LOCKS`]). Others keep a time elsewhere, for example in the status of a type of their own (kopf's peering). A store
+//! in which one beats would never settle, and each beat would make another world. They are never guessed: what looks
+//! like a heartbeat may be what a controller that undoes its own work counts up. So the campaign names the *fields*, and
+//! a commit is a beat only if it
 //! - updates an object that is there, and changes nothing of it but these fields;
 //! - comes a second at least after the change before, by the world's clock: whoever writes faster works;
 //! - is not the user's.
@@ -25,13 +26,26 @@ use crate::{
 /// So long an object stayed as it was before it beats.
 pub const PAUSE: Duration = Duration::from_secs(1);
 
+/// Where client-go before 0.24 keeps who leads (`LeaderElectionRecordAnnotationKey` of `tools/leaderelection/resourcelock`).
+pub const LOCKS: [&str; 2] = [
+    "configmaps/* .metadata.annotations[\"control-plane.alpha.kubernetes.io/leader\"]",
+    "endpoints/* .metadata.annotations[\"control-plane.alpha.kubernetes.io/leader\"]",
+];
+
 /// The fields that beat; each names a part of some objects.
-#[derive(Debug, Clone, PartialEq, Eq, Default)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Heartbeats(Vec<Accepted>);
 
+impl Default for Heartbeats {
+    fn default() -> Heartbeats {
+        Heartbeats::new(Vec::new())
+    }
+}
+
 impl Heartbeats {
-    /// Those fields. One that names no part of an object hides nothing.
-    pub fn new(fields: Vec<Accepted>) -> Heartbeats {
+    /// Those fields and [`LOCKS`]. One that names no part of an object hides nothing.
+    pub fn new(mut fields: Vec<Accepted>) -> Heartbeats {
+        fields.extend(LOCKS.map(|lock| lock.parse().expect("a path of ours")));
         Heartbeats(fields)
     }
 
@@ -43,9 +57,6 @@ impl Heartbeats {
     /// The object without what beats in it, and without the generation that may count the beats; none if nothing beats
     /// in it.
     pub fn without(&self, key: &ObjectKey, object: &Value) -> Option<Value> {
-        if self.0.is_empty() {
-            return None;
-        }
         let key = key.to_string();
         let mut fields = self.0.iter().filter(|field| field.is_about(&key)).peekable();
         fields.peek()?;
@@ -169,6 +180,26 @@ mod tests {
         let deleted = (2, Change::Deleted, lock("me", 0, 1), subject.clone());
         let created = (4, Change::Created, lock("me", 4, 4), subject.clone());
         check(&[FIELD], &[deleted, created, beat(6)], &[false, false, true]);
+    }
+
+    #[test]
+    fn the_lock_of_old_clients_beats_without_being_named() {
+        let lock = |renewed: &str, mine: &str| {
+            let annotations =
+                json!({"control-plane.alpha.kubernetes.io/leader": renewed, "mine": mine});
+            json!({"metadata": {"annotations": annotations}})
+        };
+        let key = || LOCK.parse::<ObjectKey>().unwrap();
+        let before = [(key(), Arc::new(lock("0", "x")))];
+        let objects = before.iter().map(|(key, object)| (key, object));
+        let mut pulse = Pulse::new(Heartbeats::default(), objects);
+        let mut beats = |at: i64, object: Value| {
+            let commit = commit(Change::Updated, object, Actor::Subject(0));
+            pulse.beats(&commit, Time(at * 1_000_000_000))
+        };
+        assert!(beats(2, lock("2", "x")));
+        assert!(!beats(4, lock("4", "y")), "something else changed as well");
+        assert!(beats(6, lock("6", "y")));
     }
 
     #[test]

@@ -14,7 +14,9 @@
 //!
 //! `expect` is judged on what the API answered, or on the document where it refused, with `$error` bound to
 //! the API's message or null. What a later attempt may mend (chainsaw's table: anything for apply; conflicts, timeouts,
-//! throttling and unavailability for the rest) says so in [`ActError::may_pass`]; conflicts are tried again here.
+//! throttling and unavailability for the rest) says so in [`ActError::may_pass`]; conflicts are tried again here. So
+//! does, for every verb, a webhook that can't be called: it is down as long as a killed controller is, and a user
+//! who is told so tries again.
 
 use serde_json::{Map, Value, json};
 use trace::{GroupResource, ObjectKey};
@@ -300,9 +302,16 @@ impl Act {
                 if ["Conflict", "ServerTimeout", "TooManyRequests", "ServiceUnavailable"]
                     .contains(&reason.as_str())
         );
-        let may_pass = self.verb == ActVerb::Apply || refused_for_now;
+        let may_pass =
+            self.verb == ActVerb::Apply || refused_for_now || webhook_is_down(&error.to_string());
         ActError { message: format!("{object}: {error}"), may_pass }
     }
+}
+
+/// Whether a refusal says that a webhook could not be called, in the API server's words.
+pub fn webhook_is_down(refusal: &str) -> bool {
+    refusal.contains("failed calling webhook")
+        || (refusal.contains("conversion webhook for ") && refusal.contains(" failed: Post "))
 }
 
 /// Evaluates outputs and keeps them in the client for later operations.

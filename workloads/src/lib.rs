@@ -37,7 +37,7 @@ mod template;
 mod tree;
 mod workload;
 
-pub use act::{ActError, ActOutcome, act};
+pub use act::{ActError, ActOutcome, act, webhook_is_down};
 pub use check::{CheckError, CheckOutcome, check};
 pub use client::{Body, BoxError, Client, ClientError, Resource, Upstream};
 pub use install::{InstallError, apply_manifests};

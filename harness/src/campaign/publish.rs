@@ -262,12 +262,13 @@ fn apart(fields: &[identity::Apart]) -> Option<String> {
     })
 }
 
-/// How much of what happened undisturbed was left out as heartbeats, if the campaign names any.
+/// How much of what happened undisturbed was left out as heartbeats, if anything was or the campaign names any.
 fn heartbeats(setup: &Setup, references: &References) -> Option<String> {
     let fields: Vec<String> = setup.heartbeats.fields().iter().map(ToString::to_string).collect();
     let commits = references.runs.iter().flat_map(|run| run.history.commits());
     let beats = commits.filter(|commit| commit.heartbeat).count();
-    (!fields.is_empty()).then(|| {
+    let named = !setup.campaign.file.spec.heartbeats.is_empty();
+    (named || beats > 0).then(|| {
         format!(
             "heartbeats were left out, {beats} writes in the {} undisturbed runs: {}",
             references.runs.len(),

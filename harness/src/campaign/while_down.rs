@@ -81,7 +81,7 @@ pub fn user_step(setup: &Setup, world: &World, cursor: Cursor, begun: Duration) 
                     }
                     Ok(_) => UserStep::Done(Box::new(server.world()), next),
                     // A webhook that is down with the controller: the user tries again until it is up.
-                    Err(error) if calls_webhook(&error.to_string()) => UserStep::Waits,
+                    Err(error) if workloads::webhook_is_down(&error.to_string()) => UserStep::Waits,
                     Err(error) => UserStep::Failed(error.to_string()),
                 };
             }
@@ -101,12 +101,6 @@ pub fn user_step(setup: &Setup, world: &World, cursor: Cursor, begun: Duration) 
             OperationKind::Concurrently(_) | OperationKind::Run(_) => return UserStep::Foreign,
         }
     }
-}
-
-/// Whether a refusal says that a webhook could not be called.
-fn calls_webhook(refusal: &str) -> bool {
-    refusal.contains("failed calling webhook")
-        || (refusal.contains("conversion webhook for ") && refusal.contains(" failed: Post "))
 }
 
 /// The world at `time`, with these writes applied to it in order: those that were under way together with

@@ -60,6 +60,7 @@ async fn what_is_refused_is_said() {
         ),
         ("create", false, Some((429, "TooManyRequests", "slow down"))),
         ("apply", false, Some((500, "InternalError", "failed calling webhook \"v.example.com\""))),
+        ("patch", true, Some((500, "InternalError", "failed calling webhook \"v.example.com\""))),
         ("patch", false, None),
         ("update", false, None),
     ] {
