@@ -48,6 +48,9 @@ pub struct Baseline {
     /// Payloads of Secrets that are drawn at random: folded key and field, `secrets/default/db password`.
     #[serde(default)]
     pub random_payloads: BTreeSet<String>,
+    /// The same of those that a run changed, to another random one.
+    #[serde(default, skip_serializing_if = "BTreeSet::is_empty")]
+    pub changing_payloads: BTreeSet<String>,
     /// Digest of each commit in folded form → the most often that a reference made it.
     pub commits: BTreeMap<String, u32>,
 }
@@ -179,11 +182,13 @@ pub fn learn(runs: &[Run], accepted: &[Accepted]) -> Learnt {
     disagreements.append(&mut differing);
     let masks = agreed.masks;
     let cursors: Vec<Cursor> = agreed.worlds.iter().map(|settled| settled.cursor).collect();
+    let random = payloads::random(runs);
     let baseline = Baseline {
         version: VERSION,
         references: runs.len(),
         lives: lives::lives(runs, &cursors, &masks),
-        random_payloads: payloads::random(runs),
+        random_payloads: random.constant,
+        changing_payloads: random.changing,
         commits: commits(runs, &masks),
         settles: agreed.worlds,
         later: vec![],

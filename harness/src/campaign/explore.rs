@@ -408,6 +408,7 @@ impl<'e> Explorer<'e> {
         let remote = matches!(setup.ground, Ground::Remote(_)).then_some(1);
         let lens = Lens {
             random_payloads: references.baseline.random_payloads.clone(),
+            changing_payloads: references.baseline.changing_payloads.clone(),
             // What a campaign accepts in end states may steer the subject all the same.
             masks: Masks { accepted: vec![], ..references.baseline.masks.clone() },
             brute_force: bounds.brute_force.is_some(),

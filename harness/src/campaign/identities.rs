@@ -30,6 +30,8 @@ pub struct Identities<'c> {
     pub heartbeats: &'c Heartbeats,
     /// See [`oracles::Baseline::random_payloads`].
     pub random_payloads: &'c BTreeSet<String>,
+    /// See [`oracles::Baseline::changing_payloads`].
+    pub changing_payloads: &'c BTreeSet<String>,
     /// What differs undisturbed too.
     pub masks: &'c Masks,
     /// Names that the subject draws.
@@ -140,11 +142,14 @@ impl Identities<'_> {
             let keys = world.objects().map(|(key, _)| key).filter(|key| drawn.has(key));
             keys.map(|key| &*key.name)
         });
+        // That a random value was replaced by another shows at the finest level only.
+        let changing = (level != Level::Exact).then_some(self.changing_payloads);
+        let random = self.random_payloads.iter().chain(changing.into_iter().flatten());
         identity::Context {
             now: whole_seconds(world.now()),
             cursor,
             generated_names: world.generated_names().chain(drawn).collect(),
-            random_payloads: self.random_payloads.iter().map(String::as_str).collect(),
+            random_payloads: random.map(String::as_str).collect(),
             extra,
             level,
             masks: Some(self.masks),

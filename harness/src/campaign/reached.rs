@@ -51,6 +51,8 @@ pub struct Lens {
     pub version: u64,
     /// What of Secrets does not tell worlds apart: see [`oracles::Baseline::random_payloads`].
     pub random_payloads: BTreeSet<String>,
+    /// What of them does not at coarse levels: see [`oracles::Baseline::changing_payloads`].
+    pub changing_payloads: BTreeSet<String>,
     /// What differs undisturbed too.
     pub masks: Masks,
     /// No de-duplication: every point of every trial is its own node (a test of the tool on itself).
@@ -66,6 +68,7 @@ impl Lens {
             workload: &setup.workload,
             heartbeats: &setup.heartbeats,
             random_payloads: &self.random_payloads,
+            changing_payloads: &self.changing_payloads,
             masks: &self.masks,
             drawn_names: setup.drawn_names.get(),
             footprint: &self.footprint,

@@ -11,28 +11,45 @@ use trace::{Change, ObjectKey};
 
 use crate::run::Run;
 
-/// `secrets/default/db password`: the folded key and the field of each payload that no two references share, and that
-/// no run ever changed: what changes says something besides being random.
-pub(super) fn random(runs: &[Run]) -> BTreeSet<String> {
-    let seen: Vec<BTreeMap<String, BTreeSet<String>>> = runs.iter().map(payloads).collect();
-    let fields: BTreeSet<&String> = seen.iter().flat_map(BTreeMap::keys).collect();
-    let is_random = |field: &&&String| {
-        let values: Vec<_> = seen.iter().filter_map(|run| run.get(**field)).collect();
-        let mut pairs = (0..values.len()).flat_map(|one| (0..one).map(move |other| (one, other)));
-        let constant = values.iter().all(|values| !values.contains(CHANGED));
-        let disjoint = pairs.all(|(one, other)| values[one].is_disjoint(values[other]));
-        values.len() > 1 && constant && disjoint
-    };
-    fields.iter().filter(is_random).map(|field| (*field).clone()).collect()
+/// Payloads that no two references share, as folded key and field: `secrets/default/db password`.
+#[derive(Default)]
+pub(super) struct Random {
+    /// Those that no run ever changed.
+    pub constant: BTreeSet<String>,
+    /// Those that a run changed: such a change says something besides being random, though the values don't.
+    pub changing: BTreeSet<String>,
 }
 
-/// In place of a value that is not an object's first: all runs share it, so it is never random. (No base64.)
-const CHANGED: &str = "‹changed›";
+pub(super) fn random(runs: &[Run]) -> Random {
+    let seen: Vec<BTreeMap<String, Payload>> = runs.iter().map(payloads).collect();
+    let fields: BTreeSet<&String> = seen.iter().flat_map(BTreeMap::keys).collect();
+    let mut random = Random::default();
+    for field in fields {
+        let payloads: Vec<&Payload> = seen.iter().filter_map(|run| run.get(field)).collect();
+        let mut pairs = (0..payloads.len()).flat_map(|one| (0..one).map(move |other| (one, other)));
+        let disjoint =
+            pairs.all(|(one, other)| payloads[one].values.is_disjoint(&payloads[other].values));
+        if payloads.len() > 1 && disjoint {
+            let changes = payloads.iter().any(|payload| payload.changes);
+            let list = if changes { &mut random.changing } else { &mut random.constant };
+            list.insert(field.clone());
+        }
+    }
+    random
+}
+
+/// What a run had in a field of a Secret.
+#[derive(Default)]
+struct Payload {
+    values: BTreeSet<String>,
+    /// Whether an object had one after another.
+    changes: bool,
+}
 
 /// Every value that each payload had while the subject wrote, by folded key and field.
-fn payloads(run: &Run) -> BTreeMap<String, BTreeSet<String>> {
+fn payloads(run: &Run) -> BTreeMap<String, Payload> {
     let folder = run.folder();
-    let mut found: BTreeMap<String, BTreeSet<String>> = BTreeMap::new();
+    let mut found: BTreeMap<String, Payload> = BTreeMap::new();
     let mut first: BTreeMap<(&ObjectKey, &str), &str> = BTreeMap::new();
     for commit in run.history.commits() {
         if commit.change == Change::Deleted || !is_secret(&commit.key) {
@@ -42,9 +59,9 @@ fn payloads(run: &Run) -> BTreeMap<String, BTreeSet<String>> {
         let data = commit.object.get("data").and_then(Value::as_object);
         for (field, value) in data.into_iter().flatten() {
             let text = value.as_str().unwrap_or_default();
-            let changed = *first.entry((&commit.key, field)).or_insert(text) != text;
-            let values = found.entry(format!("{key} {field}")).or_default();
-            values.insert(if changed { CHANGED.to_owned() } else { text.to_owned() });
+            let payload = found.entry(format!("{key} {field}")).or_default();
+            payload.changes |= *first.entry((&commit.key, field)).or_insert(text) != text;
+            payload.values.insert(text.to_owned());
         }
     }
     found

@@ -17,6 +17,7 @@
 //! | lists that are sets | their length | no order | in order |
 //! | template hashes in names | no | no | yes |
 //! | values that differ undisturbed too | none | masked | as they are |
+//! | random payloads of Secrets that the subject replaces | none | which are equal | as they are |
 //! | CustomResourceDefinitions | names, served versions, conditions | the same | all |
 //! | built-in controllers | nothing | nothing | their queues and timers |
 //!
