@@ -81,7 +81,7 @@ fn parts_of(world: &Value, parts: &mut BTreeMap<String, u64>) {
         *part = part.wrapping_add(hasher.finish());
     };
     add("the workload's position".to_owned(), &world["cursor"].to_string());
-    add("timers".to_owned(), &world["extra"].to_string());
+    add("since when the workload is there".to_owned(), &world["extra"].to_string());
     for object in world["objects"].as_array().into_iter().flatten() {
         let key = folded(object[0].as_str().unwrap_or_default());
         add(format!("{key} (there or not)"), "");
