@@ -4,6 +4,7 @@
 //! alarm, is a failure too.
 
 mod expect;
+mod foreign;
 mod minimal;
 mod outcome;
 mod real_time;
@@ -28,8 +29,12 @@ use crate::{
 use expect::{Expected, Given, Need};
 use outcome::Outcome;
 
+pub use foreign::all as foreign;
+
 /// Where campaigns are: one folder each.
 const FOLDERS: &[&str] = &["examples", "tests/campaigns"];
+/// Those against operators that nobody here wrote.
+const FOREIGN: &[&str] = &["tests/foreign"];
 
 /// A campaign file that can run here.
 #[derive(Debug)]
@@ -76,8 +81,12 @@ pub fn in_real_time(runner: &mut Runner, only: &str) -> anyhow::Result<()> {
 /// # Errors
 /// An `expect.yaml` that can't be read, or names a campaign that isn't there.
 pub fn chosen(runner: &mut Runner, only: &str) -> anyhow::Result<Vec<Chosen>> {
+    chosen_in(runner, FOLDERS, only)
+}
+
+fn chosen_in(runner: &mut Runner, folders: &[&str], only: &str) -> anyhow::Result<Vec<Chosen>> {
     let mut chosen = Vec::new();
-    for (path, expected) in expectations(&runner.root)? {
+    for (path, expected) in expectations(&runner.root, folders)? {
         let name = path.strip_prefix(&runner.root).unwrap_or(&path).display().to_string();
         if !name.contains(only) {
             continue;
@@ -98,6 +107,7 @@ fn missing(need: Need) -> Option<&'static str> {
             let here = works(&["python3", "-c", "import venv, ensurepip"]);
             (here, "python3 with venv is not on this machine")
         }
+        Need::Java => (works(&["mvn", "--version"]), "mvn is not on this machine"),
         Need::Judge => (true, ""),
     };
     (!here).then_some(why)
@@ -143,9 +153,9 @@ fn one(runner: &Runner, campaign: &Chosen, repeats: u32, output: &mut Output) ->
 }
 
 /// Every campaign file of which something is expected, in order of path.
-fn expectations(root: &Path) -> anyhow::Result<BTreeMap<PathBuf, Expected>> {
+fn expectations(root: &Path, folders: &[&str]) -> anyhow::Result<BTreeMap<PathBuf, Expected>> {
     let mut all = BTreeMap::new();
-    for folder in FOLDERS.iter().map(|folder| root.join(folder)).filter(|folder| folder.is_dir()) {
+    for folder in folders.iter().map(|folder| root.join(folder)).filter(|folder| folder.is_dir()) {
         for entry in fs::read_dir(&folder)? {
             let file = entry?.path().join("expect.yaml");
             if !file.is_file() {
@@ -163,7 +173,7 @@ fn expectations(root: &Path) -> anyhow::Result<BTreeMap<PathBuf, Expected>> {
             }
         }
     }
-    ensure!(!all.is_empty(), "no expect.yaml in any folder of {FOLDERS:?}");
+    ensure!(!all.is_empty(), "no expect.yaml in any folder of {folders:?}");
     Ok(all)
 }
 
@@ -223,9 +233,10 @@ mod tests {
     #[test]
     fn all_expectations_can_be_read() {
         let root = Runner::new().unwrap().root;
-        let expected = expectations(&root).unwrap();
+        let expected = expectations(&root, FOLDERS).unwrap();
         let has = |end: &str| expected.keys().any(|path| path.ends_with(end));
         assert!(has("tests/campaigns/two-crashes/campaign.yaml"));
         assert!(has("examples/bar-foo/fixed.yaml"));
+        assert!(!expectations(&root, FOREIGN).unwrap().is_empty());
     }
 }

@@ -66,6 +66,12 @@ enum Stage {
         #[arg(long, conflicts_with = "repeats")]
         real_time: bool,
     },
+    /// Campaigns against published operators (tests/foreign), each once, held to its expect.yaml; a table of their cost.
+    Foreign {
+        /// Only campaigns whose path contains this.
+        #[arg(long, default_value = "")]
+        only: String,
+    },
     /// Integration tests again and again, while threads of this command keep processors busy.
     Repeat {
         /// How often.
@@ -127,6 +133,11 @@ fn carry_out(stage: Stage) -> anyhow::Result<bool> {
         Stage::Sweep { only, real_time, repeats } => {
             if stages::build(&mut runner) {
                 sweep(&mut runner, &only, real_time, repeats)?;
+            }
+        }
+        Stage::Foreign { only } => {
+            if stages::build_release(&mut runner) {
+                campaigns::foreign(&mut runner, &only)?;
             }
         }
         Stage::Repeat { times, load, tests } => {

@@ -119,7 +119,11 @@ pub fn nightly(runner: &mut Runner) -> anyhow::Result<()> {
     let drawing = suites::named(&suites, DRAWING)?;
     let reports = jobs::side_by_side(suites::jobs(runner, &drawing, DRAWN_AT_NIGHT));
     runner.take_all(reports);
-    installed(runner)
+    installed(runner)?;
+    if build_release(runner) {
+        campaigns::foreign(runner, "")?;
+    }
+    Ok(())
 }
 
 /// What tells soon that something is wrong.

@@ -25,7 +25,7 @@ use crate::{
     exit::Exit,
     report::{self, Report, by_hand, difference, model, text, timeline},
     stdout,
-    trial::{NOT_SEEN_THROUGH, history_file},
+    trial::{NOT_SEEN_THROUGH, cpu_time, history_file},
 };
 
 /// Everything that the campaign has to say, as one value.
@@ -512,6 +512,7 @@ fn figures(explored: &Explored) -> Value {
         "seconds": explored.real.as_secs_f64(),
         "ownCpuSeconds": explored.cpu.own.as_secs_f64(),
         "subjectsCpuSeconds": explored.cpu.children.as_secs_f64(),
+        "peakMemoryBytes": cpu_time::peak_memory(),
         "trials": explored.trial_seconds.iter().map(trial).collect::<Vec<_>>(),
     })
 }

@@ -279,6 +279,7 @@ pub struct Summary<'a> {
     references: &'a References,
     plans: &'a Plans,
     coverage: &'a Coverage,
+    undisturbed: &'a oracles::Examination,
     findings: Vec<FindingSummary<'a>>,
     exit: u8,
 }
@@ -302,6 +303,7 @@ impl Report {
             references: &self.references,
             plans: &self.plans,
             coverage: &self.coverage,
+            undisturbed: &self.undisturbed,
             findings: self.findings.iter().map(Finding::summary).collect(),
             exit: self.exit,
         }

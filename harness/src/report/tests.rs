@@ -27,6 +27,20 @@ fn colours_only_where_wanted() {
 }
 
 #[test]
+fn manifests_are_not_explained() {
+    let mut finding = sample::violated().findings[0].clone();
+    finding.replay_text =
+        "plan: []\nmanifests:\n- kind: Namespace\n  metadata:\n    name: n\nworkload: |\n  x\n"
+            .to_owned();
+    let text = text::explain(&finding);
+    assert!(
+        text.contains("plan: []\n# manifests: in the file itself\nworkload: |\n  x\n"),
+        "{text}"
+    );
+    assert!(!text.contains("Namespace"), "{text}");
+}
+
+#[test]
 fn a_finding_explains_itself_as_text() {
     insta::assert_snapshot!(text::explain(&sample::violated().findings[0]));
 }

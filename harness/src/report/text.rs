@@ -157,7 +157,26 @@ pub fn explain(finding: &Finding) -> String {
         }
     }
     line(&mut out, &format!("\n## Replay file: {}\n", finding.replay));
-    fenced(&mut out, "yaml", &finding.replay_text);
+    fenced(&mut out, "yaml", &without_manifests(&finding.replay_text));
+    out
+}
+
+/// A replay file without the manifests, which are most of it: operators bring definitions of some ten thousand lines.
+fn without_manifests(replay: &str) -> String {
+    let mut out = String::with_capacity(replay.len().min(8_192));
+    let mut inside = false;
+    for part in replay.lines() {
+        inside = match part {
+            "manifests:" => {
+                line(&mut out, "# manifests: in the file itself");
+                true
+            }
+            _ => inside && (part.is_empty() || part.starts_with([' ', '-'])),
+        };
+        if !inside {
+            line(&mut out, part);
+        }
+    }
     out
 }
 

@@ -1,4 +1,4 @@
-//! Processor time as the kernel counts it.
+//! Processor time and memory as the kernel counts them.
 
 use std::{fs, time::Duration};
 
@@ -46,9 +46,21 @@ pub fn of_process(pid: u32) -> Duration {
     Duration::from_nanos(nanoseconds.sum())
 }
 
+/// Bytes of memory that this process had at most, so far (`VmHWM`, proc_pid_status(5)). Nothing where there is no /proc.
+pub fn peak_memory() -> Option<u64> {
+    let status = fs::read_to_string("/proc/self/status").ok()?;
+    let peak = status.lines().find_map(|line| line.strip_prefix("VmHWM:"))?;
+    Some(peak.trim().strip_suffix(" kB")?.parse::<u64>().ok()? * 1024)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn memory_is_told_in_bytes() {
+        assert!(peak_memory().is_some_and(|bytes| bytes > 1_000_000));
+    }
 
     #[test]
     fn own_time_and_that_of_children_are_told_apart() {
