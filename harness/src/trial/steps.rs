@@ -100,7 +100,7 @@ impl Trial<'_> {
             let sent = self.attend(workloads::act(operation, document, &user)).await?;
             self.disturbed_at = self.cluster.now();
             let Err(refused) = sent else { return Ok(()) };
-            let left = operation.timeout.saturating_sub(self.cluster.now().since(began));
+            let left = self.patience(operation).saturating_sub(self.cluster.now().since(began));
             let gate_closed = self.proxy.gate().is_closed();
             if !refused.may_pass || gate_closed {
                 return Err(self.failed(operation, refused.to_string()));
@@ -112,6 +112,13 @@ impl Trial<'_> {
                 _ => return Err(self.failed(operation, refused.to_string())),
             }
         }
+    }
+
+    /// How long the user waits for an operation. Its timeout is what an undisturbed controller needs; one that was killed
+    /// may have to wait for its lease and to do its work again, and is late, not wrong. So each kill adds the time after
+    /// which a world counts as settled. (Where nothing is pending, nobody waits.)
+    fn patience(&self, operation: &Operation) -> Duration {
+        operation.timeout + self.waits.at_a_step.horizon * self.carried_out
     }
 
     /// Starts the subject again when the user has done the steps that the plan gives it.
@@ -134,7 +141,6 @@ impl Trial<'_> {
 
     /// Evaluates until it holds, or until nothing that could make it hold is pending within its budget.
     async fn check(&mut self, operation: &Operation) -> Going<()> {
-        let budget = operation.timeout;
         let began = self.began();
         loop {
             let quiet = self.quiet().await?;
@@ -143,7 +149,7 @@ impl Trial<'_> {
                 Ok(CheckOutcome::NotYet { message }) => message,
                 Err(error) => return Err(self.failed(operation, error.to_string())),
             };
-            let left = budget.saturating_sub(self.cluster.now().since(began));
+            let left = self.patience(operation).saturating_sub(self.cluster.now().since(began));
             match quiet.deadline {
                 Some(deadline) if deadline <= left && !left.is_zero() => {
                     self.pass(deadline).await?
