@@ -75,7 +75,7 @@ fn kind_of(key: &ObjectKey) -> Option<Kind> {
     })
 }
 
-/// Bytes after the last separator, if they may be drawn: letters and digits, a digit among them.
+/// Bytes after the last separator, if they may be drawn: nothing but letters and digits, and not too few.
 pub(crate) fn drawn_part(name: &str) -> Option<usize> {
     let begin = name.rfind(['-', '.']).map_or(0, |at| at + 1);
     let part = &name[begin..];

@@ -57,6 +57,9 @@ impl Heartbeats {
     /// The object without what beats in it, and without the generation that may count the beats; none if nothing beats
     /// in it.
     pub fn without(&self, key: &ObjectKey, object: &Value) -> Option<Value> {
+        if !self.0.iter().any(|field| field.may_be_about(&key.resource)) {
+            return None;
+        }
         let key = key.to_string();
         let mut fields = self.0.iter().filter(|field| field.is_about(&key)).peekable();
         fields.peek()?;

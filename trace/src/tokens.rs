@@ -143,9 +143,9 @@ impl Tokens {
                     token.prefix = asked.to_owned();
                 }
             }
-        }
-        if guess && let Some(metadata) = root.get("metadata").and_then(Value::as_object) {
-            self.collect_hashes(metadata);
+            if guess {
+                self.collect_hashes(metadata);
+            }
         }
         let addresses = matches!(
             (&*key.resource.group, &*key.resource.resource),

@@ -100,8 +100,8 @@ pub struct Explored {
     pub notes: BTreeSet<String>,
     /// Worlds whose repeats wrote differently.
     pub nondeterministic: u64,
-    /// Those of them that are still to be repeated before `exact` is closed.
-    restless: u64,
+    /// Those of them that are calm as far as `scale` tells, and still to be repeated before `exact` is closed.
+    restless: Vec<(usize, Visit)>,
     /// Violated trials, in the order in which they were found: shallowest first.
     pub suspects: Vec<Suspect>,
     /// How many of them show each fingerprint.
@@ -200,7 +200,7 @@ impl Explored {
         if self.unknown > 0 || !self.frontier.left_out.is_empty() {
             return None;
         }
-        let due = self.frontier.due().or((self.restless > 0).then_some(Level::Exact));
+        let due = self.frontier.due().or((!self.restless.is_empty()).then_some(Level::Exact));
         Level::ALL.into_iter().rev().find(|level| due.is_none_or(|due| due > *level))
     }
 }
@@ -323,8 +323,6 @@ struct Explorer<'e> {
     explored: Explored,
     /// Worlds that are being explored.
     visits: HashMap<usize, Visit>,
-    /// Worlds whose repeats wrote differently, and that are calm as far as `scale` tells.
-    restless: Vec<(usize, Visit)>,
     /// Repeats that come before the next world: which of which world.
     repeats: VecDeque<(usize, u64)>,
     /// Trials begun.
@@ -417,7 +415,7 @@ impl<'e> Explorer<'e> {
         };
         let frontier = Frontier::new(lens);
         let explored = Explored { frontier, precision: spec.precision, ..Explored::default() };
-        let (visits, restless, repeats) = Default::default();
+        let (visits, repeats) = Default::default();
         let (begun, samples) = (0, SAMPLES);
         Explorer {
             setup,
@@ -427,7 +425,6 @@ impl<'e> Explorer<'e> {
             folder,
             explored,
             visits,
-            restless,
             repeats,
             begun,
             samples,
@@ -464,7 +461,7 @@ impl<'e> Explorer<'e> {
             return true;
         }
         match frontier.due() {
-            None => !self.restless.is_empty() && self.explored.precision == Level::Exact,
+            None => !self.explored.restless.is_empty() && self.explored.precision == Level::Exact,
             Some(due) if due <= self.explored.precision => true,
             // What is under way may still lead to worlds that are due.
             Some(_) if !self.visits.is_empty() || self.samples == 0 => false,
@@ -518,8 +515,7 @@ impl<'e> Explorer<'e> {
         if differs && visit.due < Level::Exact {
             // Coarsely it is calm. At the finest level it is to be repeated until no new world comes.
             (visit.due, visit.calm) = (Level::Exact, 0);
-            self.restless.push((world, visit));
-            self.explored.restless += 1;
+            self.explored.restless.push((world, visit));
         }
     }
 
@@ -529,9 +525,7 @@ impl<'e> Explorer<'e> {
         if coarser || self.explored.precision < Level::Exact {
             return None;
         }
-        let next = self.restless.pop()?;
-        self.explored.restless -= 1;
-        Some(next)
+        self.explored.restless.pop()
     }
 
     /// Counts a trial and takes in the worlds that it reached.

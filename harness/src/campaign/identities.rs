@@ -75,8 +75,7 @@ impl Identities<'_> {
 
     /// The same at [`Level::Scale`].
     pub fn canonical_scale(&self, world: &World, cursor: Cursor, begun: Option<Duration>) -> Value {
-        let covered = world.objects().filter(|(key, object)| self.footprint.covers(key, object));
-        let objects = self.without_heartbeats(covered);
+        let objects = self.seen(world);
         let extra = self.roughly_begun(cursor, begun);
         let context = self.context(world, cursor, extra, Level::Scale);
         identity::canonical_world(objects.iter().map(|(key, object)| (*key, &**object)), &context)
@@ -84,8 +83,7 @@ impl Identities<'_> {
 
     /// What a world is at the coarser levels: what the subject can see of it.
     pub fn classes(&self, world: &World, cursor: Cursor, begun: Option<Duration>) -> Classes {
-        let covered = world.objects().filter(|(key, object)| self.footprint.covers(key, object));
-        let objects = self.without_heartbeats(covered);
+        let objects = self.seen(world);
         let at = |level, extra| {
             let context = self.context(world, cursor, extra, level);
             identity::identity(objects.iter().map(|(key, object)| (*key, &**object)), &context)
@@ -114,6 +112,12 @@ impl Identities<'_> {
         };
         let objects = self.without_heartbeats(objects);
         identity::identity(objects.iter().map(|(key, object)| (*key, &**object)), &context)
+    }
+
+    /// Those that the subject has asked about.
+    fn seen<'a>(&self, world: &'a World) -> Vec<(&'a ObjectKey, Cow<'a, Arc<Value>>)> {
+        let covered = world.objects().filter(|(key, object)| self.footprint.covers(key, object));
+        self.without_heartbeats(covered)
     }
 
     /// Objects as far as they tell worlds apart.

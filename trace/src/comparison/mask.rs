@@ -5,7 +5,7 @@ use std::{fmt, str::FromStr};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use crate::key::serde_as_text;
+use crate::key::{GroupResource, serde_as_text};
 
 /// A place in an object: map keys, and `*` for any list index or any key.
 ///
@@ -169,6 +169,19 @@ impl Accepted {
     /// Whether it is about the object with this canonical key.
     pub fn is_about(&self, key: &str) -> bool {
         pattern_matches(&self.object, key)
+    }
+
+    /// Whether it may be about objects of this type: told without an object's whole key.
+    pub fn may_be_about(&self, resource: &GroupResource) -> bool {
+        match self.object.split_once('/') {
+            Some((named, _)) if !named.contains('*') => {
+                let group = named.strip_prefix(&*resource.resource);
+                group.is_some_and(|group| {
+                    group.strip_prefix('.').unwrap_or(group) == &*resource.group
+                })
+            }
+            _ => true,
+        }
     }
 
     /// Cuts the part out of such an object; nothing, if it names the object itself.

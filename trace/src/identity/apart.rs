@@ -1,7 +1,8 @@
 //! Which fields keep worlds apart: for people whose campaign has more worlds than they expect.
 //!
 //! A field is asked how many worlds would be left if it did not count. The one that leaves fewest is told first, and the
-//! next is asked without it; among equal ones the one with most values. Relations between objects (which uid stands where) are not looked at.
+//! next is asked without it; among equal ones the one with most values. Relations between objects (which uid stands
+//! where) are not looked at.
 
 use std::{
     cmp::Reverse,

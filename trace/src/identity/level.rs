@@ -73,14 +73,18 @@ pub(super) fn reduce<'v>(
     key: &ObjectKey,
     object: &'v Value,
 ) -> Option<Cow<'v, Value>> {
+    if level == Level::Exact {
+        return Some(Cow::Borrowed(object));
+    }
+    if &*key.resource.resource == "customresourcedefinitions" {
+        return Some(Cow::Owned(type_of(object)));
+    }
     let made = Made::of(object);
     Some(match (level, made) {
-        (Level::Exact, _) => Cow::Borrowed(object),
-        _ if &*key.resource.resource == "customresourcedefinitions" => Cow::Owned(type_of(object)),
         (Level::Shape, Made::ByEnvironment) => return None,
-        (Level::Scale, Made::ByEnvironment) => Cow::Owned(shape(object, true)),
+        (_, Made::ByEnvironment) => Cow::Owned(shape(object, true)),
         (Level::Shape, _) => Cow::Owned(shape(object, made != Made::StatusByEnvironment)),
-        (Level::Scale, _) => {
+        _ => {
             let mut seen = without_counters(object, generation(object));
             if let Some(Value::Object(metadata)) = seen.get_mut("metadata") {
                 metadata.remove("managedFields");

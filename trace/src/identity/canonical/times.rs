@@ -20,7 +20,8 @@ pub(super) fn first(text: &str) -> Option<Found> {
     let bytes = text.as_bytes();
     let starts = text.match_indices('T').filter_map(|(at, _)| at.checked_sub(10));
     starts.filter(|begin| begin + LENGTH <= bytes.len()).find_map(|begin| {
-        if begin > 0 && bytes[begin - 1].is_ascii_alphanumeric() {
+        let shaped = bytes[begin + 4] == b'-' && bytes[begin + 13] == b':';
+        if !shaped || begin > 0 && bytes[begin - 1].is_ascii_alphanumeric() {
             return None;
         }
         let rest = text.get(begin..)?;
