@@ -129,7 +129,7 @@ fn one(runner: &Runner, campaign: &Chosen, repeats: u32, output: &mut Output) ->
     }
     for repeat in 1..=repeats {
         output.line(&format!("campaign {name}, {repeat} of {repeats}"));
-        let given = match run(runner, path, &format!("{name}-{repeat}"), output) {
+        let given = match run(runner, path, &repeat_of(name, repeat), output) {
             Ok(given) => given,
             Err(error) => {
                 outcome.deviations.push(format!("run {repeat}: {error:#}"));
@@ -219,11 +219,20 @@ fn given(path: &Path, folder: &Path, status: ExitStatus) -> anyhow::Result<Given
 /// # Errors
 /// What the file system says.
 pub fn out_folder(runner: &Runner, name: &str) -> anyhow::Result<PathBuf> {
-    let folder = runner.binaries.join("ci-runs").join(name.replace('/', "-"));
+    let folder = folder_of(runner, name);
     if folder.exists() {
         fs::remove_dir_all(&folder)?;
     }
     Ok(folder)
+}
+
+fn folder_of(runner: &Runner, name: &str) -> PathBuf {
+    runner.binaries.join("ci-runs").join(name.replace('/', "-"))
+}
+
+/// What one of the repeats is called.
+fn repeat_of(campaign: &str, repeat: u32) -> String {
+    format!("{campaign}-{repeat}")
 }
 
 #[cfg(test)]

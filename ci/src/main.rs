@@ -44,8 +44,8 @@ enum Stage {
         #[arg(long)]
         install: bool,
     },
-    /// `test`, and what one run can't show: tests beside busy threads, campaigns again, more of what is drawn, and
-    /// both ways to install. Takes hours.
+    /// `test`, and what one run can't show: tests beside busy threads, campaigns again, more of what is drawn,
+    /// both ways to install, and published operators. Takes hours.
     Nightly,
     /// The first few minutes of `test`: format, lints, house rules, and the first example.
     Smoke,

@@ -105,7 +105,8 @@ pub fn all(runner: &mut Runner) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// What one run can't show: tests beside busy threads, campaigns again, more of what is drawn, and installation.
+/// What one run can't show: tests beside busy threads, campaigns again, more of what is drawn, installation, and
+/// published operators.
 ///
 /// # Errors
 /// As [`all`].

@@ -119,7 +119,9 @@ impl Given {
         replay: impl Fn(&str) -> anyhow::Result<String>,
     ) -> anyhow::Result<Given> {
         let coverage = &summary["coverage"];
-        let closed = Level::deserialize(&coverage["level"]).context("coverage.level")?;
+        let closed = coverage["closed"].as_bool().context("coverage.closed is missing")?;
+        let level = Level::deserialize(&coverage["level"]).context("coverage.level")?;
+        let closed = if closed { level } else { Level::None };
         let unknown = summary["plans"]["unknown"].as_u64().context("plans.unknown is missing")?;
         let worlds =
             summary["coverage"]["worlds"].as_u64().context("coverage.worlds is missing")?;
@@ -246,7 +248,7 @@ mod tests {
             |summary: Value| Given::read(&summary, 0, Value::Null, |_| Ok(String::new())).is_err();
         assert!(refused(json!({})));
         let coverage = || json!({"closed": true, "level": "exact", "worlds": 6});
-        assert!(refused(json!({"coverage": {"worlds": 6}, "plans": {"unknown": 0}})));
+        assert!(refused(json!({"coverage": {"closed": true}, "plans": {"unknown": 0}})));
         assert!(refused(json!({"coverage": coverage(), "plans": {}, "findings": []})));
         assert!(refused(json!({"coverage": coverage(), "plans": {"unknown": 0}})));
     }

@@ -4,7 +4,7 @@ use std::{fs, path::Path};
 
 use serde_json::Value;
 
-use super::{FOREIGN, chosen_in, one};
+use super::{FOREIGN, chosen_in, folder_of, one, repeat_of};
 use crate::{run::Runner, table};
 
 const HEAD: [&str; 10] = [
@@ -30,8 +30,8 @@ pub fn all(runner: &mut Runner, only: &str) -> anyhow::Result<()> {
         let mut output = runner.stream();
         let (_, report) = one(runner, &campaign, 1, &mut output);
         runner.take(report);
-        let folder = format!("{}-1", campaign.name).replace('/', "-");
-        let read = |file: &str| read(&runner.binaries.join("ci-runs").join(&folder).join(file));
+        let folder = folder_of(runner, &repeat_of(&campaign.name, 1));
+        let read = |file: &str| read(&folder.join(file));
         if let (Some(summary), Some(figures)) = (read("summary.json"), read("figures.json")) {
             let name = campaign.name.trim_start_matches("tests/foreign/");
             rows.push(row(name.trim_end_matches("/campaign.yaml"), &summary, &figures));
