@@ -135,7 +135,21 @@ impl<'a> Judge<'a> {
         let refused = |_| Outcome::Refused(format!("{}: refused, see above", scenario.name));
         let outcome = std::panic::catch_unwind(compared).unwrap_or_else(refused);
         self.watched.forget(&scenario.name);
+        if !matches!(outcome, Outcome::Agrees) {
+            self.remove_nodes(&scenario.name);
+        }
         outcome
+    }
+
+    /// Nodes that a scenario left behind when it came to no end: the next attempt would count them too.
+    fn remove_nodes(&self, name: &str) {
+        const NODES: &str = "/api/v1/nodes";
+        let (_, all) = self.real.send("GET", NODES, None);
+        let names = all["items"].as_array().into_iter().flatten();
+        let names = names.filter_map(|node| node["metadata"]["name"].as_str());
+        for node in names.filter(|node| node.starts_with(&format!("{name}-"))) {
+            self.real.send("DELETE", &format!("{NODES}/{node}"), None);
+        }
     }
 
     /// The shortest script found that differs as this scenario does up to this step, to be kept with those by hand.
