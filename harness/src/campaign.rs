@@ -17,6 +17,9 @@ pub mod rehearsal;
 pub mod run_folder;
 pub mod settle;
 pub mod setup;
+pub mod stale_nodes;
+pub mod tally;
+pub mod unobserved;
 pub mod while_down;
 
 use std::time::{Duration, Instant};
@@ -39,6 +42,9 @@ const BUDGET: Duration = Duration::from_secs(30 * 60);
 /// Runs a campaign from its file to its report.
 pub fn run(args: &RunArgs) -> anyhow::Result<Exit> {
     let mut campaign = Campaign::load(&args.campaign, args.profile.as_deref())?;
+    if !args.families.is_empty() {
+        campaign.file.spec.families.clone_from(&args.families);
+    }
     if args.real_time {
         campaign.file.spec.subject.clock = ClockSpec::Real;
     }

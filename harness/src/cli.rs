@@ -64,6 +64,9 @@ pub struct RunArgs {
     /// What to print on stdout at the end.
     #[arg(short, long, value_enum, default_value_t = Output::Text, env = "TROMMEL_OUTPUT")]
     pub output: Output,
+    /// Only these families of perturbations, instead of those that the campaign names.
+    #[arg(long, value_delimiter = ',', value_parser = family, env = "TROMMEL_FAMILIES")]
+    pub families: Vec<plans::Family>,
     /// Trials side by side; default: one per processor.
     #[arg(long, env = "TROMMEL_WORKERS")]
     pub workers: Option<usize>,
@@ -85,6 +88,13 @@ pub struct RunArgs {
     /// No progress.
     #[arg(short, long, env = "TROMMEL_QUIET")]
     pub quiet: bool,
+}
+
+/// A family by its name.
+fn family(text: &str) -> Result<plans::Family, String> {
+    text.parse().map_err(|plans::perturbation::UnknownFamily(known)| {
+        format!("no family of perturbations: those that exist are {known}")
+    })
 }
 
 /// `trommel replay`.

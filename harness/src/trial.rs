@@ -11,6 +11,8 @@
 //! one `trace::Recorder` into one history, in one order.
 //!
 //! Only one replica: `proxy::Client` already carries the actor, and `subject.replicas` accepts only 1.
+//!
+//! How each family's perturbations are carried out stands in `trial/perturbation/`.
 
 mod clocks;
 mod commits;
@@ -20,6 +22,7 @@ mod delivery_order;
 pub mod history_file;
 pub(crate) mod incarnation;
 mod output;
+mod perturbation;
 mod programs;
 pub(crate) mod quiet;
 mod steps;
@@ -35,7 +38,7 @@ use std::{
 
 use cluster::World;
 use plans::{Crash, Moment, Perturbation, Plan, Restart, StartPoint, moment::MomentCounter};
-use trace::{Cursor, DrawnNames, Event, History, Recorder, Time};
+use trace::{Cursor, DrawnNames, Event, History, Recorder, Revision, Time};
 
 use crate::{
     campaign::{
@@ -51,6 +54,7 @@ use controller_manager::Manager;
 use delivery_order::InTurn;
 use incarnation::Incarnation;
 pub use incarnation::NOT_SEEN_THROUGH;
+use perturbation::{Caches, Stands};
 use trigger::Armed;
 
 /// What a trial is to do.
@@ -76,8 +80,21 @@ pub struct TrialSpec {
 pub enum Start {
     /// From the beginning.
     Beginning,
-    /// On this world, the workload at this cursor, whose operation has been under way for so long.
-    Fork(Box<World>, Cursor, Option<Duration>),
+    /// On a fork.
+    Fork(Box<Fork>),
+}
+
+/// A world that a trial starts on.
+#[derive(Clone)]
+pub struct Fork {
+    /// The world.
+    pub world: World,
+    /// How far the workload is.
+    pub cursor: Cursor,
+    /// For how long the operation there has been under way; none if it has not begun.
+    pub begun: Option<Duration>,
+    /// The revision at which watch caches stand that the plan's last perturbation sets back.
+    pub behind: Option<Revision>,
 }
 
 /// What a trial left behind.
@@ -117,6 +134,8 @@ pub enum RunEnd {
     NeverSettled(String),
     /// A perturbation's moment never came.
     NeverFired(String),
+    /// A perturbation can't be carried out in this run, for this reason; it proves nothing, and nothing is wrong.
+    NotPossible(String),
     /// The trial itself failed: nothing about the controller.
     Broken(String),
 }
@@ -157,6 +176,18 @@ pub(crate) struct Trial<'setup> {
     todo: VecDeque<Perturbation>,
     carried_out: u32,
     armed: Option<Armed>,
+    /// What of those carried out lasts.
+    standing: Vec<Stands>,
+    /// Why one of them did not come to what was planned.
+    not_possible: Option<String>,
+    /// What was decided of passings for the rest of the trial.
+    deciding: Vec<proxy::Deciding>,
+    /// How far the watch caches are behind that the subject is served from.
+    caches: Caches,
+    /// What the next start of the subject meets.
+    meets: Option<(Perturbation, Option<Revision>)>,
+    /// The world's revision at the beginning.
+    first_revision: Revision,
     /// What comes to the subject, if one at a time.
     in_turn: Option<InTurn>,
     /// Documents that the user still sends before the subject is started again.
@@ -260,9 +291,9 @@ impl TrialRun {
 
 impl<'setup> Trial<'setup> {
     async fn set_up(setup: &'setup Setup, spec: &TrialSpec) -> anyhow::Result<Trial<'setup>> {
-        let (cursor, begun) = match &spec.start {
-            Start::Beginning => (Cursor::default(), None),
-            Start::Fork(_, cursor, begun) => (*cursor, *begun),
+        let (cursor, begun, behind) = match &spec.start {
+            Start::Beginning => (Cursor::default(), None, None),
+            Start::Fork(fork) => (fork.cursor, fork.begun, fork.behind),
         };
         let folder = match &spec.folder {
             Some(folder) => folder.clone(),
@@ -271,8 +302,9 @@ impl<'setup> Trial<'setup> {
         std::fs::create_dir_all(&folder)?;
         let (cluster, recorder) = LiveCluster::open(setup, spec, &folder).await?;
         let following = Following::new(cluster.server());
+        let caches = Caches::default();
         let proxy = proxy::Proxy::new(
-            following.before(cluster.upstream_for_subject()),
+            caches.before(following.before(cluster.upstream_for_subject())),
             recorder.clone(),
             Arc::new(crate::providers::codec::ClusterCodec),
         );
@@ -290,6 +322,9 @@ impl<'setup> Trial<'setup> {
         for (index, done) in (0..carried_out).zip(&spec.plan.perturbations) {
             recorder.record(Event::Perturbed { index, text: done.to_string() });
         }
+        let last = spec.plan.perturbations[..carried_out as usize].last();
+        let meets = last.map(|perturbation| (perturbation.clone(), behind));
+        let first_revision = cluster.revision();
         Ok(Trial {
             setup,
             cluster,
@@ -309,6 +344,12 @@ impl<'setup> Trial<'setup> {
             todo: spec.armed.iter().cloned().collect(),
             carried_out,
             armed: None,
+            standing: vec![],
+            not_possible: None,
+            deciding: vec![],
+            caches,
+            meets,
+            first_revision,
             in_turn,
             down_for: 0,
             awaited_write: None,
@@ -338,10 +379,11 @@ impl<'setup> Trial<'setup> {
         if let Some(why) = self.failed_on.take() {
             return Err(Stop(RunEnd::StepFailed(why)));
         }
-        match self.todo.front() {
-            Some(missed) => {
-                Err(Stop(RunEnd::NeverFired(format!("the moment never came: {missed}"))))
-            }
+        if let Some(missed) = self.todo.front() {
+            return Err(Stop(RunEnd::NeverFired(format!("the moment never came: {missed}"))));
+        }
+        match self.not_possible.take() {
+            Some(why) => Err(Stop(RunEnd::NotPossible(why))),
             None => Ok(()),
         }
     }
@@ -351,7 +393,8 @@ impl<'setup> Trial<'setup> {
         if self.armed.is_some() || self.subject.is_none() {
             return;
         }
-        let Some(Perturbation::Crash(crash)) = self.todo.front() else { return };
+        self.set_up_next();
+        let Some(crash) = self.todo.front().and_then(Perturbation::crash) else { return };
         match (&crash.at, &self.manager) {
             (Moment::Committed { .. }, _) => {
                 self.armed = Some(Armed::at_call(&self.proxy, &self.cluster, crash.clone()));
@@ -365,14 +408,14 @@ impl<'setup> Trial<'setup> {
                 let counter = || MomentCounter::new(crash.at.clone());
                 self.awaited_write.get_or_insert_with(counter);
             }
-            (Moment::Step { .. }, _) => {}
+            (Moment::Step { .. } | Moment::Delivery { .. }, _) => {}
         }
     }
 
     /// The position at which the next perturbation waits, if it waits for one.
     fn awaited_step(&self) -> Option<Cursor> {
-        match self.todo.front() {
-            Some(Perturbation::Crash(Crash { at: Moment::Step { cursor }, .. })) => Some(*cursor),
+        match self.todo.front()?.crash()?.at {
+            Moment::Step { cursor } => Some(cursor),
             _ => None,
         }
     }
@@ -385,23 +428,30 @@ impl<'setup> Trial<'setup> {
         Ok(())
     }
 
-    /// Carries out the crash at the head of the plan. The proxy's gate is closed, or all is quiet.
+    /// The perturbation at the head of the plan begins.
+    fn begin_next(&mut self) -> Option<Perturbation> {
+        let perturbation = self.todo.pop_front()?;
+        let (index, text) = (self.carried_out, perturbation.to_string());
+        self.carried_out += 1;
+        self.recorder.record(Event::Perturbed { index, text });
+        Some(perturbation)
+    }
+
+    /// Carries out the kill at the head of the plan. The proxy's gate is closed, or all is quiet.
     async fn crash(&mut self) -> Going<()> {
-        let Some(Perturbation::Crash(crash)) = self.todo.pop_front() else { return Ok(()) };
+        let next = self.todo.front().and_then(Perturbation::crash);
+        let Some(Crash { restart, .. }) = next.cloned() else { return Ok(()) };
         self.armed = None;
         self.awaited_write = None;
         self.kill_subject(false).await?;
-        let index = self.carried_out;
-        self.carried_out += 1;
-        self.recorder.record(Event::Perturbed {
-            index,
-            text: Perturbation::Crash(crash.clone()).to_string(),
-        });
+        // Whoever is started again meets an API server that is up to date, or what this perturbation says.
+        self.end_standing();
+        self.meets = self.begin_next().map(|perturbation| (perturbation, None));
         self.proxy.gate().open();
         if let Some(manager) = &self.manager {
             manager.proxy.gate().open();
         }
-        match crash.restart {
+        match restart {
             Restart::Immediately => self.start_subject().await,
             Restart::EnvironmentQuiet => {
                 self.run_environment().await?;

@@ -5,7 +5,8 @@
 //!
 //! Reading order: [`moment`] says *when*, [`perturbation`] *what*, [`plan`] puts them together,
 //! [`schedule`] learns from a history what could have been interleaved, [`crash_points`](mod@crash_points) lists the plans that
-//! follow from it, [`prune`] counts what was left out and why, [`replay`] is the file for the author.
+//! follow from it, [`mod@first_reads`] and [`mod@stale_views`] what caches could be behind, [`mod@unobserved_intervals`] what may
+//! never be seen; [`prune`] counts what was left out and why, [`replay`] is the file for the author.
 //!
 //! A model checker would emit [`plan`]s, in a crate of its own; there is none.
 
@@ -14,13 +15,22 @@ pub mod perturbation;
 pub mod plan;
 
 pub mod crash_points;
+pub mod first_reads;
 pub mod prune;
 pub mod replay;
 pub mod schedule;
+pub mod stale_views;
+pub mod unobserved_intervals;
 
 pub use crash_points::{CrashPoint, StartPoint, crash_points};
-pub use moment::{CallMatch, CommitMatch, Moment, NamePattern};
-pub use perturbation::{Citation, Crash, DroppedCall, Family, Perturbation, Restart};
+pub use first_reads::{FirstRead, first_reads};
+pub use moment::{CallMatch, ChangeMatch, CommitMatch, Moment, NamePattern, Occurred};
+pub use perturbation::{
+    Anomaly, Behind, CatchUp, Citation, Crash, DroppedCall, Family, Perturbation, Release, Restart,
+    StaleState, UnobservedState,
+};
 pub use plan::{Plan, PlanId};
 pub use prune::{Pruned, Rule};
 pub use replay::{Expectation, Replay};
+pub use stale_views::{StaleView, StaleViews, stale_views};
+pub use unobserved_intervals::unobserved_intervals;

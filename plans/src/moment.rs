@@ -3,7 +3,7 @@
 use std::fmt;
 
 use serde::{Deserialize, Serialize};
-use trace::{Actor, Answer, Call, Change, Commit, Cursor, GroupResource, Verb};
+use trace::{Actor, Answer, Call, Change, Commit, Cursor, GroupResource, ObjectKey, Verb};
 
 /// A name, or the part of it that is the same in every run: `foo-*` for a name made by `generateName: foo-`.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
@@ -170,6 +170,87 @@ impl fmt::Display for CommitMatch {
     }
 }
 
+/// A change of one object, whoever made it.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct ChangeMatch {
+    /// What happened to it.
+    pub change: Change,
+    /// Of which type it is.
+    pub resource: GroupResource,
+    /// In which namespace; empty for cluster scope.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub namespace: String,
+    /// Which object.
+    pub name: NamePattern,
+}
+
+impl ChangeMatch {
+    /// What happened to this object. `generated` as in [`CallMatch::of`].
+    pub fn of(
+        change: Change,
+        key: &ObjectKey,
+        generated: &dyn Fn(&str) -> Option<String>,
+    ) -> ChangeMatch {
+        let name = match generated(&key.name) {
+            Some(prefix) => format!("{prefix}*"),
+            None => key.name.to_string(),
+        };
+        ChangeMatch {
+            change,
+            resource: key.resource.clone(),
+            namespace: key.namespace.to_string(),
+            name: NamePattern(name),
+        }
+    }
+
+    /// Whether this happened to such an object.
+    pub fn matches(&self, change: Change, key: &ObjectKey) -> bool {
+        self.change == change && self.is_about(key)
+    }
+
+    /// Whether it is about this object.
+    pub fn is_about(&self, key: &ObjectKey) -> bool {
+        key.resource == self.resource
+            && *key.namespace == *self.namespace
+            && self.name.matches(&key.name)
+    }
+}
+
+impl fmt::Display for ChangeMatch {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let change = match self.change {
+            Change::Created => "creation",
+            Change::Updated => "update",
+            Change::Deleted => "deletion",
+        };
+        write!(f, "{change} of {}", self.resource)?;
+        if !self.namespace.is_empty() {
+            write!(f, "/{}", self.namespace)?;
+        }
+        write!(f, "/{}", self.name.0)
+    }
+}
+
+/// The how-manieth change of its kind.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct Occurred {
+    /// What happened.
+    pub change: ChangeMatch,
+    /// Which time, from 1.
+    pub occurrence: u32,
+}
+
+impl fmt::Display for Occurred {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.occurrence {
+            1 => write!(f, "the first {}", self.change),
+            n => write!(f, "the {} {}", ordinal(n), self.change),
+        }
+    }
+}
+
 /// A point in a run.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
@@ -191,6 +272,13 @@ pub enum Moment {
         write: CommitMatch,
         /// Which of them, from 1.
         occurrence: u32,
+    },
+    /// This change (counted since the previous perturbation, or the beginning) has been committed, and the subject has
+    /// seen nothing of it: its event is the next of its watch.
+    #[serde(rename_all = "camelCase")]
+    Delivery {
+        /// Which event.
+        event: Occurred,
     },
     /// The workload has just reached this position; the subject has seen nothing of the step that led there.
     #[serde(rename_all = "camelCase")]
@@ -225,12 +313,16 @@ impl MomentCounter {
 
     /// Tells it of a commit; says whether that was the one.
     pub fn committed(&mut self, commit: &Commit) -> bool {
-        let Moment::Environment { write, occurrence } = &self.moment else { return false };
-        if !write.matches(commit) {
-            return false;
-        }
-        self.seen += 1;
-        self.seen == *occurrence
+        let (matches, occurrence) = match &self.moment {
+            Moment::Environment { write, occurrence } => (write.matches(commit), *occurrence),
+            Moment::Delivery { event } => {
+                let matches = event.change.matches(commit.change, &commit.key);
+                (matches && !commit.heartbeat, event.occurrence)
+            }
+            Moment::Committed { .. } | Moment::Step { .. } => return false,
+        };
+        self.seen += u32::from(matches);
+        matches && self.seen == occurrence
     }
 }
 
@@ -245,6 +337,7 @@ impl fmt::Display for Moment {
             Moment::Environment { write, occurrence } => {
                 write!(f, "after the {} {write}", ordinal(*occurrence))
             }
+            Moment::Delivery { event } => event.fmt(f),
             Moment::Step { cursor } if cursor.operation == 0 && cursor.document == 0 => {
                 f.write_str("when it had connected, before its first write")
             }

@@ -1,35 +1,26 @@
 //! One legal anomaly: what is done to the subject, when, and why a real cluster may do it too.
 //!
+//! Each family stands in a file of its own below `perturbation/`: the value, what it says of itself ([`Anomaly`]), and
+//! the argument for its legality. The list at the end of this file is the only other place here that names one; how it
+//! is carried out stands in the file of the same name below `harness/src/trial/perturbation/`.
+//!
 //! Not here yet: a restart in the middle of what the built-in controllers do *while the controller is down* (a further
-//! [`Restart`]; counted in the report until then, and such a campaign is not called closed). More perturbations are
-//! variants of [`Perturbation`], carried out in `harness/src/trial.rs` through the proxy's holds.
+//! [`Restart`]; counted in the report until then, and such a campaign is not called closed).
 
-use std::fmt;
+pub mod crash;
+pub mod stale_state;
+pub mod unobserved_state;
+
+use std::{fmt, str::FromStr};
 
 use serde::{Deserialize, Serialize};
 
-use crate::moment::{CallMatch, Moment};
-
-/// The families of design §7, as far as they are built.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum Family {
-    /// Killed at a revision or between two calls, and started again.
-    IntermediateState,
-}
-
-impl Family {
-    /// Every family that can be asked for.
-    pub const ALL: [Family; 1] = [Family::IntermediateState];
-}
-
-impl fmt::Display for Family {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Family::IntermediateState => f.write_str("intermediate-state"),
-        }
-    }
-}
+pub use self::{
+    crash::{Crash, DroppedCall, Restart},
+    stale_state::{Behind, CatchUp, StaleState},
+    unobserved_state::{Release, UnobservedState},
+};
+use crate::{moment::Moment, plan::Weight};
 
 /// Why a real cluster may show this: a rule and where it stands.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -40,112 +31,144 @@ pub struct Citation {
     pub source: String,
 }
 
-/// When a killed subject is started again.
-#[derive(
-    Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default, Serialize, Deserialize,
-)]
-#[serde(rename_all = "camelCase")]
-pub enum Restart {
-    /// At once, on the world as the crash left it.
-    #[default]
-    Immediately,
-    /// When the built-in controllers have nothing left to do.
-    EnvironmentQuiet,
-    /// When the user has done this many further writes (documents of acting steps), from 1.
-    AfterUserStep(u32),
-    /// The same, and then when the built-in controllers have nothing left to do.
-    QuietAfterUserStep(u32),
+/// What each family says of one of its perturbations.
+pub trait Anomaly: fmt::Display {
+    /// When it begins.
+    fn moment(&self) -> &Moment;
+
+    /// The argument for its legality.
+    fn citation(&self) -> Citation;
+
+    /// How much it adds to a plan's weight, besides being one perturbation more.
+    fn weight(&self) -> Weight;
+
+    /// Perturbations that are one notch simpler, simplest first.
+    fn simpler(&self) -> Vec<Perturbation>;
+
+    /// User steps for which it lasts after its beginning.
+    fn lasts(&self) -> u32 {
+        0
+    }
+
+    /// The kill with which it begins, if it begins with one: then it can be carried out on a fork of the world that the
+    /// kill leaves.
+    fn crash(&self) -> Option<&Crash>;
+
+    /// The same, to change.
+    fn crash_mut(&mut self) -> Option<&mut Crash>;
 }
 
-impl fmt::Display for Restart {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Restart::Immediately => f.write_str("started again at once"),
-            Restart::EnvironmentQuiet => f.write_str("started again when the environment is quiet"),
-            Restart::AfterUserStep(1) => f.write_str("started again after the user's next step"),
-            Restart::AfterUserStep(n) => {
-                write!(f, "started again after the user's next {n} steps")
-            }
-            Restart::QuietAfterUserStep(n) => {
-                write!(f, "{}, when the environment is quiet", Restart::AfterUserStep(*n))
+/// Makes the two lists of families out of one.
+macro_rules! families {
+    ($($(#[$doc:meta])* $family:ident $name:literal: $kind:ident,)*) => {
+        /// The families of design §7, as far as they are built.
+        #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+        pub enum Family {
+            $($(#[$doc])* #[serde(rename = $name)] $family,)*
+        }
+
+        impl Family {
+            /// Every family that can be asked for, cheapest first.
+            pub const ALL: &[Family] = &[$(Family::$family),*];
+
+            /// As users write it.
+            pub fn name(self) -> &'static str {
+                match self {
+                    $(Family::$family => $name,)*
+                }
             }
         }
-    }
-}
 
-/// The subject is killed (SIGKILL) at a moment and started again.
-#[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
-#[serde(rename_all = "camelCase", deny_unknown_fields)]
-pub struct Crash {
-    /// When it is killed.
-    pub at: Moment,
-    /// Writes under way at that moment that never reach the store; every other one committed before is kept.
-    /// Legal only for writes on other connections than the last committed one ([`crate::schedule`]).
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub dropped: Vec<DroppedCall>,
-    /// When it is started again.
-    #[serde(default)]
-    pub restart: Restart,
-}
+        /// One legal anomaly.
+        #[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
+        #[serde(rename_all = "camelCase")]
+        pub enum Perturbation {
+            $($(#[$doc])* $kind($kind),)*
+        }
 
-/// A write that is under way when its sender is killed, and never reaches the store.
-#[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
-#[serde(rename_all = "camelCase", deny_unknown_fields)]
-pub struct DroppedCall {
-    /// Which calls.
-    pub call: CallMatch,
-    /// Which of them, from 1, counted as received since the previous perturbation (or the beginning).
-    pub occurrence: u32,
-}
+        impl Perturbation {
+            /// Its family.
+            pub fn family(&self) -> Family {
+                match self {
+                    $(Perturbation::$kind(_) => Family::$family,)*
+                }
+            }
 
-/// One legal anomaly.
-#[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
-#[serde(rename_all = "camelCase")]
-pub enum Perturbation {
-    /// See [`Crash`].
-    Crash(Crash),
+            /// What its family says of it.
+            pub fn anomaly(&self) -> &dyn Anomaly {
+                match self {
+                    $(Perturbation::$kind(one) => one,)*
+                }
+            }
+
+            fn anomaly_mut(&mut self) -> &mut dyn Anomaly {
+                match self {
+                    $(Perturbation::$kind(one) => one,)*
+                }
+            }
+        }
+
+        $(impl From<$kind> for Perturbation {
+            fn from(one: $kind) -> Perturbation {
+                Perturbation::$kind(one)
+            }
+        })*
+    };
 }
 
 impl Perturbation {
-    /// Its family.
-    pub fn family(&self) -> Family {
-        match self {
-            Perturbation::Crash(_) => Family::IntermediateState,
-        }
-    }
-
-    /// When it happens.
+    /// See [`Anomaly::moment`].
     pub fn moment(&self) -> &Moment {
-        match self {
-            Perturbation::Crash(crash) => &crash.at,
-        }
+        self.anomaly().moment()
     }
 
-    /// The argument for its legality.
+    /// See [`Anomaly::citation`].
     pub fn citation(&self) -> Citation {
-        match self {
-            Perturbation::Crash(crash) if crash.dropped.is_empty() => Citation {
-                rule: "a controller's process may end at any instruction, and what it had committed stays".into(),
-                source: "Kubernetes documentation, Pod lifecycle (a Pod may be evicted, OOM-killed or lose its node at any time)".into(),
-            },
-            Perturbation::Crash(_) => Citation {
-                rule: "requests sent on different connections may reach the server in any order, so of two writes under way the second may commit and the first not".into(),
-                source: "Kubernetes API concepts: no order across requests; RFC 9112 §9.3 (order only within one connection)".into(),
-            },
-        }
+        self.anomaly().citation()
+    }
+
+    /// See [`Anomaly::crash`].
+    pub fn crash(&self) -> Option<&Crash> {
+        self.anomaly().crash()
+    }
+
+    /// See [`Anomaly::crash_mut`].
+    pub fn crash_mut(&mut self) -> Option<&mut Crash> {
+        self.anomaly_mut().crash_mut()
     }
 }
 
 impl fmt::Display for Perturbation {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Perturbation::Crash(crash) => {
-                write!(f, "killed {}", crash.at)?;
-                for dropped in &crash.dropped {
-                    write!(f, ", its {} under way lost", dropped.call)?;
-                }
-                write!(f, ", {}", crash.restart)
-            }
-        }
+        self.anomaly().fmt(f)
     }
+}
+
+/// A name that no family has; holds those that there are.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("no family of perturbations: those that exist are {0}")]
+pub struct UnknownFamily(pub String);
+
+impl FromStr for Family {
+    type Err = UnknownFamily;
+    fn from_str(text: &str) -> Result<Family, UnknownFamily> {
+        let found = Family::ALL.iter().copied().find(|family| family.name() == text);
+        let names = || Family::ALL.iter().map(|family| family.name()).collect::<Vec<_>>();
+        found.ok_or_else(|| UnknownFamily(names().join(", ")))
+    }
+}
+
+impl fmt::Display for Family {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.name())
+    }
+}
+
+families! {
+    /// Killed at a revision or between two calls, and started again.
+    IntermediateState "intermediate-state": Crash,
+    /// Killed, and started again in front of an API server whose watch caches are behind.
+    StaleState "stale-state": StaleState,
+    /// Kept from seeing what was true for a while only.
+    UnobservedState "unobserved-state": UnobservedState,
 }

@@ -4,7 +4,7 @@ use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
-use crate::perturbation::{Family, Perturbation, Restart};
+use crate::perturbation::{Crash, Family, Perturbation};
 
 /// Perturbations in the order in which they are armed: each only after the one before was carried out.
 /// Carried out from the beginning (prefix), or from the world that the earlier ones lead to (fork): both
@@ -36,6 +36,10 @@ pub struct Weight {
     pub waits: u32,
     /// Writes under way that never reach the store.
     pub dropped: usize,
+    /// Caches that are behind: one for a type, two for all, and two for each user step that they stay so.
+    pub stale: u32,
+    /// States that are never seen: one for a relist, two for a burst.
+    pub unobserved: u32,
 }
 
 impl Plan {
@@ -45,9 +49,9 @@ impl Plan {
     }
 
     /// This plan and one perturbation more.
-    pub fn and(&self, next: Perturbation) -> Plan {
+    pub fn and(&self, next: impl Into<Perturbation>) -> Plan {
         let mut perturbations = self.perturbations.clone();
-        perturbations.push(next);
+        perturbations.push(next.into());
         Plan { perturbations }
     }
 
@@ -64,18 +68,25 @@ impl Plan {
 
     /// How simple it is.
     pub fn weight(&self) -> Weight {
-        let crashes = self.perturbations.iter().map(|Perturbation::Crash(crash)| crash);
-        let wait = |restart: &Restart| match restart {
-            Restart::Immediately => 0,
-            Restart::EnvironmentQuiet => 1,
-            Restart::AfterUserStep(steps) => 2 * steps,
-            Restart::QuietAfterUserStep(steps) => 2 * steps + 1,
-        };
-        Weight {
-            perturbations: self.depth(),
-            waits: crashes.clone().map(|crash| wait(&crash.restart)).sum(),
-            dropped: crashes.map(|crash| crash.dropped.len()).sum(),
-        }
+        let none = Weight { perturbations: self.depth(), ..Weight::default() };
+        let each = self.perturbations.iter().map(|one| one.anomaly().weight());
+        each.fold(none, |sum, one| Weight {
+            perturbations: sum.perturbations,
+            waits: sum.waits + one.waits,
+            dropped: sum.dropped + one.dropped,
+            stale: sum.stale + one.stale,
+            unobserved: sum.unobserved + one.unobserved,
+        })
+    }
+
+    /// The last perturbation's kill, to change.
+    pub fn last_crash_mut(&mut self) -> Option<&mut Crash> {
+        self.perturbations.last_mut()?.crash_mut()
+    }
+
+    /// User steps for which its last perturbation lasts.
+    pub fn lasts(&self) -> u32 {
+        self.perturbations.last().map_or(0, |last| last.anomaly().lasts())
     }
 
     /// The family of its last perturbation, by which it is counted.

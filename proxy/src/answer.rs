@@ -18,19 +18,23 @@ use http_body_util::BodyExt;
 use trace::Call;
 
 use crate::{
-    Body, Error, Passing, connection::Connection, exchange::Exchange, record, request::asks_for,
+    Body, Error, connection::Connection, exchange::Exchange, gate::IsInjected, record,
+    request::asks_for,
 };
 
 /// Longest answer that is read in full before it is released.
 const ANSWER_BYTES_MAX: usize = 8 << 20;
 
 /// Reads and records the answer, waits for the gate, and gives what is to be handed over.
-pub(crate) async fn answer(exchange: &Exchange, response: Response<Body>) -> Response<Body> {
+pub(crate) async fn answer(
+    exchange: &Exchange,
+    response: Response<Body>,
+) -> Result<Response<Body>, Error> {
     let call = &exchange.call;
     let (parts, body) = response.into_parts();
     let bodyless = is_bodyless(&call.method, parts.status);
     let mut handover = Handover::new(exchange.connection.clone(), body, bodyless);
-    let answer = match !is_endless(call) && handover.read().await {
+    let mut answer = match !is_endless(call) && handover.read().await {
         true => {
             let codec = &*exchange.shared.codec;
             record::answer(call, parts.status, &parts.headers, handover.bytes(), codec)
@@ -43,14 +47,15 @@ pub(crate) async fn answer(exchange: &Exchange, response: Response<Body>) -> Res
             ..record::head(call.id, parts.status)
         },
     };
+    answer.injected = parts.extensions.get::<IsInjected>().is_some();
     exchange.connection.answers(answer.clone());
-    exchange.pass(Passing::Response(call, &answer)).await;
+    exchange.releases(&answer).await?;
     handover.released = true;
     match parts.status {
         StatusCode::OK if is_followed(call) => exchange.connection.streams(),
         _ => exchange.connection.hands_over(),
     }
-    Response::from_parts(parts, handover.boxed_unsync())
+    Ok(Response::from_parts(parts, handover.boxed_unsync()))
 }
 
 /// HTTP sends no body with these, whatever there is (RFC 9110 §6.4.1).

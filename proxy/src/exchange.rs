@@ -13,7 +13,7 @@ use crate::{
     Body, Error, Passing, answer,
     connection::Connection,
     full,
-    gate::Ticket,
+    gate::{Fate, Ticket},
     record::{self, Received},
     request::Target,
     serving::Shared,
@@ -56,10 +56,10 @@ pub(crate) async fn serve(
     connection.opens(&call);
     let exchange = Exchange { shared, connection, call: Arc::new(call) };
     let Received::Whole(bytes) = received else {
-        return Ok(exchange.refuse_length().await);
+        return exchange.refuse_length().await;
     };
     if watch && client_side.is_some() {
-        return Ok(exchange.refuse_upgrade().await);
+        return exchange.refuse_upgrade().await;
     }
     let response = exchange.forward(parts, bytes).await?;
     exchange.answer(response, client_side).await
@@ -80,18 +80,37 @@ impl Exchange {
             parts.extensions.insert(certificates.clone());
         }
         let request = Request::from_parts(parts, full(bytes));
-        self.pass(Passing::Request(&self.call)).await;
+        match self.pass(Passing::Request(&self.call)).await {
+            Fate::Pass => {}
+            Fate::Answer(injected) => return Ok(injected.response()),
+            Fate::Cut { .. } => return Err(self.is_cut()),
+        }
         // From the gate to the first poll of the call nothing else of this thread runs.
         self.connection.forwards();
         upstream.call(request).await.map_err(|error| self.unreachable(error))
     }
 
-    /// Waits at the gate.
-    pub(crate) async fn pass(&self, passing: Passing<'_>) {
+    /// Waits at the gate; gives what becomes of it.
+    async fn pass(&self, passing: Passing<'_>) -> Fate {
         let mut ticket = Ticket::new(&self.shared.gate);
         self.connection.waits(Some(ticket.waits()));
-        poll_fn(|context| ticket.poll_pass(context, passing, self.connection.cut_flag())).await;
+        let cut = self.connection.cut_flag();
+        let fate = poll_fn(|context| ticket.poll_pass(context, passing, cut)).await;
         self.connection.waits(None);
+        fate
+    }
+
+    /// Waits at the gate with an answer. Errors: the connection is cut there.
+    pub(crate) async fn releases(&self, answer: &trace::Answer) -> Result<(), Error> {
+        match self.pass(Passing::Response(&self.call, answer)).await {
+            Fate::Cut { .. } => Err(self.is_cut()),
+            Fate::Pass | Fate::Answer(_) => Ok(()),
+        }
+    }
+
+    /// Ends the connection without an answer.
+    fn is_cut(&self) -> Error {
+        format!("call {} was cut by a plan", self.call.id.0).into()
     }
 
     async fn answer(
@@ -104,14 +123,14 @@ impl Exchange {
                 splice::answer(self, response, client_side).await
             }
             (StatusCode::OK, _) if self.call.verb == Verb::Watch => {
-                Ok(stream::answer(self, response).await)
+                stream::answer(self, response).await
             }
-            _ => Ok(answer::answer(self, response).await),
+            _ => answer::answer(self, response).await,
         }
     }
 
     /// What apiserver says to a body that is too long (`NewRequestEntityTooLargeError`).
-    async fn refuse_length(&self) -> Response<Body> {
+    async fn refuse_length(&self) -> Result<Response<Body>, Error> {
         let message = format!("Request entity too large: limit is {REQUEST_BYTES_MAX}");
         let status = serde_json::json!({
             "kind": "Status", "apiVersion": "v1", "metadata": {}, "status": "Failure",
@@ -128,7 +147,7 @@ impl Exchange {
 
     /// fabric8 asks for a watch over a WebSocket first, and goes on with plain HTTP when that is answered with 200. Its
     /// clients read such an answer to its end before they do, so it must have one.
-    async fn refuse_upgrade(&self) -> Response<Body> {
+    async fn refuse_upgrade(&self) -> Result<Response<Body>, Error> {
         let mut response = Response::new(full(Bytes::new()));
         let json = header::HeaderValue::from_static("application/json");
         response.headers_mut().insert(header::CONTENT_TYPE, json);

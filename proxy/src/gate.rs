@@ -9,7 +9,10 @@
 //! In order, a passing waits for an open gate, then is shown to the holds, then to the stops, each once.
 //! The passing that a stop matched goes through at the next `open` without being shown to stops again.
 //!
-//! No policy: what to stop at and what to hold are closures from outside. They run under the mutex and
+//! Last, a passing is shown to those who decide what becomes of it ([`Fate`]): it goes on, a request is answered without
+//! the cluster, or the connection is cut there.
+//!
+//! No policy: what to stop at, what to hold and what becomes of it are closures from outside. They run under the mutex and
 //! must not call the gate. Bytes on an upgraded connection (101) do not pass the gate.
 
 use std::{
@@ -23,7 +26,10 @@ use std::{
 use tokio::sync::{Notify, oneshot};
 use trace::{Answer, Call, CallId, Delivery};
 
+mod fate;
 mod ticket;
+pub(crate) use fate::IsInjected;
+pub use fate::{Decider, Deciding, Fate, Injected};
 pub(crate) use ticket::{Ticket, Waits};
 
 /// Something that is about to pass.
@@ -103,6 +109,7 @@ struct State {
     next: u64,
     stops: BTreeMap<u64, (Filter, oneshot::Sender<Stopped>)>,
     holds: BTreeMap<u64, Filter>,
+    deciders: BTreeMap<u64, Decider>,
     waiting: BTreeMap<u64, Waiter>,
 }
 

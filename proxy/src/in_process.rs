@@ -65,6 +65,7 @@ impl Drop for Open<'_> {
             status: 0,
             revision: None,
             body: trace::Body::None,
+            injected: false,
         };
         let answer = self.answer.take().unwrap_or_else(lost);
         self.shared.recorder.record(Event::Answer(answer));

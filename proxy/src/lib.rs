@@ -6,14 +6,15 @@
 //!
 //! What it promises:
 //!
-//! * **Bytes are never changed.** What is forwarded is what was received; a copy is decoded for the
+//! * **Bytes of the cluster are never changed.** What is forwarded is what was received; a copy is decoded for the
 //!   record with the [`Codec`] that was handed in. HTTP's own framing (chunk sizes, hop-by-hop headers)
 //!   is between each client and its server and is made anew on both sides.
 //! * **Everything passes one [`Gate`]**: each request before it is forwarded, each answer and each watch
 //!   event before its first byte is released. A stop that matches closes it before anything else passes.
 //! * **Accounts are exact.** [`Proxy::flight`] says what is under way and what the sockets have carried;
 //!   two equal snapshots show that nothing moved in between.
-//! * **It decides nothing.** What to hold, stop at or cut comes from outside.
+//! * **It decides nothing.** What to hold, stop at, cut, or answer without the cluster comes from outside; such an
+//!   answer is recorded as injected.
 //!
 //! Reading order: [`request`] and [`mod@codec`] say what a request is; `serving` accepts, `exchange` carries
 //! one request through, `answer` and `stream` carry what comes back; `connection` keeps the accounts
@@ -41,7 +42,7 @@ mod stream;
 mod tap;
 
 pub use codec::{Codec, JsonCodec};
-pub use gate::{Armed, Gate, Hold, Passed, Passing, Stop, Stopped};
+pub use gate::{Armed, Deciding, Fate, Gate, Hold, Injected, Passed, Passing, Stop, Stopped};
 pub use post::{Post, Posted, post};
 pub use remote::{RemoteError, remote};
 pub use request::Target;

@@ -101,7 +101,7 @@ fn opaque(content_type: &str, length: usize) -> Body {
 /// The head of an answer of which nothing else is known.
 pub(crate) fn head(call: CallId, status: http::StatusCode) -> Answer {
     let status = status.as_u16();
-    Answer { call, fate: Fate::Answered, status, revision: None, body: Body::None }
+    Answer { call, fate: Fate::Answered, status, revision: None, body: Body::None, injected: false }
 }
 
 /// The answer to `call` with all of its body's bytes.

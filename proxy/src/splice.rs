@@ -18,9 +18,7 @@ use hyper_util::rt::TokioIo;
 use tower::ServiceExt;
 use trace::Event;
 
-use crate::{
-    Body, Conversation, Error, Passing, Upgraded, connection::Upgrade, exchange::Exchange, record,
-};
+use crate::{Body, Conversation, Error, Upgraded, connection::Upgrade, exchange::Exchange, record};
 
 /// Whether a request asks for an upgrade.
 pub(crate) fn wanted(headers: &HeaderMap) -> bool {
@@ -37,7 +35,7 @@ pub(crate) async fn answer(
     let upstream_side = hyper::upgrade::on(&mut response);
     let answer = record::head(exchange.call.id, response.status());
     exchange.connection.answers(answer.clone());
-    exchange.pass(Passing::Response(&exchange.call, &answer)).await;
+    exchange.releases(&answer).await?;
     exchange.connection.upgrades(match &conversation {
         Some(_) => Upgrade::Spoken,
         None => Upgrade::Spliced,

@@ -22,7 +22,7 @@ use crate::{
     connection::Connection,
     exchange::Exchange,
     frames::{Frames, Framing},
-    gate::Ticket,
+    gate::{Fate, IsInjected, Ticket},
     record,
     serving::Shared,
 };
@@ -31,12 +31,16 @@ use crate::{
 const BACKLOG_EVENTS_MAX: usize = 100_000;
 
 /// Releases the head of a watch's answer and streams its events.
-pub(crate) async fn answer(exchange: &Exchange, response: Response<Body>) -> Response<Body> {
+pub(crate) async fn answer(
+    exchange: &Exchange,
+    response: Response<Body>,
+) -> Result<Response<Body>, Error> {
     let (parts, body) = response.into_parts();
     let (call, connection) = (&exchange.call, &exchange.connection);
-    let answer = record::head(call.id, parts.status);
+    let mut answer = record::head(call.id, parts.status);
+    answer.injected = parts.extensions.get::<IsInjected>().is_some();
     connection.answers(answer.clone());
-    exchange.pass(Passing::Response(call, &answer)).await;
+    exchange.releases(&answer).await?;
     connection.streams();
     let content_type = content_type(&parts.headers);
     let packed = parts.headers.contains_key(header::CONTENT_ENCODING);
@@ -48,7 +52,7 @@ pub(crate) async fn answer(exchange: &Exchange, response: Response<Body>) -> Res
             Handover::released(connection.clone(), body).boxed_unsync()
         }
     };
-    Response::from_parts(parts, body)
+    Ok(Response::from_parts(parts, body))
 }
 
 /// A frame on its way, and what it says if it can be read.
@@ -148,6 +152,19 @@ impl Deliveries {
         self.connection.owes(self.queue.len() + usize::from(self.frames.has_part()));
     }
 
+    /// A plan ends the stream here: what is left of the event, if anything.
+    fn is_cut(&mut self, rest: Bytes) -> Option<Bytes> {
+        self.queue.clear();
+        self.frames = Frames::new(self.framing);
+        self.upstream = None;
+        self.error = Some(format!("watch {} was cut by a plan", self.call.id.0).into());
+        self.account();
+        (!rest.is_empty()).then(|| {
+            self.connection.hands_over();
+            rest
+        })
+    }
+
     /// The first event in line, when the gate lets it pass.
     fn release(&mut self, context: &mut Context<'_>) -> Poll<Option<Bytes>> {
         let Some((_, delivery)) = self.queue.front() else { return Poll::Ready(None) };
@@ -157,15 +174,18 @@ impl Deliveries {
             ticket
         });
         let cut = self.connection.cut_flag();
-        ready!(match delivery {
+        let fate = ready!(match delivery {
             Some(delivery) => {
                 ticket.poll_pass(context, Passing::Delivery(&self.call, delivery), cut)
             }
-            None => ticket.poll_open(context, self.call.id, cut),
+            None => ticket.poll_open(context, self.call.id, cut).map(|()| Fate::Pass),
         });
         self.ticket = None;
         self.connection.waits(None);
         let Some((frame, delivery)) = self.queue.pop_front() else { return Poll::Ready(None) };
+        if let Fate::Cut { after } = fate {
+            return Poll::Ready(self.is_cut(frame.slice(..after.min(frame.len()))));
+        }
         if let Some(mut delivery) = delivery {
             if !self.shared.options.keep_delivered_objects {
                 delivery.object = None;

@@ -4,6 +4,7 @@
 //! client has read the proxy has already accounted for.
 
 mod cuts;
+mod fates;
 mod forwarding;
 mod gating;
 mod kit;

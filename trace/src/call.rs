@@ -224,6 +224,9 @@ pub struct Answer {
     pub revision: Option<Revision>,
     /// The decoded body; lists are kept as [`Body::Opaque`] unless the recorder is asked for all.
     pub body: Body,
+    /// It is not the cluster's: a plan had it given instead of asking the cluster.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub injected: bool,
 }
 
 impl Answer {

@@ -69,6 +69,24 @@ impl Workload {
         }
     }
 
+    /// How many steps of the user (documents sent, sleeps) come from here on before it waits for all to settle, starts the
+    /// controller anew or runs a program. Checks are passed over: whether they hold is not known.
+    pub fn writes_before_a_wait(&self, cursor: Cursor) -> u32 {
+        let mut steps = 0;
+        for operation in self.operations.iter().skip(cursor.operation as usize) {
+            match operation.kind {
+                OperationKind::Act(_) => steps += operation.documents(),
+                OperationKind::Sleep(_) => steps += 1,
+                OperationKind::Check(_) => {}
+                OperationKind::Settle
+                | OperationKind::Restart
+                | OperationKind::Concurrently(_)
+                | OperationKind::Run(_) => break,
+            }
+        }
+        steps.saturating_sub(cursor.document)
+    }
+
     /// What chainsaw would run if this operation failed: the `catch` blocks of its step, then the test's.
     /// Trommel does not run them by itself (its history holds what they collect).
     pub fn catch(&self, operation: &Operation) -> &[Operation] {

@@ -8,7 +8,7 @@
 use std::collections::BTreeMap;
 
 use oracles::{Verdict, VerdictValue};
-use plans::{Perturbation, Plan, Restart, plan::Weight};
+use plans::{Plan, plan::Weight};
 
 use crate::{
     campaign::{
@@ -241,17 +241,10 @@ fn simpler(plan: &Plan) -> Vec<Plan> {
             fewer.perturbations.remove(index);
             simpler.push(fewer);
         }
-        let Perturbation::Crash(crash) = &plan.perturbations[index];
-        let mut change = |crash: plans::Crash| {
+        for notch in plan.perturbations[index].anomaly().simpler() {
             let mut changed = plan.clone();
-            changed.perturbations[index] = Perturbation::Crash(crash);
+            changed.perturbations[index] = notch;
             simpler.push(changed);
-        };
-        if crash.restart != Restart::Immediately {
-            change(plans::Crash { restart: Restart::Immediately, ..crash.clone() });
-        }
-        if !crash.dropped.is_empty() {
-            change(plans::Crash { dropped: vec![], ..crash.clone() });
         }
     }
     simpler

@@ -22,9 +22,9 @@ use std::{
 };
 
 use oracles::{Verdict, VerdictValue};
-use plans::{Plan, PlanId};
+use plans::{Family, FirstRead, Plan, PlanId};
 use serde::Serialize;
-use trace::{Event as Happened, History, Level, Masks};
+use trace::{Event as Happened, GroupResource, History, Level, Masks};
 
 use crate::{
     campaign::{
@@ -38,8 +38,9 @@ use crate::{
         run_folder::RunFolder,
         settle::Settle,
         setup::{ClockMode, Ground, Setup},
+        unobserved,
     },
-    trial::{self, Start, TrialRun, TrialSpec, cpu_time},
+    trial::{self, Fork, RunEnd, Start, TrialRun, TrialSpec, cpu_time},
 };
 
 /// Each world is started again this often at least, with other name suffixes in another order.
@@ -244,21 +245,34 @@ impl Bounds {
 
 /// One trial to carry out, and what it needs to know of the campaign as it was then.
 struct Job {
-    world: usize,
-    spec: TrialSpec,
+    /// Which world it explores; none: it runs from the beginning by a plan of its own.
+    world: Option<usize>,
+    /// None: only what follows the world is asked for.
+    spec: Option<TrialSpec>,
     lens: Arc<Lens>,
     /// What follows this world while the controller stays down is still to be worked out.
     follow: Option<Node>,
 }
 
-/// A trial that was carried out and taken apart.
+/// What a job came to.
 struct Done {
-    world: usize,
+    world: Option<usize>,
+    /// The version of the footprint that worlds were told apart by.
+    version: u64,
+    then: Option<Then>,
+    trial: Option<Tried>,
+}
+
+/// A trial that was carried out and taken apart.
+struct Tried {
+    family: Option<Family>,
+    never_fired: bool,
+    /// Why its plan can't be carried out.
+    not_possible: Option<String>,
     carried: Carried,
     verdict: VerdictValue,
     why_unknown: Option<String>,
     harvest: Harvest,
-    then: Option<Then>,
     /// What it wrote, as far as another trial of its world must have done it.
     signature: BTreeSet<String>,
     /// The same with what it came to; none of a trial that waited for longer, or proved nothing.
@@ -274,12 +288,25 @@ struct Done {
 /// Everything that can be done with a trial without knowing what others came to.
 fn carry_out(setup: &Setup, references: &References, job: Job) -> Done {
     let Job { world, spec, lens, follow } = job;
+    let then = follow.map(|node| reached::follow(setup, &lens, &node));
+    match spec {
+        Some(spec) => Done {
+            then,
+            trial: Some(tried(setup, references, &lens, spec)),
+            world,
+            version: lens.version,
+        },
+        None => Done { world, version: lens.version, then, trial: None },
+    }
+}
+
+fn tried(setup: &Setup, references: &References, lens: &Lens, spec: TrialSpec) -> Tried {
     let patient = spec.waits != references.settle.usual();
     let mut run = trial::run(setup, spec);
     let verdicts = judge::verdicts(&run, &references.baseline);
     let verdict = judge::summary(&run, &verdicts);
     let violated = verdict == VerdictValue::Violated;
-    let harvest = reached::harvest(setup, &lens, &run);
+    let harvest = reached::harvest(setup, lens, &run);
     let folded = judge::folded(&run);
     let carried = Carried::new(&run, &verdicts, verdict);
     let unknown = verdict == VerdictValue::Unknown;
@@ -288,11 +315,15 @@ fn carry_out(setup: &Setup, references: &References, job: Job) -> Done {
         let violated = carried.fingerprints.iter().map(|id| format!("violated {id}"));
         signature.iter().cloned().chain(violated).collect()
     });
-    let done = Done {
-        world,
+    let tried = Tried {
+        family: run.spec.plan.family(),
+        never_fired: matches!(run.end, RunEnd::NeverFired(_)),
+        not_possible: match &run.end {
+            RunEnd::NotPossible(why) => Some(why.clone()),
+            _ => None,
+        },
         why_unknown: unknown.then(|| judge::why_unknown(&run, &verdicts)),
         harvest,
-        then: follow.map(|node| reached::follow(setup, &lens, &node)),
         signature,
         writes,
         end_state: judge::end_state(&run, &references.baseline),
@@ -310,7 +341,7 @@ fn carry_out(setup: &Setup, references: &References, job: Job) -> Done {
     let verdict = verdicts.into_iter().find(|verdict| verdict.value == VerdictValue::Violated);
     let (plan, repeat) = (run.spec.plan, run.spec.repeat);
     let suspect = verdict.filter(|_| violated).map(|verdict| Suspect { plan, repeat, verdict });
-    Done { suspect, ..done }
+    Tried { suspect, ..tried }
 }
 
 /// What is under way and to come.
@@ -325,6 +356,10 @@ struct Explorer<'e> {
     visits: HashMap<usize, Visit>,
     /// Repeats that come before the next world: which of which world.
     repeats: VecDeque<(usize, u64)>,
+    /// Plans that are carried out from the beginning, each in both orders of names.
+    from_beginning: VecDeque<(Plan, u64)>,
+    /// Whether one of those comes next, or a world.
+    turn: bool,
     /// Trials begun.
     begun: u64,
     /// Worlds that may still be explored to audit the level at which exploring ends.
@@ -351,12 +386,25 @@ impl Work for Explorer<'_> {
         if let Some((world, repeat)) = self.repeats.pop_front() {
             return self.job(world, repeat);
         }
-        if self.explored.stopped.is_some() || !self.goes_on() {
+        if self.explored.stopped.is_some() {
+            return None;
+        }
+        let goes_on = self.goes_on();
+        if !goes_on && self.from_beginning.is_empty() {
             return None;
         }
         self.explored.stopped = self.bounds.reached(self.begun);
         if self.explored.stopped.is_some() {
             return None;
+        }
+        self.turn = !self.turn;
+        if (self.turn || !goes_on)
+            && let Some((plan, repeat)) = self.from_beginning.pop_front()
+        {
+            self.begun += 1;
+            let spec = confirm::from_beginning(&plan, repeat, self.references.settle.usual());
+            let lens = self.explored.frontier.lens.clone();
+            return Some(Job { world: None, spec: Some(spec), lens, follow: None });
         }
         if let Some((world, visit)) = self.next_restless() {
             let repeat = visit.done;
@@ -366,13 +414,28 @@ impl Work for Explorer<'_> {
         let (world, node, due) = self.explored.frontier.take()?;
         let (signatures, writes) = Default::default();
         self.visits.insert(world, Visit { node, due, done: 0, signatures, writes, calm: 0 });
+        if self.is_only_passed(world) {
+            return self.job(world, 0);
+        }
         self.repeats.extend((1..self.at_least()).map(|repeat| (world, repeat)));
         self.job(world, 0)
     }
 
     fn take(&mut self, done: Done) {
-        let (world, signature, writes) = (done.world, done.signature.clone(), done.writes.clone());
-        let new = self.count(done);
+        let Done { world, version, then, trial } = done;
+        let violated = trial.as_ref().is_some_and(|trial| trial.verdict == VerdictValue::Violated);
+        if let Some(then) = then {
+            self.explored.frontier.add_following(then, version, violated);
+        }
+        let Some(trial) = trial else {
+            // Nothing but what follows it was asked for.
+            self.visits.retain(|at, _| Some(*at) != world);
+            return;
+        };
+        let (signature, writes) = (trial.signature.clone(), trial.writes.clone());
+        let new = self.count(trial);
+        self.tell_of_progress();
+        let Some(world) = world else { return };
         let Some(visit) = self.visits.get_mut(&world) else { return };
         visit.done += 1;
         visit.signatures.insert(signature);
@@ -382,17 +445,21 @@ impl Work for Explorer<'_> {
             visit.calm = if new == 0 { visit.calm + 1 } else { 0 };
         }
         self.go_on_with(world);
+    }
+}
+
+impl<'e> Explorer<'e> {
+    fn tell_of_progress(&mut self) {
         let left = self.explored.frontier.waiting() as u64;
-        self.progress.tell(Event::Total(self.explored.run + REPEATS * left));
+        let from_beginning = self.from_beginning.len() as u64;
+        self.progress.tell(Event::Total(self.explored.run + REPEATS * left + from_beginning));
         if self.explored.run.is_multiple_of(16)
             && let Err(error) = self.folder.write_json("stats.json", &self.explored.stats())
         {
             self.explored.stopped = Some(format!("{error:#}"));
         }
     }
-}
 
-impl<'e> Explorer<'e> {
     fn new(
         setup: &'e Setup,
         references: &'e References,
@@ -417,6 +484,7 @@ impl<'e> Explorer<'e> {
         let explored = Explored { frontier, precision: spec.precision, ..Explored::default() };
         let (visits, repeats) = Default::default();
         let (begun, samples) = (0, SAMPLES);
+        let (from_beginning, turn) = Default::default();
         Explorer {
             setup,
             references,
@@ -426,6 +494,8 @@ impl<'e> Explorer<'e> {
             explored,
             visits,
             repeats,
+            from_beginning,
+            turn,
             begun,
             samples,
         }
@@ -437,6 +507,12 @@ impl<'e> Explorer<'e> {
         for reference in &self.references.runs {
             self.explored.end_states.extend(judge::end_state(reference, &self.references.baseline));
             frontier.learn(&judge::footprint(reference));
+        }
+        self.learn_families();
+        let frontier = &mut self.explored.frontier;
+        let families = &setup.campaign.file.spec.families;
+        if families.iter().all(|family| *family == Family::UnobservedState) {
+            return; // no restart is asked for
         }
         if let Some(first) = self.references.runs.first() {
             // What the user does before the controller ever led is known by that: Leases don't tell worlds apart, and
@@ -450,6 +526,42 @@ impl<'e> Explorer<'e> {
         for reference in &self.references.runs {
             let harvest = reached::harvest(setup, &frontier.lens, reference);
             frontier.absorb(setup, harvest, false);
+        }
+    }
+
+    /// What the families that are asked for can do to this subject.
+    fn learn_families(&mut self) {
+        let families = &self.setup.campaign.file.spec.families;
+        let asked =
+            |family: Family| families.contains(&family) && !self.explored.frontier.lens.brute_force;
+        let (stale, unobserved) = (asked(Family::StaleState), asked(Family::UnobservedState));
+        let runs = &self.references.runs;
+        if stale {
+            let mut reads: BTreeMap<GroupResource, FirstRead> = BTreeMap::new();
+            for (resource, read) in runs.iter().flat_map(|run| plans::first_reads(&run.history)) {
+                let known = reads.entry(resource).or_insert(read);
+                *known = read.max(*known);
+            }
+            let tally = self.explored.frontier.families.of(Family::StaleState);
+            let mut types = BTreeSet::new();
+            for (resource, read) in reads {
+                if read == FirstRead::Consistent {
+                    let why = format!(
+                        "the first list of {resource} is consistent: only its watch may lag"
+                    );
+                    tally.unavailable.insert(why, 1);
+                } else {
+                    types.insert(resource);
+                }
+            }
+            self.explored.frontier.may_be_behind(types);
+        }
+        if let Some(first) = runs.first().filter(|_| unobserved) {
+            let plans = unobserved::plans(&self.explored.frontier.lens, first);
+            let tally = self.explored.frontier.families.of(Family::UnobservedState);
+            tally.enumerated += plans.len() as u64;
+            let each = |plan: Plan| (0..REPEATS).map(move |repeat| (plan.clone(), repeat));
+            self.from_beginning.extend(plans.into_iter().flat_map(each));
         }
     }
 
@@ -477,19 +589,27 @@ impl<'e> Explorer<'e> {
         if self.bounds.brute_force.is_some() { 1 } else { REPEATS }
     }
 
+    /// Whether nothing is asked of a world but what follows it: a plain restart, where crashes are not asked for.
+    fn is_only_passed(&self, world: usize) -> bool {
+        let family = self.visits.get(&world).and_then(|visit| visit.node.plan.family());
+        family.is_some_and(|family| !self.setup.campaign.file.spec.families.contains(&family))
+    }
+
     fn job(&mut self, world: usize, repeat: u64) -> Option<Job> {
-        let visit = self.visits.get(&world)?;
         self.begun += 1;
+        let visit = self.visits.get(&world)?;
         // Long waits are for the last of the first two in a class; and for every other of those that follow at the finest
         // level.
         let patient = match repeat < self.at_least() {
             true => repeat + 1 == self.at_least() && visit.due < Level::Exact,
             false => visit.due == Level::Exact && !repeat.is_multiple_of(2),
         };
-        let spec = fork(self.setup, &self.references.settle, &visit.node, repeat, patient);
+        let passed = self.is_only_passed(world);
+        let spec = (!passed)
+            .then(|| fork(self.setup, &self.references.settle, &visit.node, repeat, patient));
         let frontier = &self.explored.frontier;
         let follow = (repeat == 0).then(|| visit.node.clone());
-        Some(Job { world, spec, lens: frontier.lens.clone(), follow })
+        Some(Job { world: Some(world), spec, lens: frontier.lens.clone(), follow })
     }
 
     /// Another repeat of a world whose repeats wrote differently, until some in a row bring nothing new; otherwise it is
@@ -529,10 +649,19 @@ impl<'e> Explorer<'e> {
     }
 
     /// Counts a trial and takes in the worlds that it reached.
-    fn count(&mut self, done: Done) -> New {
+    fn count(&mut self, done: Tried) -> New {
         let explored = &mut self.explored;
+        if let (Some(why), Some(family)) = (done.not_possible, done.family) {
+            let tally = explored.frontier.families.of(family);
+            *tally.unavailable.entry(why).or_default() += 1;
+            self.progress.tell(Event::Done { unknown: false });
+            return New::default();
+        }
         let unknown = done.verdict == VerdictValue::Unknown;
         self.progress.tell(Event::Done { unknown });
+        if let Some(family) = done.family {
+            explored.frontier.families.of(family).count(done.verdict, done.never_fired);
+        }
         explored.run += 1;
         explored.trial_seconds.push(done.seconds);
         explored.missing_permissions.extend(done.missing_permissions);
@@ -549,10 +678,6 @@ impl<'e> Explorer<'e> {
         explored.end_states.extend(done.end_state);
         let violated = done.verdict == VerdictValue::Violated;
         let leaf = violated && explored.violated > self.bounds.through_findings;
-        let version = done.harvest.version;
-        if let Some(then) = done.then {
-            explored.frontier.add_following(then, version);
-        }
         let new = explored.frontier.absorb(self.setup, done.harvest, leaf);
         if let Some(suspect) = done.suspect {
             tracing::debug!("violated: {}; plan: {}", suspect.verdict.title, suspect.plan);
@@ -571,9 +696,11 @@ fn fork(setup: &Setup, settle: &Settle, node: &Node, repeat: u64, patient: bool)
     let Some(world) = world else {
         return confirm::from_beginning(&node.plan, repeat, settle.usual());
     };
+    let Node { cursor, begun, .. } = *node;
+    let behind = node.behind.as_ref().map(|behind| behind.revision);
     TrialSpec {
         plan: node.plan.clone(),
-        start: Start::Fork(Box::new(world.clone()), node.cursor, node.begun),
+        start: Start::Fork(Box::new(Fork { world: world.clone(), cursor, begun, behind })),
         armed: vec![],
         repeat,
         waits: if patient { settle.explored_to_the_end() } else { settle.usual() },

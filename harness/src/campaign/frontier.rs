@@ -12,16 +12,17 @@ use std::{
     sync::Arc,
 };
 
-use plans::{Pruned, Rule, plan::Weight};
+use plans::{Family, Pruned, Rule, plan::Weight};
 use serde_json::Value;
 use trace::{
-    Footprint, Level,
+    Footprint, GroupResource, Level,
     identity::{self, Apart, Identity},
 };
 
 use crate::campaign::{
     reached::{Harvest, Lens, Node, Then, Unread},
     setup::Setup,
+    tally::Tallies,
 };
 
 /// The levels at which worlds are merged.
@@ -52,6 +53,8 @@ pub struct Frontier {
     unread: Vec<Unread>,
     /// Those before this one are not read by the present footprint.
     read_up_to: usize,
+    /// What became of plans, by family.
+    pub families: Tallies,
     /// Thought of.
     pub enumerated: u64,
     /// Left out, by rule.
@@ -254,6 +257,7 @@ impl Frontier {
         self.enumerated += harvest.pruned.total();
         for (rule, count) in &harvest.pruned.0 {
             self.pruned.count(*rule, *count);
+            self.families.prune(Family::IntermediateState, *rule, *count);
         }
         for (why, count) in harvest.left_out {
             self.leave_out(&why, count);
@@ -281,16 +285,24 @@ impl Frontier {
         self.lens = Arc::new(lens);
     }
 
+    /// Caches of these types may be behind when the subject is started.
+    pub fn may_be_behind(&mut self, types: BTreeSet<GroupResource>) {
+        let lens = Lens { stale_types: types, ..(*self.lens).clone() };
+        self.lens = Arc::new(lens);
+    }
+
     /// Adds the world before the subject's first write, or one that the user makes of it.
     pub fn add_start(&mut self, start: Node) {
         self.add(start, self.lens.version);
     }
 
-    /// Takes in what follows a world that is being explored, of this version of the footprint.
-    pub fn add_following(&mut self, then: Then, version: u64) {
-        for rule in then.pruned {
+    /// Takes in what follows a world that is being explored, of this version of the footprint. Where a start on it was
+    /// violated, starts in front of caches that are behind are only counted.
+    pub fn add_following(&mut self, then: Then, version: u64, violated: bool) {
+        for (family, rule) in then.pruned {
             self.enumerated += 1;
             self.pruned.count(rule, 1);
+            self.families.prune(family, rule, 1);
         }
         for (why, count) in then.left_out {
             self.leave_out(&why, count);
@@ -298,17 +310,24 @@ impl Frontier {
         for (what, count) in then.limits {
             *self.limits.entry(what).or_default() += count;
         }
-        if let Some(next) = then.next {
-            self.add(next, version);
+        let stale = then.stale.into_iter();
+        if violated {
+            self.behind.extend(stale.map(|node| node.identity));
+            then.next.into_iter().for_each(|node| self.add(node, version));
+        } else {
+            then.next.into_iter().chain(stale).for_each(|node| self.add(node, version));
         }
     }
 
     fn add(&mut self, node: Node, version: u64) {
         self.enumerated += 1;
+        let family = node.plan.family().unwrap_or(Family::IntermediateState);
         if !self.lens.brute_force && self.known.contains(&node.identity) {
             self.pruned.count(Rule::SameWorld, 1);
+            self.families.prune(family, Rule::SameWorld, 1);
             return;
         }
+        self.families.of(family).enumerated += 1;
         if self.lens.too_deep(&node.plan) {
             self.leave_out("crash points deeper than `depth`", 1);
             return;

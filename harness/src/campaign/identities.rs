@@ -38,6 +38,10 @@ pub struct Identities<'c> {
     pub drawn_names: Option<&'c DrawnNames>,
     /// What the subject looks at.
     pub footprint: &'c Footprint,
+    /// What caches hold that are behind when the subject is started on the world.
+    pub cached: &'c [(ObjectKey, Arc<Value>)],
+    /// User steps for which they stay so.
+    pub lasts: u32,
 }
 
 /// What a world is at the levels before `exact`.
@@ -61,7 +65,7 @@ impl Identities<'_> {
     pub fn of(&self, world: &World, cursor: Cursor, begun: Option<Duration>) -> Identity {
         let extra = self.exactly_pending(world, cursor, begun);
         let context = self.context(world, cursor, extra, Level::Exact);
-        let objects = self.without_heartbeats(world.objects());
+        let objects = self.without_heartbeats(world.objects().chain(self.cached()));
         identity::identity(objects.iter().map(|(key, object)| (*key, &**object)), &context)
     }
 
@@ -69,7 +73,7 @@ impl Identities<'_> {
     pub fn canonical(&self, world: &World, cursor: Cursor, begun: Option<Duration>) -> Value {
         let extra = self.exactly_pending(world, cursor, begun);
         let context = self.context(world, cursor, extra, Level::Exact);
-        let objects = self.without_heartbeats(world.objects());
+        let objects = self.without_heartbeats(world.objects().chain(self.cached()));
         identity::canonical_world(objects.iter().map(|(key, object)| (*key, &**object)), &context)
     }
 
@@ -89,8 +93,8 @@ impl Identities<'_> {
             identity::identity(objects.iter().map(|(key, object)| (*key, &**object)), &context)
         };
         Classes {
-            shape: at(Level::Shape, Value::Null),
-            scale: at(Level::Scale, self.roughly_begun(cursor, begun)),
+            shape: at(Level::Shape, self.with_lasting(Value::Null)),
+            scale: at(Level::Scale, self.with_lasting(self.roughly_begun(cursor, begun))),
         }
     }
 
@@ -115,9 +119,13 @@ impl Identities<'_> {
     }
 
     /// Those that the subject has asked about.
-    fn seen<'a>(&self, world: &'a World) -> Vec<(&'a ObjectKey, Cow<'a, Arc<Value>>)> {
+    fn seen<'a>(&'a self, world: &'a World) -> Vec<(&'a ObjectKey, Cow<'a, Arc<Value>>)> {
         let covered = world.objects().filter(|(key, object)| self.footprint.covers(key, object));
-        self.without_heartbeats(covered)
+        self.without_heartbeats(covered.chain(self.cached()))
+    }
+
+    fn cached(&self) -> impl Iterator<Item = (&ObjectKey, &Arc<Value>)> {
+        self.cached.iter().map(|(key, object)| (key, object))
     }
 
     /// Objects as far as they tell worlds apart.
@@ -161,9 +169,17 @@ impl Identities<'_> {
     }
 
     fn exactly_pending(&self, world: &World, cursor: Cursor, begun: Option<Duration>) -> Value {
+        let begun = self.with_lasting(self.begun(cursor, begun));
         match world.pending() {
-            Value::Null => self.begun(cursor, begun),
-            pending => json!([self.begun(cursor, begun), pending]),
+            Value::Null => begun,
+            pending => json!([begun, pending]),
+        }
+    }
+
+    fn with_lasting(&self, extra: Value) -> Value {
+        match self.lasts {
+            0 => extra,
+            steps => json!([extra, { "lasts": steps }]),
         }
     }
 

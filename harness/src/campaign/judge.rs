@@ -38,7 +38,7 @@ pub fn verdicts(run: &TrialRun, baseline: &Baseline) -> Vec<Verdict> {
 /// What the verdicts come to. A trial that broke on our side proves nothing, whatever they say.
 pub fn summary(run: &TrialRun, verdicts: &[Verdict]) -> VerdictValue {
     match run.end {
-        RunEnd::Broken(_) | RunEnd::NeverFired(_) => VerdictValue::Unknown,
+        RunEnd::Broken(_) | RunEnd::NeverFired(_) | RunEnd::NotPossible(_) => VerdictValue::Unknown,
         _ => oracles::summary(verdicts),
     }
 }
@@ -53,6 +53,7 @@ pub fn why_unknown(run: &TrialRun, verdicts: &[Verdict]) -> String {
         RunEnd::SubjectGone(why)
         | RunEnd::NeverSettled(why)
         | RunEnd::NeverFired(why)
+        | RunEnd::NotPossible(why)
         | RunEnd::Broken(why) => why.clone(),
     }
 }

@@ -111,8 +111,14 @@ mod tests {
         ];
         for (call, status, message) in cases {
             let body = Body::Json(Arc::new(json!({"message": message})));
-            let answer =
-                Answer { call: call.id, fate: Fate::Answered, status, revision: None, body };
+            let answer = Answer {
+                call: call.id,
+                fate: Fate::Answered,
+                status,
+                revision: None,
+                body,
+                injected: false,
+            };
             recorder.record(Event::Call(call));
             recorder.record(Event::Answer(answer));
         }

@@ -7,7 +7,7 @@ use std::{
     time::Duration,
 };
 
-use plans::{Moment, Perturbation};
+use plans::{Family, Moment, Perturbation};
 use serde_json::{Value, json};
 use trace::{Event, identity};
 
@@ -54,6 +54,7 @@ pub fn report(
             violated: explored.violated,
             unknown: explored.unknown,
         },
+        families: families(setup, explored),
         coverage: model::Coverage {
             worlds: explored.frontier.worlds() as u64,
             frontier: explored.frontier.waiting() as u64,
@@ -102,6 +103,27 @@ fn masks(references: &References) -> Vec<model::Mask> {
 
 fn pruned(explored: &Explored) -> BTreeMap<String, u64> {
     explored.frontier.pruned.0.iter().map(|(rule, count)| (rule.to_string(), *count)).collect()
+}
+
+/// What became of each family that was asked for.
+fn families(setup: &Setup, explored: &Explored) -> BTreeMap<String, model::FamilyPlans> {
+    let tallies = &explored.frontier.families.0;
+    let of = |family: &Family| {
+        let tally = tallies.get(family).cloned().unwrap_or_default();
+        let pruned = tally.pruned.0.iter().map(|(rule, count)| (rule.to_string(), *count));
+        let plans = model::FamilyPlans {
+            enumerated: tally.enumerated,
+            pruned: pruned.collect(),
+            run: tally.run,
+            held: tally.held,
+            violated: tally.violated,
+            unknown: tally.unknown,
+            never_fired: tally.never_fired,
+            unavailable: tally.unavailable,
+        };
+        (family.to_string(), plans)
+    };
+    setup.campaign.file.spec.families.iter().map(of).collect()
 }
 
 fn level_coverage(coverage: &frontier::Coverage) -> model::LevelCoverage {
@@ -160,7 +182,8 @@ fn sentence(report: &Report, unconfirmed: usize) -> String {
             level => format!(" as far as {level} tells worlds apart"),
         };
         format!(
-            "every crash schedule of every length was covered{closely}{behind}: {}, {} trials ({CONDITIONS}){blind}",
+            "every {} of every length was covered{closely}{behind}: {}, {} trials ({CONDITIONS}){blind}",
+            schedules(report),
             text::levels(&report.coverage),
             plans.run
         )
@@ -192,6 +215,16 @@ fn sentence(report: &Report, unconfirmed: usize) -> String {
             first.title,
             capital(&reach)
         ),
+    }
+}
+
+/// What is claimed to be covered: what restarts the controller. States that it is kept from seeing are counted only.
+fn schedules(report: &Report) -> &'static str {
+    let asked = |family: Family| report.families.contains_key(family.name());
+    match (asked(Family::IntermediateState), asked(Family::StaleState)) {
+        (true, true) => "schedule of crashes and stale restarts",
+        (false, true) => "schedule of stale restarts",
+        _ => "crash schedule",
     }
 }
 
@@ -445,11 +478,13 @@ fn by_hand(setup: &Setup, found: &confirm::Finding, diff: &[model::ObjectDiff]) 
         }
     }
     let (before, after) = titles.split_at(split.unwrap_or(titles.len()));
-    let Some(Perturbation::Crash(crash)) = found.plan.perturbations.last() else { return vec![] };
+    // Other families have no recipe for two hands yet.
+    let last = found.plan.perturbations.last();
+    let Some(Perturbation::Crash(crash)) = last else { return vec![] };
     let watched = match &crash.at {
         Moment::Committed { call, .. } => Some(call.resource.to_string()),
         Moment::Environment { write, .. } => Some(write.resource.to_string()),
-        Moment::Step { .. } => None,
+        Moment::Step { .. } | Moment::Delivery { .. } => None,
     };
     by_hand::steps(&by_hand::ByHand {
         manifests: &manifests,

@@ -11,15 +11,18 @@ use std::{
 };
 
 use cluster::World;
-use plans::{Crash, CrashPoint, Moment, Perturbation, Plan, Pruned, Restart, Rule, StartPoint};
+use plans::{Crash, CrashPoint, Family, Moment, Plan, Pruned, Restart, Rule, StartPoint};
 use serde_json::Value;
-use trace::{Change, Cursor, Footprint, Masks, ObjectKey, Revision, identity::Identity};
+use trace::{
+    Change, Cursor, Footprint, GroupResource, Masks, ObjectKey, Revision, identity::Identity,
+};
 
 use crate::{
     campaign::{
         identities::{Classes, Identities},
         judge,
         setup::Setup,
+        stale_nodes::{self, BehindNow},
         while_down,
     },
     trial::TrialRun,
@@ -36,6 +39,8 @@ pub struct Node {
     pub begun: Option<Duration>,
     /// How it is reached from the beginning.
     pub plan: Plan,
+    /// Caches that are behind when the subject is started on it, if they are.
+    pub behind: Option<BehindNow>,
     /// What it is, up to relabelling.
     pub identity: Identity,
     /// What it is at coarser levels.
@@ -55,6 +60,8 @@ pub struct Lens {
     pub changing_payloads: BTreeSet<String>,
     /// What differs undisturbed too.
     pub masks: Masks,
+    /// Types whose caches may be behind when the subject is started; none where that is not asked for.
+    pub stale_types: BTreeSet<GroupResource>,
     /// No de-duplication: every point of every trial is its own node (a test of the tool on itself).
     pub brute_force: bool,
     /// At most this many perturbations in a plan.
@@ -72,19 +79,24 @@ impl Lens {
             masks: &self.masks,
             drawn_names: setup.drawn_names.get(),
             footprint: &self.footprint,
+            cached: &[],
+            lasts: 0,
         }
     }
 
     /// The world at a place.
-    fn node(&self, setup: &Setup, Place { world, cursor, begun, plan }: Place) -> Node {
-        let identities = self.identities(setup);
+    pub fn node(&self, setup: &Setup, place: Place) -> Node {
+        let Place { world, cursor, begun, plan, behind } = place;
+        let mut identities = self.identities(setup);
+        identities.cached = behind.as_ref().map(|behind| &behind.objects[..]).unwrap_or_default();
+        identities.lasts = plan.lasts();
         let identity = identities.of(&world, cursor, begun);
         let classes = identities.classes(&world, cursor, begun);
         // Within the macro, which evaluates it only for those who ask.
         tracing::trace!(
             identity = %identity.short(), "{}", identities.canonical(&world, cursor, begun)
         );
-        Node { world: Some(world), cursor, begun, plan, identity, classes }
+        Node { world: Some(world), cursor, begun, plan, behind, identity, classes }
     }
 
     /// The same; what can't be taken up on a fork is reached again from the beginning.
@@ -110,8 +122,10 @@ impl Lens {
 pub struct Then {
     /// The built-in controllers come to rest, or the user does a step.
     pub next: Option<Node>,
+    /// The same world with caches that are behind.
+    pub stale: Vec<Node>,
     /// Thought of, besides the world itself and the next.
-    pub pruned: Vec<Rule>,
+    pub pruned: Vec<(Family, Rule)>,
     /// What is not covered, and how often.
     pub left_out: Vec<(String, u64)>,
     /// What is no part of what campaigns cover, and how often.
@@ -128,12 +142,13 @@ pub struct Unread {
     resumable: bool,
 }
 
-/// Where the subject could have been killed.
-struct Place {
-    world: World,
-    cursor: Cursor,
-    begun: Option<Duration>,
-    plan: Plan,
+/// Where the subject could have been killed, and what it meets when it is started again.
+pub struct Place {
+    pub world: World,
+    pub cursor: Cursor,
+    pub begun: Option<Duration>,
+    pub plan: Plan,
+    pub behind: Option<BehindNow>,
 }
 
 /// All that a trial reached.
@@ -163,9 +178,9 @@ pub fn start(setup: &Setup, lens: &Lens, run: &TrialRun) -> Option<Node> {
     let StartPoint { revision, cursor, .. } = run.started_at;
     let crash =
         Crash { at: Moment::Step { cursor }, dropped: vec![], restart: Restart::Immediately };
-    let plan = Plan::undisturbed().and(Perturbation::Crash(crash));
+    let plan = Plan::undisturbed().and(crash);
     let world = run.server.as_ref()?.world_at(revision)?;
-    Some(lens.node(setup, Place { world, cursor, begun: None, plan }))
+    Some(lens.node(setup, Place { world, cursor, begun: None, plan, behind: None }))
 }
 
 /// Everything that a trial reached.
@@ -256,13 +271,13 @@ fn plan_of(run: &TrialRun, point: &CrashPoint) -> Plan {
         dropped: point.dropped.clone(),
         restart: Restart::Immediately,
     };
-    run.spec.plan.and(Perturbation::Crash(crash))
+    run.spec.plan.and(crash)
 }
 
 fn place(run: &TrialRun, point: &CrashPoint, plan: Plan) -> Option<Place> {
     let world = run.server.as_ref()?.world_at(point.revision)?;
     let world = while_down::rebuild(world, point.time, &point.kept)?;
-    Some(Place { world, cursor: point.cursor, begun: point.begun, plan })
+    Some(Place { world, cursor: point.cursor, begun: point.begun, plan, behind: None })
 }
 
 /// On a remote cluster: a world that was only seen. None for those that were not observed, and can't be made there.
@@ -279,17 +294,23 @@ fn observed(
     let objects = objects_at(run, point.revision);
     let identity = identities.of_observed(&objects, point, names);
     let (cursor, begun, classes) = (point.cursor, point.begun, Classes::alone(identity));
-    Some(Node { world: None, cursor, begun, plan, identity, classes })
+    Some(Node { world: None, cursor, begun, plan, behind: None, identity, classes })
 }
 
 /// What follows a world while the controller stays down.
 pub fn follow(setup: &Setup, lens: &Lens, node: &Node) -> Then {
     let mut then = Then::default();
     let Some(world) = &node.world else {
-        then.pruned.push(Rule::EnvironmentIdle);
+        then.prune(Rule::EnvironmentIdle);
         then.leave_out("restarts after a further user step, of worlds that can't be forked", 1);
         return then;
     };
+    if node.behind.is_some() {
+        // Whatever else can happen before a start follows the world itself.
+        stale_nodes::later(setup, lens, node, &mut then);
+        return then;
+    }
+    stale_nodes::add(setup, lens, node, &mut then);
     match while_down::environment_rests(world) {
         Ok(Some((world, between))) => {
             if between > 0 {
@@ -297,13 +318,13 @@ pub fn follow(setup: &Setup, lens: &Lens, node: &Node) -> Then {
                 then.limits.push((what.to_owned(), between));
             }
             let (cursor, begun, plan) = (node.cursor, node.begun, quiet_restart(&node.plan));
-            then.next = Some(lens.node(setup, Place { world, cursor, begun, plan }));
+            then.next = Some(lens.node(setup, Place { world, cursor, begun, plan, behind: None }));
             // The user is slower than the environment: what it does next, it does in that world.
-            then.pruned.push(Rule::UserWaits);
+            then.prune(Rule::UserWaits);
             return then;
         }
         Err(restless) => then.leave_out(&restless.to_string(), 1),
-        Ok(None) => then.pruned.push(Rule::EnvironmentIdle),
+        Ok(None) => then.prune(Rule::EnvironmentIdle),
     }
     user_step(setup, lens, world, node, &mut then);
     then
@@ -315,9 +336,10 @@ fn user_step(setup: &Setup, lens: &Lens, world: &World, node: &Node, then: &mut 
     match while_down::user_step(setup, world, node.cursor, node.begun.unwrap_or_default()) {
         UserStep::Done(world, cursor) => {
             let (world, plan) = (*world, later_restart(&node.plan));
-            then.next = Some(lens.node(setup, Place { world, cursor, begun: None, plan }));
+            let place = Place { world, cursor, begun: None, plan, behind: None };
+            then.next = Some(lens.node(setup, place));
         }
-        UserStep::Waits | UserStep::End => then.pruned.push(Rule::UserWaits),
+        UserStep::Waits | UserStep::End => then.prune(Rule::UserWaits),
         UserStep::Foreign => then.leave_out(
             "restarts after a script or command step (its effects outside the cluster can't be forked)",
             1,
@@ -330,6 +352,10 @@ fn user_step(setup: &Setup, lens: &Lens, world: &World, node: &Node, then: &mut 
 }
 
 impl Then {
+    fn prune(&mut self, rule: Rule) {
+        self.pruned.push((Family::IntermediateState, rule));
+    }
+
     fn leave_out(&mut self, why: &str, count: u64) {
         if count > 0 {
             self.left_out.push((why.to_owned(), count));
@@ -352,13 +378,8 @@ fn stops_within(setup: &Setup, cursor: Cursor) -> bool {
 /// The same plan, its last restart one user step later.
 fn later_restart(plan: &Plan) -> Plan {
     let mut plan = plan.clone();
-    if let Some(Perturbation::Crash(crash)) = plan.perturbations.last_mut() {
-        crash.restart = match crash.restart {
-            Restart::AfterUserStep(steps) | Restart::QuietAfterUserStep(steps) => {
-                Restart::AfterUserStep(steps + 1)
-            }
-            Restart::Immediately | Restart::EnvironmentQuiet => Restart::AfterUserStep(1),
-        };
+    if let Some(crash) = plan.last_crash_mut() {
+        crash.restart = crash.restart.later();
     }
     plan
 }
@@ -366,11 +387,8 @@ fn later_restart(plan: &Plan) -> Plan {
 /// The same plan, its last restart when the environment is quiet.
 fn quiet_restart(plan: &Plan) -> Plan {
     let mut plan = plan.clone();
-    if let Some(Perturbation::Crash(crash)) = plan.perturbations.last_mut() {
-        crash.restart = match crash.restart {
-            Restart::AfterUserStep(steps) => Restart::QuietAfterUserStep(steps),
-            _ => Restart::EnvironmentQuiet,
-        };
+    if let Some(crash) = plan.last_crash_mut() {
+        crash.restart = crash.restart.quiet();
     }
     plan
 }

@@ -73,6 +73,7 @@ pub fn learn(setup: &Setup, folder: &RunFolder, progress: &Progress) -> anyhow::
                 folder.write_json("baseline.json", &baseline)?;
                 // References are learnt once in a campaign.
                 let _ = setup.drawn_names.set(drawn);
+                let _ = setup.elects_leader.set(runs.iter().any(elects_leader));
                 let never_stable = end == Enough::NeverStable;
                 let examination = examine(setup, &runs[0]);
                 progress.tell(Event::Examined(examination.sentences()));
@@ -80,6 +81,13 @@ pub fn learn(setup: &Setup, folder: &RunFolder, progress: &Progress) -> anyhow::
             }
         }
     }
+}
+
+/// Whether the subject wrote a Lease.
+fn elects_leader(run: &TrialRun) -> bool {
+    run.history
+        .commits()
+        .any(|commit| commit.actor.is_subject() && *commit.key.resource.resource == *"leases")
 }
 
 /// Names that the subject draws by itself, by what it created in each run.
@@ -163,7 +171,7 @@ pub fn check(run: &TrialRun, folder: &RunFolder, name: &str) -> anyhow::Result<(
             let beats = heartbeats_hint(&run.history);
             return failed(format!("the controller never became quiet: {why}{beats}{hint}"));
         }
-        RunEnd::NeverFired(why) => return failed(why.clone()),
+        RunEnd::NeverFired(why) | RunEnd::NotPossible(why) => return failed(why.clone()),
     }
     match subject_calls {
         0 => failed(NEVER_CONNECTED.to_owned()),

@@ -47,6 +47,8 @@ pub struct Setup {
     pub heartbeats: Heartbeats,
     /// Names that the subject draws by itself; known once undisturbed runs were compared.
     pub drawn_names: OnceLock<DrawnNames>,
+    /// Whether undisturbed runs elect a leader; set with the names.
+    pub elects_leader: OnceLock<bool>,
     /// Whether subjects run on virtual time.
     pub clock: ClockMode,
     /// Where trials keep their files.
@@ -103,6 +105,11 @@ impl Setup {
             // Trials without a finding removed their own folders; an empty one is left.
             drop(std::fs::remove_dir(&self.scratch));
         }
+    }
+
+    /// Whether the subject elects a leader, as far as undisturbed runs show.
+    pub fn elects_leader(&self) -> bool {
+        self.elects_leader.get().copied().unwrap_or_default()
     }
 
     /// Whether the subject talks TLS.

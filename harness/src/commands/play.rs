@@ -179,7 +179,9 @@ fn end(end: &RunEnd, history: &History) -> String {
     match end {
         RunEnd::Completed => COMPLETED.to_owned(),
         RunEnd::StepFailed(why) => format!("a step failed: {why}"),
-        RunEnd::SubjectGone(why) | RunEnd::NeverFired(why) => why.clone(),
+        RunEnd::SubjectGone(why) | RunEnd::NeverFired(why) | RunEnd::NotPossible(why) => {
+            why.clone()
+        }
         RunEnd::NeverSettled(why) => {
             format!("it never settled: {why}{}", reference::heartbeats_hint(history))
         }

@@ -186,7 +186,9 @@ impl Outcome {
                 violated.partition(|verdict| verdict.fingerprint.id() == replay.fingerprint);
             outcome.reproduced += usize::from(!same.is_empty());
             let unknown = judge::summary(run, &verdicts) == VerdictValue::Unknown;
-            outcome.never_fired += usize::from(unknown || matches!(run.end, RunEnd::NeverFired(_)));
+            outcome.never_fired += usize::from(
+                unknown || matches!(run.end, RunEnd::NeverFired(_) | RunEnd::NotPossible(_)),
+            );
             let mut tell = |text: String| {
                 if !outcome.others.contains(&text) {
                     outcome.others.push(text);

@@ -40,7 +40,7 @@ impl Live {
     ) -> anyhow::Result<(Live, Recorder)> {
         let mut world = match &spec.start {
             Start::Beginning => first.clone(),
-            Start::Fork(world, ..) => (**world).clone(),
+            Start::Fork(fork) => fork.world.clone(),
         };
         let order = if spec.repeat.is_multiple_of(2) {
             SuffixOrder::Ascending

@@ -24,6 +24,9 @@ pub struct Report {
     pub references: References,
     /// The plans.
     pub plans: Plans,
+    /// The same by family.
+    #[serde(default)]
+    pub families: BTreeMap<String, FamilyPlans>,
     /// How much of the reachable was reached.
     pub coverage: Coverage,
     /// Confirmed findings, new ones first.
@@ -82,6 +85,28 @@ impl Plans {
     pub fn pruned_total(&self) -> u64 {
         self.pruned.values().sum()
     }
+}
+
+/// What became of the plans of one family: [`Plans`] of those whose last perturbation is of it.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct FamilyPlans {
+    /// Thought of.
+    pub enumerated: u64,
+    /// Left out because provably covered by another plan, by rule.
+    pub pruned: BTreeMap<String, u64>,
+    /// Carried out.
+    pub run: u64,
+    /// No oracle objected.
+    pub held: u64,
+    /// At least one oracle objected.
+    pub violated: u64,
+    /// Proved nothing.
+    pub unknown: u64,
+    /// Of the unknown ones, those whose moment never came.
+    pub never_fired: u64,
+    /// Why something can't be done to this controller or with this workload, with how often.
+    pub unavailable: BTreeMap<String, u64>,
 }
 
 /// How much of the reachable was reached.
@@ -278,6 +303,7 @@ pub struct Summary<'a> {
     seconds: f64,
     references: &'a References,
     plans: &'a Plans,
+    families: &'a BTreeMap<String, FamilyPlans>,
     coverage: &'a Coverage,
     undisturbed: &'a oracles::Examination,
     findings: Vec<FindingSummary<'a>>,
@@ -302,6 +328,7 @@ impl Report {
             seconds: self.seconds,
             references: &self.references,
             plans: &self.plans,
+            families: &self.families,
             coverage: &self.coverage,
             undisturbed: &self.undisturbed,
             findings: self.findings.iter().map(Finding::summary).collect(),

@@ -2,8 +2,8 @@
 
 use super::{
     model::{
-        Confirmed, Coverage, Entry, EntryKind, Explanation, Finding, LevelCoverage, Mask,
-        ObjectChange, ObjectDiff, Plans, References,
+        Confirmed, Coverage, Entry, EntryKind, Explanation, FamilyPlans, Finding, LevelCoverage,
+        Mask, ObjectChange, ObjectDiff, Plans, References,
     },
     *,
 };
@@ -31,6 +31,18 @@ pub fn violated() -> Report {
             violated: 2,
             unknown: 1,
         },
+        families: [
+            ("intermediate-state".to_owned(), family(20, (17, 2, 1), &[])),
+            (
+                "stale-state".to_owned(),
+                family(
+                    8,
+                    (8, 0, 0),
+                    &["the first list of pods is consistent: only its watch may lag"],
+                ),
+            ),
+        ]
+        .into(),
         coverage: Coverage {
             worlds: 14,
             frontier: 0,
@@ -54,6 +66,23 @@ pub fn violated() -> Report {
         },
         not_explored: vec!["families other than intermediate-state".to_owned()],
         notes: vec!["settled as soon as quiet: no virtual clock on this machine".to_owned()],
+    }
+}
+
+fn family(
+    run: u64,
+    (held, violated, unknown): (u64, u64, u64),
+    unavailable: &[&str],
+) -> FamilyPlans {
+    FamilyPlans {
+        enumerated: run + 3,
+        pruned: [("same-world".to_owned(), 3)].into(),
+        run,
+        held,
+        violated,
+        unknown,
+        never_fired: unknown,
+        unavailable: unavailable.iter().map(|why| ((*why).to_owned(), 1)).collect(),
     }
 }
 

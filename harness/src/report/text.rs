@@ -2,7 +2,7 @@
 
 use std::fmt::Write as _;
 
-use super::model::{Coverage, Entry, EntryKind, Finding, LevelCoverage, Report};
+use super::model::{Coverage, Entry, EntryKind, FamilyPlans, Finding, LevelCoverage, Report};
 
 /// What the terminal can show.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -36,6 +36,9 @@ pub fn terminal(report: &Report, page: &str, style: Style) -> String {
         line(&mut out, &format!("refused:  {permission} (RBAC)"));
     }
     line(&mut out, &format!("coverage: {}", coverage(report)));
+    for (name, family) in &report.families {
+        families(&mut out, name, family);
+    }
     undisturbed(&mut out, report);
     for gap in &report.not_explored {
         line(&mut out, &format!("not explored: {gap}"));
@@ -84,6 +87,24 @@ fn coverage(report: &Report) -> String {
         let _ = write!(text, ", {count} {what}");
     }
     text
+}
+
+/// What became of one family's plans: a line, and one for each reason why something can't be done.
+fn families(out: &mut String, name: &str, family: &FamilyPlans) {
+    let FamilyPlans { enumerated, run, held, violated, unknown, never_fired, .. } = family;
+    let pruned: u64 = family.pruned.values().sum();
+    let mut text = format!(
+        "{name}: {enumerated} possible, {pruned} pruned, {run} trials: {held} held, {violated} violated"
+    );
+    for (count, what) in [(unknown, "unknown"), (never_fired, "of which never fired")] {
+        if *count > 0 {
+            let _ = write!(text, ", {count} {what}");
+        }
+    }
+    line(out, &text);
+    for (why, count) in &family.unavailable {
+        line(out, &format!("{name}: not possible, {count} × {why}"));
+    }
 }
 
 /// Sentences about the undisturbed runs on the terminal; the report page has all.

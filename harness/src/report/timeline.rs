@@ -311,6 +311,7 @@ mod tests {
             status,
             revision: Some(Revision(7)),
             body,
+            injected: false,
         })
     }
 

@@ -49,6 +49,9 @@ pub(super) struct Incarnation {
 impl Trial<'_> {
     /// Starts the subject on the world as it is now.
     pub(super) async fn start_subject(&mut self) -> Going<()> {
+        if let Some((perturbation, behind)) = self.meets.take() {
+            self.meet(&perturbation, behind)?;
+        }
         let incarnation =
             self.launch().await.map_err(|error| Stop(RunEnd::Broken(format!("{error:#}"))))?;
         self.subject = Some(incarnation);

@@ -76,7 +76,11 @@ impl Trial<'_> {
                     let of_subject = self.subject.as_ref().map(|_| quiet.timers.remove(0));
                     let timers = of_subject.iter().flatten().map(ToString::to_string).collect();
                     let deadlines = quiet.deadline.into_iter().chain(self.environment_deadline());
-                    return Ok(Quiet { deadline: deadlines.min(), timers });
+                    let deadline = deadlines.min();
+                    if self.attend_to_standing(deadline) {
+                        continue;
+                    }
+                    return Ok(Quiet { deadline, timers });
                 }
                 Waited::Quiet(Err(why)) => self.not_quiet(why).await?,
                 Waited::Exceeded(why) => return Err(self.exceeded(&why)),
@@ -236,6 +240,8 @@ impl Trial<'_> {
                 }
                 // A horizon of real time must really pass where a timer is near; otherwise nothing can
                 // happen before it is over.
+                // What is judged now is judged without what lasts.
+                _ if self.end_standing() => jumps = 0,
                 _ => break quiet.timers,
             }
         };

@@ -134,6 +134,7 @@ impl Trial<'_> {
     }
 
     fn count_down(&mut self) {
+        self.user_stepped();
         if self.subject.is_none() {
             self.down_for = self.down_for.saturating_sub(1);
         }
@@ -141,7 +142,7 @@ impl Trial<'_> {
 
     /// Evaluates until it holds, or until nothing that could make it hold is pending within its budget.
     async fn check(&mut self, operation: &Operation) -> Going<()> {
-        let began = self.began();
+        let mut began = self.began();
         loop {
             let quiet = self.quiet().await?;
             let message = match self.look(operation).await? {
@@ -154,6 +155,8 @@ impl Trial<'_> {
                 Some(deadline) if deadline <= left && !left.is_zero() => {
                     self.pass(deadline).await?
                 }
+                // The user waits for what the subject can't know yet.
+                _ if self.end_standing() => began = self.cluster.now(),
                 _ => return Err(self.failed(operation, message)),
             }
         }

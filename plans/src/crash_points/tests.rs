@@ -92,7 +92,8 @@ impl Builder {
     fn answer(self, call: u64) -> Builder {
         let call = CallId(call);
         let (revision, body) = (None, Body::None);
-        let answer = Answer { call, fate: Fate::Answered, status: 201, revision, body };
+        let answer =
+            Answer { call, fate: Fate::Answered, status: 201, revision, body, injected: false };
         self.record(Event::Answer(answer))
     }
 
@@ -121,6 +122,7 @@ fn shown(points: &CrashPoints) -> Vec<String> {
         let at = match &point.at {
             Moment::Step { cursor } => format!("step {cursor}"),
             Moment::Environment { write, occurrence } => format!("{write} #{occurrence}"),
+            Moment::Delivery { event } => event.to_string(),
             Moment::Committed { call, occurrence } => {
                 format!("{}#{occurrence}", call.resource.resource)
             }

@@ -59,7 +59,8 @@ impl Account {
 
     fn ends_with(&mut self, fate: Fate) -> Answer {
         let call = self.call;
-        let none = Answer { call, fate, status: 0, revision: None, body: Body::None };
+        let none =
+            Answer { call, fate, status: 0, revision: None, body: Body::None, injected: false };
         Answer { fate, ..self.answer.take().unwrap_or(none) }
     }
 

@@ -10,7 +10,7 @@ use std::{
 
 use trace::CallId;
 
-use super::{Gate, Passing, Reason, State, Stopped, Waiter};
+use super::{Fate, Gate, Passing, Reason, State, Stopped, Waiter, fate};
 
 /// What a parked ticket, the gate and the accounts share.
 #[derive(Debug, Clone, Default)]
@@ -68,14 +68,14 @@ impl Ticket {
         self.waits.clone()
     }
 
-    /// Ready once the passing may go on. `cut` is read under the gate's lock: what belongs to a
+    /// Ready once it is known what becomes of the passing. `cut` is read under the gate's lock: what belongs to a
     /// connection that was cut never passes.
     pub(crate) fn poll_pass(
         &mut self,
         context: &mut Context<'_>,
         passing: Passing<'_>,
         cut: &AtomicBool,
-    ) -> Poll<()> {
+    ) -> Poll<Fate> {
         self.poll(context, passing.call().id, Some(passing), cut)
     }
 
@@ -86,7 +86,7 @@ impl Ticket {
         call: CallId,
         cut: &AtomicBool,
     ) -> Poll<()> {
-        self.poll(context, call, None, cut)
+        self.poll(context, call, None, cut).map(drop)
     }
 
     fn poll(
@@ -95,7 +95,7 @@ impl Ticket {
         call: CallId,
         passing: Option<Passing<'_>>,
         cut: &AtomicBool,
-    ) -> Poll<()> {
+    ) -> Poll<Fate> {
         let gate = self.gate.clone();
         let mut state = gate.lock();
         if cut.load(Ordering::Relaxed) {
@@ -103,7 +103,8 @@ impl Ticket {
         }
         let Some(reason) = self.why_wait(&mut state, passing) else {
             self.leave(&mut state);
-            return Poll::Ready(());
+            let decided = passing.map(|passing| fate::decided(&mut state, &passing));
+            return Poll::Ready(decided.unwrap_or_default());
         };
         self.park(&mut state, call, reason, context.waker());
         drop(state);

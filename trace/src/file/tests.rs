@@ -50,6 +50,7 @@ fn sample() -> History {
         status: 201,
         revision: Some(Revision(5)),
         body: Body::Opaque { content_type: "text/plain".into(), length: 3 },
+        injected: false,
     };
     let commit = Commit {
         revision: Revision(5),

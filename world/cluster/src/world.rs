@@ -172,6 +172,15 @@ impl World {
         self.store.get(key)
     }
 
+    /// What happened to a type after `revision`, in order; nothing where that was forgotten.
+    pub fn changes_after(
+        &self,
+        resource: &GroupResource,
+        revision: Revision,
+    ) -> impl Iterator<Item = &Arc<Logged>> {
+        self.store.log_after(resource, revision).into_iter().flatten()
+    }
+
     /// From now on other uids and generated names; those names sort beyond all earlier ones.
     pub fn reseed(&mut self, seed: u64, order: SuffixOrder) {
         self.names.reseed(seed, order);

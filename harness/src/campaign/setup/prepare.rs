@@ -145,6 +145,7 @@ impl Setup {
             isolation,
             heartbeats,
             drawn_names: OnceLock::new(),
+            elects_leader: OnceLock::new(),
             clock,
             scratch,
             workers,

@@ -1,0 +1,143 @@
+//! A world at which the subject can be started again in front of caches that are behind: which older states they could
+//! stand at, as worlds of their own.
+
+use std::{collections::BTreeMap, sync::Arc};
+
+use cluster::World;
+use plans::{
+    Behind, CatchUp, Crash, Family, Perturbation, Plan, Rule, StaleState, StaleView,
+    stale_views::{Logged, Objects, StaleViews},
+};
+use serde_json::Value;
+use trace::{GroupResource, ObjectKey, Revision};
+
+use crate::campaign::{
+    reached::{Lens, Node, Place, Then},
+    setup::{Ground, Setup},
+};
+
+/// Caches that are behind when the subject is started on a world.
+#[derive(Clone)]
+pub struct BehindNow {
+    /// Where they stand.
+    pub revision: Revision,
+    /// What they hold of what the subject sees, with types that no object of the world has: it is a part of what tells
+    /// such a start from another.
+    pub objects: Arc<Vec<(ObjectKey, Arc<Value>)>>,
+}
+
+/// The starts on the world of `node` with caches that are behind, into `then`. They catch up at the first quiet moment.
+pub fn add(setup: &Setup, lens: &Lens, node: &Node, then: &mut Then) {
+    let (Some(world), Ground::Embedded(first)) = (&node.world, &setup.ground) else { return };
+    let Some(Perturbation::Crash(crash)) = node.plan.perturbations.last() else { return };
+    if lens.stale_types.is_empty() {
+        return;
+    }
+    let StaleViews { views, alike } = views(setup, lens, world, first);
+    then.pruned.extend((0..alike).map(|_| (Family::StaleState, Rule::SameView)));
+    for view in views {
+        let plan = stale_plan(&node.plan, crash, &view.behind, CatchUp::Quiet);
+        let behind = BehindNow { revision: view.revision, objects: Arc::new(tagged(&view)) };
+        then.stale.push(lens.node(setup, place(node, world, plan, behind)));
+    }
+}
+
+/// The same start, its caches catching up one user step later; none where the user does nothing but wait.
+pub fn later(setup: &Setup, lens: &Lens, node: &Node, then: &mut Then) {
+    let (Some(world), Some(behind)) = (&node.world, &node.behind) else { return };
+    let Some(Perturbation::StaleState(stale)) = node.plan.perturbations.last() else { return };
+    let steps = match stale.catch_up {
+        CatchUp::Quiet => 1,
+        CatchUp::AfterUserStep(steps) => steps + 1,
+    };
+    if setup.workload.writes_before_a_wait(node.cursor) < steps {
+        then.pruned.push((Family::StaleState, Rule::UserWaits));
+        return;
+    }
+    let catch_up = CatchUp::AfterUserStep(steps);
+    let plan = stale_plan(&node.plan, &stale.crash, &stale.behind, catch_up);
+    then.stale.push(lens.node(setup, place(node, world, plan, behind.clone())));
+}
+
+fn place(node: &Node, world: &World, plan: Plan, behind: BehindNow) -> Place {
+    let (cursor, begun) = (node.cursor, node.begun);
+    Place { world: world.clone(), cursor, begun, plan, behind: Some(behind) }
+}
+
+/// The plan with its last kill followed by a start in front of caches that are behind.
+fn stale_plan(plan: &Plan, crash: &Crash, behind: &Behind, catch_up: CatchUp) -> Plan {
+    let mut plan = plan.clone();
+    plan.perturbations.pop();
+    plan.and(StaleState { crash: crash.clone(), behind: behind.clone(), catch_up })
+}
+
+fn views(setup: &Setup, lens: &Lens, world: &World, first: &World) -> StaleViews {
+    let since = first.revision();
+    let types = || lens.stale_types.iter();
+    let mut log: Vec<_> = types()
+        .flat_map(|resource| world.changes_after(resource, since))
+        .filter(|logged| !beats(setup, logged))
+        .collect();
+    log.sort_by_key(|logged| logged.revision);
+    let log: Vec<Logged<'_>> = log
+        .iter()
+        .map(|logged| Logged {
+            revision: logged.revision,
+            change: logged.change,
+            key: &logged.key,
+            object: &logged.object,
+        })
+        .collect();
+    let sees = |key: &ObjectKey, object: &Value| lens.footprint.covers(key, object);
+    let mut at_first: BTreeMap<GroupResource, Objects> = BTreeMap::new();
+    let shown = first
+        .objects()
+        .filter(|(key, object)| lens.stale_types.contains(&key.resource) && sees(key, object));
+    for (key, object) in shown {
+        let of_type = at_first.entry(key.resource.clone()).or_default();
+        of_type.insert(key.clone(), object.clone());
+    }
+    let names: std::collections::BTreeSet<&str> = world.generated_names().collect();
+    // Suffixes have five characters (apiserver, storage/names).
+    let generated = |name: &str| {
+        let prefix = name.get(..name.len().saturating_sub(5));
+        prefix.filter(|_| names.contains(name)).map(str::to_owned)
+    };
+    plans::stale_views(since, &at_first, &log, &sees, &generated)
+}
+
+/// Whether a change is no more than a heartbeat: those are not counted where plans say which change they mean.
+fn beats(setup: &Setup, logged: &cluster::Logged) -> bool {
+    let Some(previous) = &logged.previous else { return false };
+    let without = |object: &Arc<Value>| {
+        let rest = setup.heartbeats.without(&logged.key, object)?;
+        let mut rest = rest;
+        if let Some(metadata) = rest.get_mut("metadata").and_then(Value::as_object_mut) {
+            metadata.remove("resourceVersion");
+            metadata.remove("managedFields");
+        }
+        Some(rest)
+    };
+    match (without(previous), without(&logged.object)) {
+        (Some(before), Some(after)) => before == after,
+        _ => false,
+    }
+}
+
+/// The view's objects under types of their own: `‹cached›apps`.
+fn tagged(view: &StaleView) -> Vec<(ObjectKey, Arc<Value>)> {
+    let all = view.objects.iter().flat_map(|(resource, objects)| {
+        let group = format!("‹cached›{}", resource.group);
+        let resource = GroupResource::new(&group, &resource.resource);
+        objects.iter().map(move |(key, object)| {
+            (ObjectKey::new(resource.clone(), &key.namespace, &key.name), object.clone())
+        })
+    });
+    // A type of which the caches hold nothing is told by that.
+    let types = view.objects.iter().map(|(resource, objects)| {
+        let type_ = GroupResource::new("‹cached›", "types");
+        let held = serde_json::json!({ "objects": objects.len() });
+        (ObjectKey::new(type_, "", &resource.to_string()), Arc::new(held))
+    });
+    all.chain(types).collect()
+}

@@ -1,0 +1,24 @@
+//! Plans that keep the subject from seeing what is true for a while only, by what happened in an undisturbed run.
+
+use plans::Plan;
+use serde_json::Value;
+use trace::ObjectKey;
+
+use crate::{
+    campaign::{judge, reached::Lens},
+    trial::TrialRun,
+};
+
+/// One for each interval of this run and each way to end it; the shortest first.
+pub fn plans(lens: &Lens, run: &TrialRun) -> Vec<Plan> {
+    let view = judge::run_view(run);
+    let names = view.generated_names();
+    // Suffixes have five characters (apiserver, storage/names).
+    let generated = |name: &str| {
+        let prefix = name.get(..name.len().saturating_sub(5));
+        prefix.filter(|_| names.contains(name)).map(str::to_owned)
+    };
+    let sees = |key: &ObjectKey, object: &Value| lens.footprint.covers(key, object);
+    let intervals = plans::unobserved_intervals(&run.history, &run.before, &sees, &generated);
+    intervals.into_iter().map(|interval| Plan::undisturbed().and(interval)).collect()
+}

@@ -1,0 +1,155 @@
+//! Deliveries of one type that are held from one event until a later one.
+
+use std::sync::{Arc, Mutex, PoisonError};
+
+use plans::{Moment, Occurred, Release, UnobservedState, moment::MomentCounter};
+use proxy::{Deciding, Fate, Hold, Injected, Passing};
+use serde_json::json;
+use trace::{Call, CallId, ConnectionId, Event, GroupResource, Recorder, Revision, Verb};
+
+use super::{Standing, Trial};
+
+/// What has happened of a plan, read from the record when it matters.
+#[derive(Clone)]
+struct Progress {
+    recorder: Recorder,
+    shared: Arc<Mutex<Counted>>,
+}
+
+struct Counted {
+    /// Records looked at.
+    seen: usize,
+    from: MomentCounter,
+    until: MomentCounter,
+    /// The revisions of both.
+    began: Option<Revision>,
+    ended: Option<Revision>,
+}
+
+impl Progress {
+    /// Counts from the last perturbation on, or the beginning.
+    fn new(recorder: &Recorder, from: Moment, until: &Occurred) -> Progress {
+        let perturbed = |event: &Event| matches!(event, Event::Perturbed { .. });
+        let seen = recorder.with(|history| {
+            let last = history.records.iter().rposition(|record| perturbed(&record.event));
+            last.map_or(0, |at| at + 1)
+        });
+        let until = MomentCounter::new(Moment::Delivery { event: until.clone() });
+        let from = MomentCounter::new(from);
+        let counted = Counted { seen, from, until, began: None, ended: None };
+        Progress { recorder: recorder.clone(), shared: Arc::new(Mutex::new(counted)) }
+    }
+
+    /// When it began and ended, as revisions.
+    fn revisions(&self) -> (Option<Revision>, Option<Revision>) {
+        let mut counted = self.shared.lock().unwrap_or_else(PoisonError::into_inner);
+        let Counted { seen, from, until, began, ended } = &mut *counted;
+        self.recorder.with(|history| {
+            for record in &history.records[*seen..] {
+                let Event::Commit(commit) = &record.event else { continue };
+                if from.committed(commit) {
+                    began.get_or_insert(commit.revision);
+                }
+                if until.committed(commit) && began.is_some() {
+                    ended.get_or_insert(commit.revision);
+                }
+            }
+            *seen = history.records.len();
+        });
+        (*began, *ended)
+    }
+}
+
+/// Holds, or waits to do so.
+struct Unobserved {
+    progress: Progress,
+    resource: GroupResource,
+    release: Release,
+    hold: Hold,
+    until: Occurred,
+}
+
+/// Sets up the hold: it begins with the event.
+pub(super) fn set_up(plan: &UnobservedState, trial: &mut Trial<'_>) -> Box<dyn Standing> {
+    let progress = Progress::new(&trial.recorder, plan.from.clone(), &plan.until);
+    let resource = plan.until.change.resource.clone();
+    let (held, counts) = (resource.clone(), progress.clone());
+    let hold = trial.proxy.gate().hold(move |passing| match passing {
+        Passing::Delivery(call, delivery) if call.resource.as_ref() == Some(&held) => {
+            let (began, _) = counts.revisions();
+            began.is_some_and(|began| delivery.revision.is_some_and(|revision| revision >= began))
+        }
+        _ => false,
+    });
+    let (release, until) = (plan.release, plan.until.clone());
+    Box::new(Unobserved { progress, resource, release, hold, until })
+}
+
+impl Standing for Unobserved {
+    fn has_begun(&mut self, _: &Trial<'_>) -> bool {
+        self.progress.revisions().0.is_some()
+    }
+
+    fn is_due(&mut self, _: &Trial<'_>) -> bool {
+        self.progress.revisions().1.is_some()
+    }
+
+    fn end(self: Box<Self>, trial: &mut Trial<'_>) -> Result<(), String> {
+        let Unobserved { progress, resource, release, hold, until } = *self;
+        let held = hold.calls();
+        let (_, ended) = progress.revisions();
+        let Some(ended) = ended else {
+            return Err(format!("{until} does not come before the user waits for the controller"));
+        };
+        if held.is_empty() {
+            return Err(format!("no watch of {resource} was open then"));
+        }
+        if release == Release::Relist {
+            for connection in connections(&trial.recorder, &held) {
+                trial.proxy.cut_connection(connection);
+            }
+            trial.deciding.push(expires_before(trial, resource, ended));
+        }
+        Ok(())
+    }
+}
+
+/// On which connections these calls came.
+fn connections(recorder: &Recorder, calls: &[CallId]) -> Vec<ConnectionId> {
+    recorder.with(|history| {
+        let mine = history.calls().filter(|call| calls.contains(&call.id));
+        mine.map(|call| call.connection).collect()
+    })
+}
+
+/// From now on the server holds no event before this one: a watch that would begin earlier is told so.
+fn expires_before(trial: &Trial<'_>, resource: GroupResource, oldest: Revision) -> Deciding {
+    trial.proxy.gate().decide(move |passing| match passing {
+        Passing::Request(call) if call.resource.as_ref() == Some(&resource) => match from(call) {
+            Some(from) if from < oldest => Fate::Answer(expired(from, oldest)),
+            _ => Fate::Pass,
+        },
+        _ => Fate::Pass,
+    })
+}
+
+/// The revision that a watch goes on from; none if it begins anew, or the call is no watch.
+fn from(call: &Call) -> Option<Revision> {
+    let (_, query) = call.uri.split_once('?').filter(|_| call.verb == Verb::Watch)?;
+    let value =
+        |wanted: &str| form_urlencoded::parse(query.as_bytes()).find(|(name, _)| name == wanted);
+    if value("sendInitialEvents").is_some_and(|(_, value)| value == "true") {
+        return None;
+    }
+    Revision::parse(&value("resourceVersion")?.1).filter(|revision| revision.0 > 0)
+}
+
+/// What apiserver sends to a watch that begins too early: one event, and the stream ends (kubernetes-api.md §3).
+fn expired(asked: Revision, oldest: Revision) -> Injected {
+    let status = json!({
+        "kind": "Status", "apiVersion": "v1", "metadata": {}, "status": "Failure",
+        "message": format!("too old resource version: {} ({})", asked.0, oldest.0),
+        "reason": "Expired", "code": 410,
+    });
+    Injected { status: 200, body: Arc::new(json!({"type": "ERROR", "object": status})) }
+}

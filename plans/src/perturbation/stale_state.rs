@@ -1,0 +1,138 @@
+//! stale-state: the subject is killed and started again in front of an API server whose watch caches are behind.
+//!
+//! An API server answers lists with `resourceVersion=0` (and *not older than*) and all watches from a watch cache, one
+//! for each type, each with its own progress. So the restarted subject may meet a state of one type, or of all, that is
+//! older than what its predecessor had seen. What a client may rightly expect to be fresh stays fresh: reads without
+//! `resourceVersion` and all writes go to the store.
+
+use std::fmt;
+
+use serde::{Deserialize, Serialize};
+use trace::GroupResource;
+
+use super::{Anomaly, Citation, Crash, Perturbation};
+use crate::{
+    moment::{Moment, Occurred},
+    plan::Weight,
+};
+
+/// See the module's documentation.
+#[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct StaleState {
+    /// The kill, and when the subject is started again.
+    pub crash: Crash,
+    /// How far behind the caches are then.
+    pub behind: Behind,
+    /// When they catch up.
+    #[serde(default)]
+    pub catch_up: CatchUp,
+}
+
+/// An older state that watch caches stand at.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct Behind {
+    /// The type whose cache is behind; none: the caches of all types are, at the same revision.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub resource: Option<GroupResource>,
+    /// The last change that they have taken in, counted from the beginning of the run; none: they stand where they stood
+    /// when the run began.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub up_to: Option<Occurred>,
+}
+
+/// When watch caches that are behind catch up. At the latest when the user waits for the subject, and before the end is
+/// judged.
+#[derive(
+    Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default, Serialize, Deserialize,
+)]
+#[serde(rename_all = "camelCase")]
+pub enum CatchUp {
+    /// When the subject has done what it does about the old state, and all is quiet.
+    #[default]
+    Quiet,
+    /// When the user has done this many further writes, from 1, and all is quiet.
+    AfterUserStep(u32),
+}
+
+impl Anomaly for StaleState {
+    fn moment(&self) -> &Moment {
+        &self.crash.at
+    }
+
+    fn citation(&self) -> Citation {
+        Citation {
+            rule: "a restarted client may be served by an API server whose watch cache is behind: a list with resourceVersion=0 is answered from any state of that cache, also one older than what the client had seen before".into(),
+            source: "Kubernetes API concepts, resource versions (\"Any\"); KEP-2523; kubernetes/kubernetes#59848".into(),
+        }
+    }
+
+    fn weight(&self) -> Weight {
+        Weight {
+            stale: 1 + u32::from(self.behind.resource.is_none()) + 2 * self.lasts(),
+            ..self.crash.weight()
+        }
+    }
+
+    fn lasts(&self) -> u32 {
+        match self.catch_up {
+            CatchUp::Quiet => 0,
+            CatchUp::AfterUserStep(steps) => steps,
+        }
+    }
+
+    fn simpler(&self) -> Vec<Perturbation> {
+        // Without the staleness it is another family's.
+        let mut simpler = vec![Perturbation::from(self.crash.clone())];
+        if self.catch_up != CatchUp::Quiet {
+            let sooner = StaleState { catch_up: CatchUp::Quiet, ..self.clone() };
+            simpler.push(sooner.into());
+        }
+        if let (None, Some(up_to)) = (&self.behind.resource, &self.behind.up_to) {
+            let resource = Some(up_to.change.resource.clone());
+            let behind = Behind { resource, up_to: Some(up_to.clone()) };
+            simpler.push(StaleState { behind, ..self.clone() }.into());
+        }
+        let crashes = self.crash.notches().into_iter();
+        simpler.extend(crashes.map(|crash| StaleState { crash, ..self.clone() }.into()));
+        simpler
+    }
+
+    fn crash(&self) -> Option<&Crash> {
+        Some(&self.crash)
+    }
+
+    fn crash_mut(&mut self) -> Option<&mut Crash> {
+        Some(&mut self.crash)
+    }
+}
+
+impl fmt::Display for StaleState {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}, {}{}", self.crash, self.behind, self.catch_up)
+    }
+}
+
+impl fmt::Display for Behind {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match &self.resource {
+            Some(resource) => write!(f, "the cache of {resource}")?,
+            None => f.write_str("all caches")?,
+        }
+        match &self.up_to {
+            Some(up_to) => write!(f, " as of {up_to}"),
+            None => f.write_str(" as of the beginning"),
+        }
+    }
+}
+
+impl fmt::Display for CatchUp {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            CatchUp::Quiet => Ok(()),
+            CatchUp::AfterUserStep(1) => f.write_str(" until after the user's next step"),
+            CatchUp::AfterUserStep(n) => write!(f, " until after the user's next {n} steps"),
+        }
+    }
+}
