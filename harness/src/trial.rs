@@ -21,6 +21,7 @@ pub mod cpu_time;
 mod delivery_order;
 pub mod history_file;
 pub(crate) mod incarnation;
+mod legality;
 mod output;
 mod perturbation;
 mod programs;
@@ -276,6 +277,7 @@ async fn run_here(setup: &Setup, spec: TrialSpec) -> TrialRun {
     if let Some(drawn) = setup.drawn_names.get() {
         run.tell_drawn_names(drawn);
     }
+    legality::look_at(setup, &mut run);
     run
 }
 
@@ -303,10 +305,11 @@ impl<'setup> Trial<'setup> {
         let (cluster, recorder) = LiveCluster::open(setup, spec, &folder).await?;
         let following = Following::new(cluster.server());
         let caches = Caches::default();
-        let proxy = proxy::Proxy::new(
+        let proxy = proxy::Proxy::with_options(
             caches.before(following.before(cluster.upstream_for_subject())),
             recorder.clone(),
             Arc::new(crate::providers::codec::ClusterCodec),
+            proxy::Options { keep_delivered_objects: true },
         );
         let deliveries = setup.campaign.file.spec.subject.determinism.deliveries;
         let in_turn = (deliveries == Deliveries::InTurn).then(|| InTurn::new(proxy.gate()));

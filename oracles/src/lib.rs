@@ -3,7 +3,8 @@
 //! Pure: works on stored histories, with no cluster, no clock, no files. Same input, same verdicts.
 //!
 //! Reading order: [`run`] is what is judged; [`baseline`] is what it is judged against; [`judge`] runs the
-//! oracles, each in its file; [`verdict`] is what they say; [`explain`] tells people why.
+//! oracles, each in its file; [`verdict`] is what they say; [`explain`] tells people why. [`legality`] looks at what
+//! Trommel did, not at the controller.
 
 pub mod baseline;
 pub mod examine;
@@ -12,6 +13,7 @@ pub mod explain;
 mod fixture;
 pub mod heartbeats;
 pub mod judge;
+pub mod legality;
 pub mod run;
 pub mod verdict;
 

@@ -42,6 +42,11 @@ pub trait Anomaly: fmt::Display {
     /// How much it adds to a plan's weight, besides being one perturbation more.
     fn weight(&self) -> Weight;
 
+    /// Whether it takes time by itself, so that behind two of them no two worlds are exactly the same age.
+    fn takes_time(&self) -> bool {
+        false
+    }
+
     /// Perturbations that are one notch simpler, simplest first.
     fn simpler(&self) -> Vec<Perturbation>;
 

@@ -84,6 +84,11 @@ impl Plan {
         self.perturbations.last_mut()?.crash_mut()
     }
 
+    /// Whether one of its perturbations takes time: see [`crate::Anomaly::takes_time`].
+    pub fn takes_time(&self) -> bool {
+        self.perturbations.iter().any(|one| one.anomaly().takes_time())
+    }
+
     /// User steps for which its last perturbation lasts.
     pub fn lasts(&self) -> u32 {
         self.perturbations.last().map_or(0, |last| last.anomaly().lasts())

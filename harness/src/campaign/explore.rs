@@ -201,7 +201,8 @@ impl Explored {
         if self.unknown > 0 || !self.frontier.left_out.is_empty() {
             return None;
         }
-        let due = self.frontier.due().or((!self.restless.is_empty()).then_some(Level::Exact));
+        let coarsely = !self.restless.is_empty() || self.frontier.has_samples();
+        let due = self.frontier.due().or(coarsely.then_some(Level::Exact));
         Level::ALL.into_iter().rev().find(|level| due.is_none_or(|due| due > *level))
     }
 }
@@ -572,12 +573,14 @@ impl<'e> Explorer<'e> {
         if frontier.lens.brute_force {
             return true;
         }
+        let restless =
+            !self.explored.restless.is_empty() && self.explored.precision == Level::Exact;
         match frontier.due() {
-            None => !self.explored.restless.is_empty() && self.explored.precision == Level::Exact,
+            None if restless || !frontier.has_samples() => restless,
             Some(due) if due <= self.explored.precision => true,
             // What is under way may still lead to worlds that are due.
-            Some(_) if !self.visits.is_empty() || self.samples == 0 => false,
-            Some(_) => {
+            _ if !self.visits.is_empty() || self.samples == 0 => false,
+            _ => {
                 self.samples -= 1;
                 true
             }
@@ -632,7 +635,7 @@ impl<'e> Explorer<'e> {
         }
         let Some(mut visit) = self.visits.remove(&world) else { return };
         self.explored.frontier.explored(world, std::mem::take(&mut visit.writes));
-        if differs && visit.due < Level::Exact {
+        if differs && visit.due < Level::Exact && !visit.node.plan.takes_time() {
             // Coarsely it is calm. At the finest level it is to be repeated until no new world comes.
             (visit.due, visit.calm) = (Level::Exact, 0);
             self.explored.restless.push((world, visit));

@@ -4,6 +4,10 @@
 //! explored. The next world is one that is due at the coarsest level; among those one whose class at the level before
 //! was explored least; then the simplest plan. So new behaviour comes early, not in the order of the history.
 //!
+//! Behind a perturbation that takes time ([`plans::Anomaly::takes_time`]) objects are older each time, so that at the
+//! finest level there is no end: such worlds are explored by class only, and a campaign that has them is closed at `scale`
+//! at best.
+//!
 //! **Merging is audited.** When a world is explored whose class was explored before, both must have written the same. If
 //! they did not, the class is split: its worlds are told apart by the next finer level from then on.
 
@@ -124,8 +128,8 @@ pub struct New {
     pub classes: usize,
 }
 
-/// What comes first.
-type Order = (Level, u64, Weight, usize);
+/// What comes first. Whether it is only a sample of a class that is explored, comes after the level.
+type Order = (Level, bool, u64, Weight, usize);
 
 impl Frontier {
     /// Nothing met yet.
@@ -185,7 +189,12 @@ impl Frontier {
 
     /// The level at which the next world is due; none if nothing waits.
     pub fn due(&self) -> Option<Level> {
-        self.first().map(|(level, ..)| level)
+        self.first().filter(|(_, sample, ..)| !sample).map(|(level, ..)| level)
+    }
+
+    /// Whether worlds wait that are explored by class only, and whose classes are.
+    pub fn has_samples(&self) -> bool {
+        self.first().is_some_and(|(_, sample, ..)| sample)
     }
 
     fn first(&self) -> Option<Order> {
@@ -199,16 +208,16 @@ impl Frontier {
             let class = self.classes[level as usize].get(&self.class_of(level, at));
             let taken = class.map_or(0, |class| class.taken);
             if taken == 0 {
-                return (level, before, weight, at);
+                return (level, false, before, weight, at);
             }
             before = taken;
         }
-        (Level::Exact, before, weight, at)
+        (Level::Exact, self.worlds[at].node.plan.takes_time(), before, weight, at)
     }
 
     /// Takes the next world. Its number, the world, and the level at which it was due.
     pub fn take(&mut self) -> Option<(usize, Node, Level)> {
-        let (level, _, weight, at) = self.first()?;
+        let (level, _, _, weight, at) = self.first()?;
         self.waiting.remove(&(weight, at));
         self.worlds[at].taken = true;
         let node = self.worlds[at].node.clone();

@@ -2,7 +2,7 @@
 
 use std::{fs::File, path::Path};
 
-use trace::{Record, file, history::Sink};
+use trace::{Delivery, Event, Record, file, history::Sink};
 
 /// Records handed to the operating system together: each at once, so that a kill of this process loses none.
 const BATCH: usize = 1;
@@ -19,7 +19,14 @@ pub fn sink(path: &Path, about: serde_json::Value) -> anyhow::Result<Box<Sink>> 
     let header = file::Header::new(MADE_BY, about);
     let writer = file::Writer::new(File::create(path)?, &header, BATCH)?;
     let mut open = Open(Some(writer));
-    Ok(Box::new(move |record: &Record| open.write(record)))
+    // What was delivered stands in the commits already.
+    Ok(Box::new(move |record: &Record| match &record.event {
+        Event::Delivery(delivery) if delivery.object.is_some() => {
+            let event = Event::Delivery(Delivery { object: None, ..delivery.clone() });
+            open.write(&Record { event, ..record.clone() });
+        }
+        _ => open.write(record),
+    }))
 }
 
 struct Open(Option<file::Writer<File>>);

@@ -27,6 +27,11 @@ pub(super) trait Standing {
     /// All is quiet: whether it is to end now.
     fn is_due(&mut self, trial: &Trial<'_>) -> bool;
 
+    /// Time that is to pass before it can end: the user does nothing before that.
+    fn time_left(&self, _trial: &Trial<'_>) -> Duration {
+        Duration::ZERO
+    }
+
     /// The user did a step.
     fn user_stepped(&mut self) {}
 
@@ -117,6 +122,12 @@ impl Trial<'_> {
         ended.into_iter().for_each(|stands| self.end(stands));
         self.set_up_next();
         any
+    }
+
+    /// Time that is to pass before the user goes on.
+    pub(super) fn standing_time(&self) -> Duration {
+        let left = self.standing.iter().map(|stands| stands.what.time_left(self));
+        left.max().unwrap_or_default()
     }
 
     /// The user waits for the subject, or the end is to be judged: ends all that has begun. Whether something had.

@@ -193,7 +193,13 @@ impl Trial<'_> {
         loop {
             let deadline = self.quiet().await?.deadline;
             let passed = self.cluster.now().since(began);
+            let standing = self.standing_time();
             match deadline {
+                // Without a timer nothing would come of it but the end of what stands.
+                None if !standing.is_zero() && passed < standing => self.pass(standing).await?,
+                Some(deadline) if !standing.is_zero() => {
+                    self.pass(deadline.clamp(Duration::from_micros(1), standing)).await?;
+                }
                 Some(deadline) if passed + deadline <= AT_ONCE => {
                     // One that is due now needs no time to pass, only the process to run.
                     self.pass(deadline.max(Duration::from_micros(1))).await?;

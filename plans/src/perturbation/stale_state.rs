@@ -82,6 +82,10 @@ impl Anomaly for StaleState {
         }
     }
 
+    fn takes_time(&self) -> bool {
+        true
+    }
+
     fn simpler(&self) -> Vec<Perturbation> {
         // Without the staleness it is another family's.
         let mut simpler = vec![Perturbation::from(self.crash.clone())];

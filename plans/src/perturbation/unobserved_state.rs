@@ -62,6 +62,10 @@ impl Anomaly for UnobservedState {
         Weight { unobserved: release, ..Weight::default() }
     }
 
+    fn takes_time(&self) -> bool {
+        true
+    }
+
     fn simpler(&self) -> Vec<Perturbation> {
         vec![]
     }

@@ -225,6 +225,11 @@ impl Store {
         logged
     }
 
+    /// Types to which something happened.
+    pub fn logged_types(&self) -> impl Iterator<Item = &GroupResource> {
+        self.log.keys()
+    }
+
     /// What happened to a type after `revision`, in order. Errors: part of that is gone.
     pub fn log_after<'a>(
         &'a self,

@@ -181,6 +181,15 @@ impl World {
         self.store.log_after(resource, revision).into_iter().flatten()
     }
 
+    /// What happened to all types after `revision`, in order; nothing where that was forgotten.
+    pub fn all_changes_after(&self, revision: Revision) -> Vec<&Arc<Logged>> {
+        let types = self.store.logged_types();
+        let mut changes: Vec<_> =
+            types.flat_map(|resource| self.changes_after(resource, revision)).collect();
+        changes.sort_by_key(|logged| logged.revision);
+        changes
+    }
+
     /// From now on other uids and generated names; those names sort beyond all earlier ones.
     pub fn reseed(&mut self, seed: u64, order: SuffixOrder) {
         self.names.reseed(seed, order);

@@ -9,6 +9,7 @@
 use std::{
     collections::BTreeSet,
     sync::{Arc, Mutex, PoisonError},
+    time::Duration,
 };
 
 use http::Uri;
@@ -16,7 +17,7 @@ use plans::{Behind, CatchUp, StaleState};
 use proxy::{Deciding, Fate, Hold, Injected, Passing, Target};
 use serde_json::json;
 use tower::{ServiceExt, util::BoxCloneSyncService};
-use trace::{Call, Commit, Event, GroupResource, Revision, Verb};
+use trace::{Call, Event, GroupResource, Revision, Time, Verb};
 
 use super::{Standing, Trial, last_start};
 
@@ -192,28 +193,35 @@ fn revision_up_to(behind: &Behind, trial: &Trial<'_>) -> Result<Revision, String
     found.ok_or_else(|| format!("{behind}: that did not happen before the restart"))
 }
 
+/// For how long the subject sees the old state at least, by its own time, from its start or from when it leads. Informers
+/// look every 100 ms whether they have all, and work that failed is tried again soon; what is done later than that, it
+/// does with caches that stay behind over user steps.
+const LASTS_AT_LEAST: Duration = Duration::from_secs(2);
+
 impl Lag {
-    /// Whether the subject acts. One that elects a leader does nothing before it leads.
-    fn subject_acts(&self, trial: &Trial<'_>) -> bool {
-        if !trial.setup.elects_leader() {
-            return true;
-        }
+    /// Since when the subject acts. One that elects a leader does nothing before it leads.
+    fn acts_since(&self, trial: &Trial<'_>) -> Option<Time> {
+        let elects = trial.setup.elects_leader();
         trial.recorder.with(|history| {
             let started = last_start(history);
-            let calls: BTreeSet<_> = history.records[started..]
-                .iter()
-                .filter_map(|record| match &record.event {
-                    Event::Call(call) if call.incarnation >= self.incarnation => Some(call.id),
-                    _ => None,
-                })
-                .collect();
-            let leads = |commit: &Commit| {
-                commit.actor.is_subject()
-                    && commit.key.resource.is_bookkeeping()
-                    && *commit.key.resource.resource == *"leases"
-                    && commit.call.is_some_and(|call| calls.contains(&call))
-            };
-            history.commits().any(leads)
+            let mut calls = BTreeSet::new();
+            let mut records = history.records[started..].iter();
+            let acts = records.find(|record| match &record.event {
+                Event::Call(call) if call.incarnation >= self.incarnation => {
+                    calls.insert(call.id);
+                    false
+                }
+                Event::Commit(commit) => {
+                    commit.actor.is_subject()
+                        && *commit.key.resource.resource == *"leases"
+                        && commit.call.is_some_and(|call| calls.contains(&call))
+                }
+                _ => false,
+            });
+            match elects {
+                true => acts.map(|record| record.at),
+                false => history.records.get(started).map(|record| record.at),
+            }
         })
     }
 }
@@ -224,7 +232,12 @@ impl Standing for Lag {
             CatchUp::Quiet => true,
             CatchUp::AfterUserStep(steps) => self.stepped >= steps,
         };
-        stepped && self.subject_acts(trial)
+        stepped && self.time_left(trial).is_zero()
+    }
+
+    fn time_left(&self, trial: &Trial<'_>) -> Duration {
+        let Some(since) = self.acts_since(trial) else { return LASTS_AT_LEAST };
+        LASTS_AT_LEAST.saturating_sub(trial.cluster.now().since(since))
     }
 
     fn user_stepped(&mut self) {
