@@ -197,3 +197,6 @@ impl<'h> Look<'h> {
 fn said(call: &Call) -> String {
     format!("{} {}", call.method, call.uri)
 }
+
+#[cfg(test)]
+mod tests;

@@ -172,6 +172,18 @@ impl Fingerprint {
         Fingerprint(head.into_iter().chain(differences).collect())
     }
 
+    /// The same without the families: what went wrong, whatever brought it about.
+    pub fn symptom(&self) -> Fingerprint {
+        let parts = self.0.iter().filter(|part| !part.starts_with("family "));
+        Fingerprint(parts.cloned().collect())
+    }
+
+    /// The families of perturbations that brought it about.
+    pub fn families(&self) -> BTreeSet<&str> {
+        let families = self.0.iter().filter_map(|part| part.strip_prefix("family "));
+        families.flat_map(|families| families.split('+')).collect()
+    }
+
     /// Twelve hexadecimal digits.
     pub fn id(&self) -> String {
         let hash = blake3::hash(self.0.join("\n").as_bytes());

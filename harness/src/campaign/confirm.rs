@@ -7,7 +7,7 @@
 
 use std::collections::BTreeMap;
 
-use oracles::{Verdict, VerdictValue};
+use oracles::{Fingerprint, Verdict, VerdictValue};
 use plans::{Plan, plan::Weight};
 
 use crate::{
@@ -69,9 +69,11 @@ pub fn findings(
     suspects: Vec<Suspect>,
     progress: &Progress,
 ) -> Findings {
-    let mut groups: BTreeMap<String, Vec<Suspect>> = BTreeMap::new();
+    // Few families first: what they show needs no more.
+    let mut groups: BTreeMap<(usize, Fingerprint), Vec<Suspect>> = BTreeMap::new();
     for suspect in suspects {
-        groups.entry(suspect.verdict.fingerprint.id()).or_default().push(suspect);
+        let fingerprint = suspect.verdict.fingerprint.clone();
+        groups.entry((fingerprint.families().len(), fingerprint)).or_default().push(suspect);
     }
     let mut findings = Findings::default();
     if groups.is_empty() {
@@ -79,10 +81,14 @@ pub fn findings(
     }
     let control = Control::run(setup, references);
     progress.tell(Event::Total(groups.len() as u64));
-    for (fingerprint, mut group) in groups {
+    for ((_, fingerprint), mut group) in groups {
+        if findings.explain(&fingerprint) {
+            progress.tell(Event::Done { unknown: false });
+            continue;
+        }
         group.sort_by_key(|suspect| order(&suspect.plan));
         // What happens undisturbed as well is no suspect, and confirming it would take minutes.
-        let control_failed = control.shows(&fingerprint);
+        let control_failed = control.shows(&fingerprint.symptom());
         if control_failed || interrupt::asked() {
             findings.unconfirmed.push(Unconfirmed {
                 title: group[0].verdict.title.clone(),
@@ -96,6 +102,18 @@ pub fn findings(
     }
     findings.confirmed.sort_by_key(|finding| (order(&finding.plan), finding.id.clone()));
     findings
+}
+
+impl Findings {
+    /// Whether some of these families were confirmed to show the same by themselves.
+    fn explain(&self, fingerprint: &Fingerprint) -> bool {
+        let (symptom, families) = (fingerprint.symptom(), fingerprint.families());
+        families.len() > 1
+            && self.confirmed.iter().any(|known| {
+                let known = &known.verdict.fingerprint;
+                known.symptom() == symptom && known.families().is_subset(&families)
+            })
+    }
 }
 
 /// Smaller plans first.
@@ -114,13 +132,13 @@ fn confirm(
     findings: &mut Findings,
     progress: &Progress,
 ) {
-    let fingerprint = group[0].verdict.fingerprint.id();
+    let fingerprint = group[0].verdict.fingerprint.symptom();
     let mut best: Option<Unconfirmed> = None;
     for suspect in group.iter().take(CANDIDATES) {
         if interrupt::asked() {
             break;
         }
-        let proof = Proof { setup, references, fingerprint: &fingerprint };
+        let proof = Proof { setup, references, symptom: &fingerprint };
         // Minimising repeats a plan many times, so first of all it has to show anything.
         if proof
             .reproduce(&suspect.plan, Repeats { first: suspect.repeat % 2, step: 1 }, 1)
@@ -141,15 +159,13 @@ fn confirm(
             let verdicts = judge::verdicts(&run, &references.baseline);
             let verdict = matching(&verdicts, &fingerprint).unwrap_or(verdict).clone();
             progress.tell(Event::Done { unknown: false });
+            let id = verdict.fingerprint.id();
+            // Without what it did not need it may be one that is known.
+            if findings.confirmed.iter().any(|known| known.id == id) {
+                return;
+            }
             progress.tell(Event::Finding { title: verdict.title.clone() });
-            findings.confirmed.push(Finding {
-                id: fingerprint.clone(),
-                verdict,
-                verdicts,
-                plan,
-                shown: run,
-                confirmed,
-            });
+            findings.confirmed.push(Finding { id, verdict, verdicts, plan, shown: run, confirmed });
             return;
         }
         if best.as_ref().is_none_or(|best| best.confirmed.0 < reproduced) {
@@ -172,7 +188,8 @@ struct Repeats {
 struct Proof<'p> {
     setup: &'p Setup,
     references: &'p References,
-    fingerprint: &'p str,
+    /// What is to be shown, by whichever family.
+    symptom: &'p Fingerprint,
 }
 
 impl Proof<'_> {
@@ -218,14 +235,14 @@ impl Proof<'_> {
 
     /// Carries a plan out from the beginning. The runs that showed it.
     fn reproduce(&self, plan: &Plan, repeats: Repeats, times: u32) -> Vec<TrialRun> {
-        let Proof { setup, references, fingerprint } = self;
+        let Proof { setup, references, symptom } = self;
         let waits = references.settle.confirming();
         let numbers = (0..u64::from(times)).map(|at| repeats.first + repeats.step * at);
         let specs: Vec<TrialSpec> =
             numbers.map(|repeat| from_beginning(plan, repeat, waits)).collect();
         let runs = pool::map(setup.workers, &specs, |spec| trial::run(setup, spec.clone()));
         let showing = |run: &TrialRun| {
-            matching(&judge::verdicts(run, &references.baseline), fingerprint).is_some()
+            matching(&judge::verdicts(run, &references.baseline), symptom).is_some()
         };
         runs.iter().for_each(|run| setup.forget(run));
         runs.into_iter().filter(showing).collect()
@@ -262,9 +279,9 @@ pub fn from_beginning(plan: &Plan, repeat: u64, waits: Waits) -> TrialSpec {
     }
 }
 
-fn matching<'v>(verdicts: &'v [Verdict], fingerprint: &str) -> Option<&'v Verdict> {
+fn matching<'v>(verdicts: &'v [Verdict], symptom: &Fingerprint) -> Option<&'v Verdict> {
     let is_it = |verdict: &&Verdict| {
-        verdict.value == VerdictValue::Violated && verdict.fingerprint.id() == fingerprint
+        verdict.value == VerdictValue::Violated && verdict.fingerprint.symptom() == *symptom
     };
     verdicts.iter().find(is_it)
 }
@@ -290,7 +307,7 @@ impl Control {
         self.0.iter().all(|(summary, _)| *summary != VerdictValue::Held)
     }
 
-    fn shows(&self, fingerprint: &str) -> bool {
-        self.0.iter().any(|(_, verdicts)| matching(verdicts, fingerprint).is_some())
+    fn shows(&self, symptom: &Fingerprint) -> bool {
+        self.0.iter().any(|(_, verdicts)| matching(verdicts, symptom).is_some())
     }
 }

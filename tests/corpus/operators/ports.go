@@ -2,51 +2,39 @@ package main
 
 import (
 	"context"
-	"fmt"
+	"strconv"
 
 	corev1 "k8s.io/api/core/v1"
-	"k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
 const firstPort = 7000
 
-func (r *reconciler) givePort(ctx context.Context, database *unstructured.Unstructured) error {
-	if r.fixed {
-		return r.reservePort(ctx, database)
-	}
-	all := &unstructured.UnstructuredList{}
-	all.SetGroupVersionKind(databaseKind)
-	if err := r.List(ctx, all, client.InNamespace(database.GetNamespace())); err != nil {
-		return err
-	}
-	taken := map[int64]bool{}
-	for i := range all.Items {
-		taken[number(&all.Items[i], "status", "port")] = true
-	}
-	port := int64(firstPort)
-	for taken[port] {
-		port++
-	}
-	return r.setStatus(ctx, database, port, "port")
-}
-
-func (r *reconciler) reservePort(ctx context.Context, database *unstructured.Unstructured) error {
-	for port := int64(firstPort); ; port++ {
-		mark := config(database, fmt.Sprintf("port-%d", port), map[string]string{"by": database.GetName()})
-		err := r.Create(ctx, mark)
-		if errors.IsAlreadyExists(err) {
-			found := &corev1.ConfigMap{}
-			if err := r.live.Get(ctx, client.ObjectKeyFromObject(mark), found); err != nil {
-				return err
-			}
-			if found.Data["by"] != database.GetName() {
-				continue
-			}
-		} else if err != nil {
-			return err
+// Each Database gets a port of its own, the lowest that no other has, by the cache: an old one gives a port twice. The
+// twin asks the API server which are taken.
+func init() {
+	operator("ports", reconciler{work: func(ctx context.Context, r *reconciler, database *unstructured.Unstructured) (ctrl.Result, error) {
+		ports := &corev1.ConfigMapList{}
+		var from client.Reader = r.Client
+		if r.fixed {
+			from = r.live
 		}
-		return r.setStatus(ctx, database, port, "port")
-	}
+		if err := from.List(ctx, ports, client.InNamespace(database.GetNamespace()), client.HasLabels{"app"}); err != nil {
+			return ctrl.Result{}, err
+		}
+		taken := map[string]bool{}
+		for i := range ports.Items {
+			if ports.Items[i].Labels["app"] == database.GetName() {
+				return ctrl.Result{}, nil
+			}
+			taken[ports.Items[i].Data["port"]] = true
+		}
+		port := firstPort
+		for taken[strconv.Itoa(port)] {
+			port++
+		}
+		return ctrl.Result{}, r.ensure(ctx, config(database, database.GetName()+"-port", map[string]string{"port": strconv.Itoa(port)}))
+	}})
 }

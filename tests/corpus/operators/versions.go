@@ -63,13 +63,4 @@ func init() {
 		}
 		return ctrl.Result{}, r.setStatus(ctx, database, "Ready", "phase")
 	}})
-
-	// Each Database gets a port of its own, the lowest that no other has, by the cache: an old one gives a port twice. The
-	// twin reserves ports by objects that are named after them.
-	operator("ports", reconciler{work: func(ctx context.Context, r *reconciler, database *unstructured.Unstructured) (ctrl.Result, error) {
-		if number(database, "status", "port") != 0 {
-			return ctrl.Result{}, nil
-		}
-		return ctrl.Result{}, r.givePort(ctx, database)
-	}})
 }
