@@ -35,6 +35,10 @@ pub use foreign::all as foreign;
 const FOLDERS: &[&str] = &["examples", "tests/campaigns"];
 /// Those against operators that nobody here wrote.
 const FOREIGN: &[&str] = &["tests/foreign"];
+/// Those with the bugs that real operators had.
+const CORPUS: &[&str] = &["tests/corpus"];
+/// Of those, the ones that are run with every change: one a family. The rest is nightly's.
+const CORPUS_QUICK: &[&str] = &["keystores", "tls-toggle", "drain"];
 
 /// A campaign file that can run here.
 #[derive(Debug)]
@@ -81,7 +85,24 @@ pub fn in_real_time(runner: &mut Runner, only: &str) -> anyhow::Result<()> {
 /// # Errors
 /// An `expect.yaml` that can't be read, or names a campaign that isn't there.
 pub fn chosen(runner: &mut Runner, only: &str) -> anyhow::Result<Vec<Chosen>> {
-    chosen_in(runner, FOLDERS, only)
+    let mut chosen = chosen_in(runner, FOLDERS, only)?;
+    let corpus = chosen_in(runner, CORPUS, only)?;
+    let quick =
+        |one: &Chosen| CORPUS_QUICK.iter().any(|name| one.name.contains(&format!("/{name}/")));
+    // Asked for by name, all of it is meant.
+    let all = only.contains("corpus");
+    chosen.extend(corpus.into_iter().filter(|one| all || quick(one)));
+    Ok(chosen)
+}
+
+/// Runs the whole corpus, each once, held to its `expect.yaml`, and prints what each family shows.
+///
+/// # Errors
+/// An `expect.yaml` that can't be read.
+pub fn corpus(runner: &mut Runner, only: &str) -> anyhow::Result<()> {
+    let chosen = chosen_in(runner, CORPUS, only)?;
+    all(runner, &chosen, 1);
+    Ok(())
 }
 
 fn chosen_in(runner: &mut Runner, folders: &[&str], only: &str) -> anyhow::Result<Vec<Chosen>> {

@@ -66,6 +66,12 @@ enum Stage {
         #[arg(long, conflicts_with = "repeats")]
         real_time: bool,
     },
+    /// Campaigns against operators with the bugs that real ones had (tests/corpus), each once, held to its expect.yaml.
+    Corpus {
+        /// Only campaigns whose path contains this.
+        #[arg(long, default_value = "")]
+        only: String,
+    },
     /// Campaigns against published operators (tests/foreign), each once, held to its expect.yaml; a table of their cost.
     Foreign {
         /// Only campaigns whose path contains this.
@@ -133,6 +139,11 @@ fn carry_out(stage: Stage) -> anyhow::Result<bool> {
         Stage::Sweep { only, real_time, repeats } => {
             if stages::build(&mut runner) {
                 sweep(&mut runner, &only, real_time, repeats)?;
+            }
+        }
+        Stage::Corpus { only } => {
+            if stages::build_release(&mut runner) {
+                campaigns::corpus(&mut runner, &only)?;
             }
         }
         Stage::Foreign { only } => {

@@ -122,6 +122,7 @@ pub fn nightly(runner: &mut Runner) -> anyhow::Result<()> {
     runner.take_all(reports);
     installed(runner)?;
     if build_release(runner) {
+        campaigns::corpus(runner, "")?;
         campaigns::foreign(runner, "")?;
     }
     Ok(())

@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use trace::{
     Actor, CallId, Change, Commit, Cursor, Event, Folder, GroupResource, History, Masks, ObjectKey,
-    Settled, comparison,
+    Settled, StepState, comparison,
 };
 
 /// One run: the world at its start, and all that happened.
@@ -119,12 +119,14 @@ impl Run {
     /// Commits that matter, in order.
     pub(crate) fn moves(&self) -> Vec<Move<'_>> {
         let mut settled = None;
+        let mut cursor = self.start_cursor;
         let mut moves = Vec::new();
         for (at, record) in self.history.records.iter().enumerate() {
             match &record.event {
                 Event::Settled(moment) => settled = Some(moment.cursor),
+                Event::Step(step) if step.state == StepState::Done => cursor = step.cursor,
                 Event::Commit(commit) if !commit.is_bookkeeping() => {
-                    moves.push(Move { at, commit, settled });
+                    moves.push(Move { at, commit, settled, cursor });
                 }
                 _ => {}
             }
@@ -140,6 +142,8 @@ pub(crate) struct Move<'r> {
     pub commit: &'r Commit,
     /// The last settle before it.
     pub settled: Option<Cursor>,
+    /// How far the workload was.
+    pub cursor: Cursor,
 }
 
 /// Which resource a kind belongs to, as far as the run itself shows it.

@@ -24,7 +24,7 @@ pub mod unobserved_intervals;
 
 pub use crash_points::{CrashPoint, StartPoint, crash_points};
 pub use first_reads::{FirstRead, first_reads};
-pub use moment::{CallMatch, ChangeMatch, CommitMatch, Moment, NamePattern, Occurred};
+pub use moment::{By, CallMatch, ChangeMatch, CommitMatch, Moment, NamePattern, Occurred};
 pub use perturbation::{
     Anomaly, Behind, CatchUp, Citation, Crash, DroppedCall, Family, Perturbation, Release, Restart,
     StaleState, UnobservedState,

@@ -170,7 +170,32 @@ impl fmt::Display for CommitMatch {
     }
 }
 
-/// A change of one object, whoever made it.
+/// Who changed an object.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum By {
+    /// The user.
+    User,
+    /// The controller under test.
+    Subject,
+    /// A built-in controller.
+    Environment,
+}
+
+impl By {
+    /// Whose writes these are; none of Trommel itself, nor where it is not known yet (what is observed of another
+    /// cluster is said to be the cluster's).
+    pub fn of(actor: &Actor) -> Option<By> {
+        match actor {
+            Actor::User => Some(By::User),
+            Actor::Subject(_) => Some(By::Subject),
+            Actor::Environment(name) if **name != *"cluster" => Some(By::Environment),
+            Actor::Environment(_) | Actor::Trommel => None,
+        }
+    }
+}
+
+/// A change of one object.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct ChangeMatch {
@@ -183,6 +208,9 @@ pub struct ChangeMatch {
     pub namespace: String,
     /// Which object.
     pub name: NamePattern,
+    /// Who made it; none: anybody. How often the subject changes an object may depend on what it sees.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub by: Option<By>,
 }
 
 impl ChangeMatch {
@@ -201,7 +229,19 @@ impl ChangeMatch {
             resource: key.resource.clone(),
             namespace: key.namespace.to_string(),
             name: NamePattern(name),
+            by: None,
         }
+    }
+
+    /// The same by whoever made this commit.
+    pub fn by(self, actor: &Actor) -> ChangeMatch {
+        ChangeMatch { by: By::of(actor), ..self }
+    }
+
+    /// Whether this commit is one.
+    pub fn is(&self, commit: &Commit) -> bool {
+        let by = self.by.is_none_or(|by| By::of(&commit.actor).is_none_or(|found| found == by));
+        by && self.matches(commit.change, &commit.key)
     }
 
     /// Whether this happened to such an object.
@@ -228,7 +268,13 @@ impl fmt::Display for ChangeMatch {
         if !self.namespace.is_empty() {
             write!(f, "/{}", self.namespace)?;
         }
-        write!(f, "/{}", self.name.0)
+        write!(f, "/{}", self.name.0)?;
+        match self.by {
+            Some(By::User) => f.write_str(" by the user"),
+            Some(By::Subject) => f.write_str(" by the controller"),
+            Some(By::Environment) => f.write_str(" by a built-in controller"),
+            None => Ok(()),
+        }
     }
 }
 
@@ -316,7 +362,7 @@ impl MomentCounter {
         let (matches, occurrence) = match &self.moment {
             Moment::Environment { write, occurrence } => (write.matches(commit), *occurrence),
             Moment::Delivery { event } => {
-                let matches = event.change.matches(commit.change, &commit.key);
+                let matches = event.change.is(commit);
                 (matches && !commit.heartbeat, event.occurrence)
             }
             Moment::Committed { .. } | Moment::Step { .. } => return false,

@@ -40,7 +40,7 @@ pub fn unobserved_intervals(
     let mut seen: BTreeMap<ChangeMatch, u32> = BTreeMap::new();
     let mut lives: BTreeMap<&ObjectKey, Vec<Happened>> = BTreeMap::new();
     for commit in history.commits().filter(|commit| !commit.is_bookkeeping()) {
-        let change = ChangeMatch::of(commit.change, &commit.key, generated);
+        let change = ChangeMatch::of(commit.change, &commit.key, generated).by(&commit.actor);
         let occurrence = seen.entry(change.clone()).or_default();
         *occurrence += 1;
         let occurred = Occurred { change, occurrence: *occurrence };

@@ -1,5 +1,7 @@
 //! What a campaign must give, and what it gave (tests/campaigns/README.md explains the words).
 
+use std::collections::BTreeMap;
+
 use anyhow::Context;
 use serde::Deserialize;
 use serde_json::Value;
@@ -40,6 +42,8 @@ pub struct Expected {
     #[serde(default)]
     level: Level,
     findings: usize,
+    /// How many of them are of which family, where it matters.
+    families: Option<BTreeMap<String, usize>>,
     unknown: u64,
     /// How many worlds the exploration met, where it matters that it met them.
     worlds: Option<u64>,
@@ -152,6 +156,12 @@ impl Given {
     }
 }
 
+/// `2 of stale-state and 1 of unobserved-state`.
+fn listed(families: &BTreeMap<String, usize>) -> String {
+    let each = families.iter().map(|(family, count)| format!("{count} of {family}"));
+    each.collect::<Vec<_>>().join(" and ")
+}
+
 /// What differs, a sentence each.
 pub fn compare(expected: &Expected, given: &Given) -> Vec<String> {
     let mut problems = Vec::new();
@@ -168,6 +178,13 @@ pub fn compare(expected: &Expected, given: &Given) -> Vec<String> {
         differ("number of worlds", worlds, &given.worlds);
     }
     differ("number of findings", &expected.findings, &given.findings.len());
+    if let Some(families) = &expected.families {
+        let mut found: BTreeMap<String, usize> = BTreeMap::new();
+        for finding in &given.findings {
+            *found.entry(finding.family.clone()).or_default() += 1;
+        }
+        differ("findings by family", &listed(families), &listed(&found));
+    }
     let unsure = given.findings.iter().filter(|finding| !finding.always);
     problems.extend(unsure.map(|finding| format!("not confirmed each time: {}", finding.title)));
     if let Some(minimal) = &expected.minimal {

@@ -36,6 +36,9 @@ pub struct Life {
     pub deleted: Span,
     /// How many there are at the end.
     pub ended: Span,
+    /// How far the workload was at the earliest when the last of them was created; none if none was.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub made_at: Option<Cursor>,
     /// In which segment of the workload (see [`segment`]) the last deletion of any reference was.
     pub last_deleted: Option<usize>,
 }
@@ -62,6 +65,7 @@ struct Counts {
     created: u32,
     updated: u32,
     deleted: u32,
+    made_at: Option<Cursor>,
     last_deleted: Option<usize>,
 }
 
@@ -82,6 +86,7 @@ pub(super) fn lives(runs: &[Run], settles: &[Cursor], masks: &Masks) -> BTreeMap
                 of.clone()
                     .map(|count| (count.started + count.created).saturating_sub(count.deleted)),
             ),
+            made_at: of.clone().filter_map(|count| count.made_at).min(),
             last_deleted: of.filter_map(|count| count.last_deleted).max(),
         }
     };
@@ -97,7 +102,10 @@ fn count(run: &Run, settles: &[Cursor], masks: &Masks) -> BTreeMap<String, Count
     for happened in run.moves() {
         let count = counts.entry(folder.key(&happened.commit.key)).or_default();
         match happened.commit.change {
-            Change::Created => count.created += 1,
+            Change::Created => {
+                count.created += 1;
+                count.made_at = count.made_at.max(Some(happened.cursor));
+            }
             Change::Updated => count.updated += 1,
             Change::Deleted => {
                 count.deleted += 1;

@@ -1,7 +1,8 @@
 //! Did what lives to the end in all references live on?
 //!
 //! A deletion counts if it comes after the last perturbation, and later in the workload than any that a
-//! reference makes of such an object, or (fixed names) beyond the number of deletions that any makes. Of generated siblings only those count that stood there when the perturbation
+//! reference makes of such an object, or (fixed names) beyond the number of deletions that any makes. What goes before the
+//! workload is where references make it for the last time was never the one that lives on. Of generated siblings only those count that stood there when the perturbation
 //! came: a surplus one that the subject cleans up is no loss. Surplus creations are reported, not judged.
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -82,7 +83,9 @@ fn losses(
                 let surplus = generated && !standing.contains(&commit.key);
                 let late = life.lives_on(segment(happened, &trial.run, &settles));
                 let once_more = !generated && life.ended.min > 0 && *deleted > life.deleted.max;
-                if !surplus && (late || once_more) {
+                // What stands there too early is none that a reference keeps.
+                let early = !generated && life.made_at.is_some_and(|made| happened.cursor < made);
+                if !surplus && !early && (late || once_more) {
                     losses.push(Evidence::Deleted {
                         object: commit.key.to_string(),
                         actor: commit.actor.clone(),

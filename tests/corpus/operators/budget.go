@@ -19,6 +19,10 @@ func init() {
 		wanted := budget(database)
 		found := &policyv1.PodDisruptionBudget{}
 		err := r.Get(ctx, client.ObjectKeyFromObject(wanted), found)
+		if errors.IsNotFound(err) && r.fixed {
+			// If there is one after all, the cache does not have it yet: tried again.
+			return ctrl.Result{}, r.Create(ctx, wanted)
+		}
 		if errors.IsNotFound(err) {
 			return ctrl.Result{}, r.ensure(ctx, wanted)
 		}
@@ -33,7 +37,7 @@ func init() {
 			return ctrl.Result{}, err
 		}
 		return ctrl.Result{}, r.ensure(ctx, wanted)
-	}})
+	}}, &policyv1.PodDisruptionBudget{})
 }
 
 func budget(database *unstructured.Unstructured) *policyv1.PodDisruptionBudget {

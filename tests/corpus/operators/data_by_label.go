@@ -12,9 +12,17 @@ import (
 
 // What holds a Database's data is deleted when the Database is. It is found by label, so that of a Database of the same
 // name that was made since is deleted too (cass-operator#412, casskop#316, cassandra-operator#402; claims there, here
-// ConfigMaps that stand for them). The twin looks at whose it is.
+// ConfigMaps that stand for them). The twin asks the API server first, and looks
+// at whose the data is.
 func init() {
 	operator("data-by-label", reconciler{work: func(ctx context.Context, r *reconciler, database *unstructured.Unstructured) (ctrl.Result, error) {
+		if r.fixed {
+			live := newDatabase()
+			if err := r.live.Get(ctx, client.ObjectKeyFromObject(database), live); err != nil {
+				return ctrl.Result{}, client.IgnoreNotFound(err)
+			}
+			database = live
+		}
 		if database.GetDeletionTimestamp() != nil {
 			return ctrl.Result{}, r.dropData(ctx, database)
 		}
@@ -37,7 +45,11 @@ func claim(database *unstructured.Unstructured) *corev1.ConfigMap {
 
 func (r *reconciler) dropData(ctx context.Context, database *unstructured.Unstructured) error {
 	claims := &corev1.ConfigMapList{}
-	if err := r.List(ctx, claims, of(database.GetNamespace(), database.GetName())...); err != nil {
+	var from client.Reader = r.Client
+	if r.fixed {
+		from = r.live
+	}
+	if err := from.List(ctx, claims, of(database.GetNamespace(), database.GetName())...); err != nil {
 		return err
 	}
 	for i := range claims.Items {

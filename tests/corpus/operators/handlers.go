@@ -25,7 +25,7 @@ type deleteHandler struct {
 	client client.Client
 	live   client.Reader
 	cache  ctrlcache.Cache
-	fixed bool
+	fixed  bool
 }
 
 func (h *deleteHandler) start(ctx context.Context) error {
@@ -55,6 +55,11 @@ func (h *deleteHandler) added(ctx context.Context, database *unstructured.Unstru
 	uid := string(database.GetUID())
 	wanted := config(database, database.GetName()+"-registration", map[string]string{"uid": uid, "version": text(database, "spec", "version")})
 	if h.fixed {
+		now := newDatabase()
+		if err := h.live.Get(ctx, client.ObjectKeyFromObject(database), now); err != nil || now.GetUID() != database.GetUID() {
+			report(client.IgnoreNotFound(err))
+			return
+		}
 		found := wanted.DeepCopy()
 		if err := h.live.Get(ctx, client.ObjectKeyFromObject(wanted), found); err == nil && found.Data["uid"] != uid {
 			report(client.IgnoreNotFound(h.client.Delete(ctx, found)))
@@ -64,7 +69,15 @@ func (h *deleteHandler) added(ctx context.Context, database *unstructured.Unstru
 }
 
 func (h *deleteHandler) deleted(ctx context.Context, database *unstructured.Unstructured) {
-	report(client.IgnoreNotFound(h.client.Delete(ctx, config(database, database.GetName()+"-registration", nil))))
+	registration := config(database, database.GetName()+"-registration", nil)
+	if h.fixed {
+		err := h.live.Get(ctx, client.ObjectKeyFromObject(registration), registration)
+		if err != nil || registration.Data["uid"] != string(database.GetUID()) {
+			report(client.IgnoreNotFound(err))
+			return
+		}
+	}
+	report(client.IgnoreNotFound(h.client.Delete(ctx, registration)))
 }
 
 func report(err error) {

@@ -35,7 +35,7 @@ func init() {
 			}
 		}
 		return ctrl.Result{}, nil
-	}}, &corev1.ConfigMap{})
+	}})
 
 	// Members that are more than the spec wants are taken away with what they hold: by an old count live ones are
 	// (cloud-on-k8s#5274). The twin reads the count afresh before it takes any away.

@@ -26,7 +26,11 @@ func init() {
 			return ctrl.Result{}, err
 		}
 		tasks := &corev1.ConfigMapList{}
-		if err := r.List(ctx, tasks, of(database.GetNamespace(), database.GetName())...); err != nil {
+		var from client.Reader = r.Client
+		if r.fixed {
+			from = r.live
+		}
+		if err := from.List(ctx, tasks, of(database.GetNamespace(), database.GetName())...); err != nil {
 			return ctrl.Result{}, err
 		}
 		for i := range tasks.Items {
