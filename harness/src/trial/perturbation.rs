@@ -24,6 +24,11 @@ pub(super) trait Standing {
         true
     }
 
+    /// All is quiet: lets go on what it held without need. Whether there was anything.
+    fn lets_go(&mut self) -> bool {
+        false
+    }
+
     /// All is quiet: whether it is to end now.
     fn is_due(&mut self, trial: &Trial<'_>) -> bool;
 
@@ -107,18 +112,20 @@ impl Trial<'_> {
             return false;
         }
         let mut left = std::mem::take(&mut self.standing);
+        let mut let_go = false;
         for stands in &mut left {
+            let_go |= stands.what.lets_go();
             if !stands.begun && stands.what.has_begun(self) {
                 stands.begun = true;
                 self.begin_next();
             }
         }
         // What is due at once comes before: the subject is still at what it sees.
-        let at_rest = deadline.is_none_or(|deadline| deadline > AT_ONCE);
+        let at_rest = !let_go && deadline.is_none_or(|deadline| deadline > AT_ONCE);
         let due = |stands: &mut Stands| stands.begun && at_rest && stands.what.is_due(self);
         let ended: Vec<Stands> = left.extract_if(.., due).collect();
         self.standing.extend(left);
-        let any = !ended.is_empty();
+        let any = let_go || !ended.is_empty();
         ended.into_iter().for_each(|stands| self.end(stands));
         self.set_up_next();
         any

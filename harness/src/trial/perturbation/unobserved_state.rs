@@ -1,11 +1,19 @@
 //! Deliveries of one type that are held from one event until a later one.
+//!
+//! In the embedded world each change is recorded, with who made it, before anybody sees it. Of another cluster that is known
+//! at quiet moments only: until the event has come, deliveries of the type wait for the next of them.
 
-use std::sync::{Arc, Mutex, PoisonError};
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    sync::{Arc, Mutex, PoisonError},
+};
 
 use plans::{Moment, Occurred, Release, UnobservedState, moment::MomentCounter};
 use proxy::{Deciding, Fate, Hold, Injected, Passing};
 use serde_json::json;
-use trace::{Call, CallId, ConnectionId, Event, GroupResource, Recorder, Revision, Verb};
+use trace::{
+    Actor, Call, CallId, ConnectionId, Event, GroupResource, History, Recorder, Revision, Verb,
+};
 
 use super::{Standing, Trial};
 
@@ -13,6 +21,8 @@ use super::{Standing, Trial};
 #[derive(Clone)]
 struct Progress {
     recorder: Recorder,
+    /// Whether who changed what is known only afterwards.
+    observed: bool,
     shared: Arc<Mutex<Counted>>,
 }
 
@@ -28,7 +38,7 @@ struct Counted {
 
 impl Progress {
     /// Counts from the last perturbation on, or the beginning.
-    fn new(recorder: &Recorder, from: Moment, until: &Occurred) -> Progress {
+    fn new(recorder: &Recorder, observed: bool, from: Moment, until: &Occurred) -> Progress {
         let perturbed = |event: &Event| matches!(event, Event::Perturbed { .. });
         let seen = recorder.with(|history| {
             let last = history.records.iter().rposition(|record| perturbed(&record.event));
@@ -37,7 +47,8 @@ impl Progress {
         let until = MomentCounter::new(Moment::Delivery { event: until.clone() });
         let from = MomentCounter::new(from);
         let counted = Counted { seen, from, until, began: None, ended: None };
-        Progress { recorder: recorder.clone(), shared: Arc::new(Mutex::new(counted)) }
+        let shared = Arc::new(Mutex::new(counted));
+        Progress { recorder: recorder.clone(), observed, shared }
     }
 
     /// When it began and ended, as revisions.
@@ -45,8 +56,15 @@ impl Progress {
         let mut counted = self.shared.lock().unwrap_or_else(PoisonError::into_inner);
         let Counted { seen, from, until, began, ended } = &mut *counted;
         self.recorder.with(|history| {
+            let written = if self.observed { written(history) } else { BTreeSet::new() };
             for record in &history.records[*seen..] {
                 let Event::Commit(commit) = &record.event else { continue };
+                let mut commit = commit.clone();
+                if self.observed {
+                    let mine = written.contains(&commit.revision);
+                    commit.actor = if mine { Actor::Subject(0) } else { Actor::User };
+                }
+                let commit = &commit;
                 if from.committed(commit) {
                     began.get_or_insert(commit.revision);
                 }
@@ -60,9 +78,24 @@ impl Progress {
     }
 }
 
+/// Revisions that the subject's writes made, as it was told.
+fn written(history: &History) -> BTreeSet<Revision> {
+    let writes = history.calls().filter(|call| call.actor.is_subject() && call.is_write());
+    let writes: BTreeSet<CallId> = writes.map(|call| call.id).collect();
+    let answers = history.records.iter().filter_map(|record| match &record.event {
+        Event::Answer(answer) if writes.contains(&answer.call) => answer.revision,
+        _ => None,
+    });
+    answers.collect()
+}
+
+/// What waits of each call: its revision.
+type Waiting = Arc<Mutex<BTreeMap<CallId, Revision>>>;
+
 /// Holds, or waits to do so.
 struct Unobserved {
     progress: Progress,
+    waiting: Waiting,
     resource: GroupResource,
     release: Release,
     hold: Hold,
@@ -71,18 +104,21 @@ struct Unobserved {
 
 /// Sets up the hold: it begins with the event.
 pub(super) fn set_up(plan: &UnobservedState, trial: &mut Trial<'_>) -> Box<dyn Standing> {
-    let progress = Progress::new(&trial.recorder, plan.from.clone(), &plan.until);
+    let observed = trial.cluster.server().is_none();
+    let progress = Progress::new(&trial.recorder, observed, plan.from.clone(), &plan.until);
+    let waiting = Waiting::default();
     let resource = plan.until.change.resource.clone();
-    let (held, counts) = (resource.clone(), progress.clone());
+    let (held, counts, waits) = (resource.clone(), progress.clone(), waiting.clone());
     let hold = trial.proxy.gate().hold(move |passing| match passing {
         Passing::Delivery(call, delivery) if call.resource.as_ref() == Some(&held) => {
-            let (began, _) = counts.revisions();
-            began.is_some_and(|began| delivery.revision.is_some_and(|revision| revision >= began))
+            let Some(revision) = delivery.revision else { return false };
+            waits.lock().unwrap_or_else(PoisonError::into_inner).insert(call.id, revision);
+            counts.observed || counts.revisions().0.is_some_and(|began| revision >= began)
         }
         _ => false,
     });
     let (release, until) = (plan.release, plan.until.clone());
-    Box::new(Unobserved { progress, resource, release, hold, until })
+    Box::new(Unobserved { progress, waiting, resource, release, hold, until })
 }
 
 impl Standing for Unobserved {
@@ -90,12 +126,28 @@ impl Standing for Unobserved {
         self.progress.revisions().0.is_some()
     }
 
+    fn lets_go(&mut self) -> bool {
+        if !self.progress.observed {
+            return false;
+        }
+        let (began, _) = self.progress.revisions();
+        let waiting = self.waiting.lock().unwrap_or_else(PoisonError::into_inner).clone();
+        let before = |revision: &Revision| began.is_none_or(|began| *revision < began);
+        let mut any = false;
+        for call in self.hold.calls() {
+            if waiting.get(&call).is_some_and(before) {
+                any |= self.hold.let_go(call);
+            }
+        }
+        any
+    }
+
     fn is_due(&mut self, _: &Trial<'_>) -> bool {
         self.progress.revisions().1.is_some()
     }
 
     fn end(self: Box<Self>, trial: &mut Trial<'_>) -> Result<(), String> {
-        let Unobserved { progress, resource, release, hold, until } = *self;
+        let Unobserved { progress, resource, release, hold, until, .. } = *self;
         let held = hold.calls();
         let (_, ended) = progress.revisions();
         let Some(ended) = ended else {
