@@ -51,3 +51,39 @@ fn the_real_api_server_shows_the_same_finding() {
     drop(cluster);
     assert_eq!(outlived(servers), []);
 }
+
+/// Findings of each family, as replay files: two of intermediate, stale and unobserved states each.
+const REPLAYS: [&str; 6] =
+    ["keystores", "half-status", "tls-toggle", "scale-down", "drain", "snapshot-at-pause"];
+
+#[test]
+fn the_real_api_server_shows_findings_of_each_family() {
+    if !needs(&[Need::Go, Need::Judge]) {
+        return;
+    }
+    let folders: Vec<String> = ["operators", "regressions"]
+        .iter()
+        .chain(&REPLAYS)
+        .map(|name| format!("tests/corpus/{name}"))
+        .collect();
+    let folders: Vec<&str> = folders.iter().map(String::as_str).collect();
+    let house = House::new("families-on-the-judge", &folders);
+    let cluster = trommel_tests::real::Cluster::start(&house.path("cluster"), &[]);
+    let remote = format!("cluster: {{kubeconfig: {{path: {}}}}}", cluster.kubeconfig.display());
+    for name in REPLAYS {
+        let folder = format!("tests/corpus/{name}");
+        let text = std::fs::read_to_string(house.path(&format!("{folder}/campaign.yaml")));
+        let text = text.expect("the campaign is there");
+        let embedded = "cluster: {embedded: {environment: none}}";
+        // Waiting takes its time there.
+        let settle = "  settle: {horizon: 10s}\n";
+        assert!(text.contains(embedded) && text.contains(settle), "{text}");
+        let campaign = format!("{folder}/remote.yaml");
+        house.write(&campaign, &text.replace(embedded, &remote).replace(settle, ""));
+        let file = format!("tests/corpus/regressions/{name}.yaml");
+        let out = format!("out-{name}");
+        let flags = ["--campaign", &campaign, "--quiet", "-k", "1", "--out", &out];
+        let ended = run(&house.root, ["replay", &file].into_iter().chain(flags));
+        assert!(ended.expect(100).stdout.contains("reproduced 1 of 1"), "{ended}");
+    }
+}
