@@ -8,6 +8,7 @@
 //! the exploration only (no references, no build).
 
 mod environment;
+mod families;
 mod server;
 mod time;
 
@@ -67,11 +68,13 @@ struct Exploration {
 }
 
 /// A trial or a bare start; the CPU is the controller's.
-#[derive(Debug, Clone, Copy, PartialEq, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Deserialize)]
 struct Trial {
     seconds: f64,
     #[serde(rename = "subjectCpuSeconds", alias = "cpuSeconds")]
     cpu: f64,
+    /// Of the plan's last perturbation; none of a bare start.
+    family: Option<String>,
 }
 
 /// Measures every subject and prints a table each.
@@ -98,6 +101,7 @@ pub fn print(runner: &mut Runner) -> anyhow::Result<()> {
         }
         runner.pass();
     }
+    families::print(runner)?;
     server::print(runner)?;
     environment::print(runner)?;
     time::print(runner)
@@ -200,10 +204,20 @@ fn explore(
     subject: &Subject,
     workers: Option<usize>,
 ) -> anyhow::Result<Exploration> {
+    explore_with(runner, subject, workers, &[])
+}
+
+/// The same with further flags.
+fn explore_with(
+    runner: &Runner,
+    subject: &Subject,
+    workers: Option<usize>,
+    flags: &[&str],
+) -> anyhow::Result<Exploration> {
     let folder = out_folder(runner, &format!("bench-{}", subject.name))?;
     let mut command = Command::new(runner.binaries.join("trommel"));
     command.current_dir(&runner.root).args(["run", subject.campaign, "--quiet", "--out"]);
-    command.arg(&folder).stdout(std::process::Stdio::null());
+    command.arg(&folder).args(flags).stdout(std::process::Stdio::null());
     if let Some(workers) = workers {
         command.args(["--workers", &workers.to_string()]);
     }
@@ -243,6 +257,6 @@ mod tests {
         assert_eq!(run.plans_per_second(), 2.0);
         let start: Trial =
             serde_json::from_value(json!({"seconds": 0.03, "cpuSeconds": 0.01})).unwrap();
-        assert_eq!(start, Trial { seconds: 0.03, cpu: 0.01 });
+        assert_eq!(start, Trial { seconds: 0.03, cpu: 0.01, family: None });
     }
 }

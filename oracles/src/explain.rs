@@ -1,5 +1,7 @@
 //! Tells people why: what was done, what came of it, and where the trial left the references' way.
 
+mod seen;
+
 use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
@@ -40,6 +42,8 @@ pub struct Explanation {
     /// `Let …`, `Then …`, `because …`: one line each.
     pub sentences: Vec<String>,
 }
+
+pub use self::seen::seen;
 
 /// Explains one verdict of a trial.
 pub fn explain(trial: &Trial, baseline: &Baseline, verdict: &Verdict) -> Explanation {

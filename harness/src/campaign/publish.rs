@@ -424,6 +424,7 @@ fn finding(
         replay_command: format!("trommel replay {}", shown(&folder.path.join(&replay_path))),
         replay: replay_path,
         explanation: model::Explanation {
+            saw: saw(&trial, found),
             given,
             then,
             because: format!("{because}; {}", legality.join("; ")),
@@ -432,6 +433,14 @@ fn finding(
         kubectl_steps: by_hand(setup, found, &diff),
         diff,
         replay_text: replay_file::text(setup, &references.settle, found),
+    }
+}
+
+/// What the controller saw beside what was true; nothing where it was only killed, because then it sees what is.
+fn saw(trial: &oracles::Trial, found: &confirm::Finding) -> Vec<String> {
+    match found.plan.takes_time() {
+        true => oracles::explain::seen(trial, &found.verdict),
+        false => vec![],
     }
 }
 
@@ -542,13 +551,16 @@ fn lines(values: &[impl serde::Serialize]) -> serde_json::Result<Vec<u8>> {
 
 /// What the exploration took, for `cargo ci bench`: as a whole, and each trial.
 fn figures(explored: &Explored) -> Value {
-    let trial = |(real, cpu): &(f64, f64)| json!({ "seconds": real, "subjectCpuSeconds": cpu });
+    let trial = |((real, cpu), carried): (&(f64, f64), &explore::Carried)| {
+        let family = carried.plan.family().map(Family::name);
+        json!({ "seconds": real, "subjectCpuSeconds": cpu, "family": family })
+    };
     json!({
         "seconds": explored.real.as_secs_f64(),
         "ownCpuSeconds": explored.cpu.own.as_secs_f64(),
         "subjectsCpuSeconds": explored.cpu.children.as_secs_f64(),
         "peakMemoryBytes": cpu_time::peak_memory(),
-        "trials": explored.trial_seconds.iter().map(trial).collect::<Vec<_>>(),
+        "trials": explored.trial_seconds.iter().zip(&explored.trials).map(trial).collect::<Vec<_>>(),
     })
 }
 

@@ -190,6 +190,9 @@ pub struct Explanation {
     /// The perturbation and the moment, each a clause.
     #[serde(rename = "let")]
     pub given: Vec<String>,
+    /// What the controller saw beside what was true, when it made the write in question, a sentence each.
+    #[serde(default)]
+    pub saw: Vec<String>,
     /// What came out.
     pub then: String,
     /// Which expectation that breaks, and where the expectation is from; also why the fault is legal.

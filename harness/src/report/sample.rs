@@ -131,6 +131,7 @@ fn double_foo() -> Finding {
         replay: "findings/a1b2c3d4/replay.yaml".to_owned(),
         replay_command: "trommel replay trommel-out/findings/a1b2c3d4/replay.yaml".to_owned(),
         explanation: Explanation {
+            saw: vec!["when it sent create of foos/default/foo: it saw bars/default/bar at revision 4, and it was at 7".to_owned()],
             given: strings(&[
                 "the controller be killed right after its create of foos.example.com/default bar-…",
                 "it be started again at once",

@@ -156,6 +156,9 @@ pub fn explain(finding: &Finding) -> String {
     for given in &explanation.given {
         line(&mut out, &format!("- *Let* {given}"));
     }
+    for saw in &explanation.saw {
+        line(&mut out, &format!("- *Saw* {saw}"));
+    }
     line(&mut out, &format!("- *Then* {}", explanation.then));
     line(&mut out, &format!("- *because* {}", explanation.because));
     line(&mut out, "\n## See it again\n");

@@ -120,13 +120,43 @@ pub fn differs(store: &Store, resource: &GroupResource, shown: &Value) -> Option
     }
     let metadata = |object: &Value, field: &str| object["metadata"][field].clone();
     let fields = ["uid", "labels", "annotations", "finalizers", "deletionTimestamp", "generation"];
-    let other = fields.into_iter().find(|field| metadata(shown, field) != metadata(stored, field));
+    let other =
+        fields.into_iter().find(|field| !same(&metadata(shown, field), &metadata(stored, field)));
     let whole = shown["apiVersion"] == stored["apiVersion"] && shown["kind"] == stored["kind"];
     let parts = ["spec", "status", "data", "stringData", "rules", "subsets", "endpoints"];
-    let part = parts.into_iter().find(|part| whole && shown.get(*part) != stored.get(*part));
+    let part = parts.into_iter().find(|part| whole && !same(&shown[*part], &stored[*part]));
     let field = other.map(|field| format!("metadata.{field}")).or(part.map(str::to_owned))?;
     let text = format!("{field} of {key} is not what was stored at {}", revision_text(shown));
     Some((Rule::Content, text))
+}
+
+/// Whether two values say the same in every encoding: protobuf has no difference between what is empty and what is not
+/// there (kubernetes-api.md §1.4).
+fn same(some: &Value, other: &Value) -> bool {
+    match (some, other) {
+        (Value::Object(one), Value::Object(two)) => {
+            let of = |map: &serde_json::Map<String, Value>, name: &String| {
+                map.get(name).cloned().unwrap_or_default()
+            };
+            one.iter().all(|(name, value)| same(value, &of(two, name)))
+                && two.iter().all(|(name, value)| one.contains_key(name) || is_empty(value))
+        }
+        (Value::Array(one), Value::Array(two)) => {
+            one.len() == two.len() && one.iter().zip(two).all(|(one, two)| same(one, two))
+        }
+        _ => some == other || (is_empty(some) && is_empty(other)),
+    }
+}
+
+fn is_empty(value: &Value) -> bool {
+    match value {
+        Value::Null => true,
+        Value::Bool(value) => !value,
+        Value::Number(number) => number.as_f64() == Some(0.0),
+        Value::String(text) => text.is_empty(),
+        Value::Array(items) => items.is_empty(),
+        Value::Object(map) => map.values().all(is_empty),
+    }
 }
 
 /// `metadata.resourceVersion`.
