@@ -124,27 +124,44 @@ pub fn differs(store: &Store, resource: &GroupResource, shown: &Value) -> Option
         fields.into_iter().find(|field| !same(&metadata(shown, field), &metadata(stored, field)));
     let whole = shown["apiVersion"] == stored["apiVersion"] && shown["kind"] == stored["kind"];
     let parts = ["spec", "status", "data", "stringData", "rules", "subsets", "endpoints"];
-    let part = parts.into_iter().find(|part| whole && !same(&shown[*part], &stored[*part]));
-    let field = other.map(|field| format!("metadata.{field}")).or(part.map(str::to_owned))?;
+    let part = || {
+        let unlike = |part: &str| Some(format!("{part}{}", unlike(&shown[part], &stored[part])?));
+        parts.into_iter().filter(|_| whole).find_map(unlike)
+    };
+    let field = other.map(|field| format!("metadata.{field}")).or_else(part)?;
     let text = format!("{field} of {key} is not what was stored at {}", revision_text(shown));
     Some((Rule::Content, text))
 }
 
-/// Whether two values say the same in every encoding: protobuf has no difference between what is empty and what is not
-/// there (kubernetes-api.md §1.4).
+/// Whether two values say the same in every encoding.
 fn same(some: &Value, other: &Value) -> bool {
+    unlike(some, other).is_none()
+}
+
+/// Where two values don't say the same, whatever the encoding: protobuf has no difference between what is empty and what is
+/// not there, and no type names of objects within objects (kubernetes-api.md §1.4).
+fn unlike(some: &Value, other: &Value) -> Option<String> {
     match (some, other) {
         (Value::Object(one), Value::Object(two)) => {
-            let of = |map: &serde_json::Map<String, Value>, name: &String| {
-                map.get(name).cloned().unwrap_or_default()
-            };
-            one.iter().all(|(name, value)| same(value, &of(two, name)))
-                && two.iter().all(|(name, value)| one.contains_key(name) || is_empty(value))
+            let names: BTreeSet<&String> = one.keys().chain(two.keys()).collect();
+            names.into_iter().find_map(|name| {
+                let (one, two) = (one.get(name), two.get(name));
+                let lost = one.is_none() || two.is_none();
+                if lost && matches!(name.as_str(), "kind" | "apiVersion") {
+                    return None;
+                }
+                let below = unlike(one.unwrap_or(&Value::Null), two.unwrap_or(&Value::Null))?;
+                Some(format!(".{name}{below}"))
+            })
         }
-        (Value::Array(one), Value::Array(two)) => {
-            one.len() == two.len() && one.iter().zip(two).all(|(one, two)| same(one, two))
+        (Value::Array(one), Value::Array(two)) if one.len() == two.len() => {
+            let mut both = one.iter().zip(two).enumerate();
+            both.find_map(|(at, (one, two))| Some(format!("[{at}]{}", unlike(one, two)?)))
         }
-        _ => some == other || (is_empty(some) && is_empty(other)),
+        _ => {
+            let same = some == other || (is_empty(some) && is_empty(other));
+            (!same).then(String::new)
+        }
     }
 }
 
