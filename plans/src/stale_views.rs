@@ -55,7 +55,10 @@ pub struct StaleViews {
 /// The states that caches of the types in `log` could stand at. `first` is what the subject sees of them in the first
 /// world of the campaign, at `since`; `log` is all that happened to them from there on, in order. `sees` says whether the
 /// subject sees an object, `generated` the `generateName` prefix of a generated name.
+///
+/// With `every`, views that are alike are told each for itself: a test of what is left out.
 pub fn stale_views(
+    every: bool,
     since: Revision,
     first: &BTreeMap<GroupResource, Objects>,
     log: &[Logged<'_>],
@@ -71,12 +74,12 @@ pub fn stale_views(
             .objects
             .iter()
             .filter(|(resource, objects)| {
-                !alike(objects, present.objects.get(*resource).unwrap_or(&Objects::new()))
+                every || !alike(objects, present.objects.get(*resource).unwrap_or(&Objects::new()))
             })
             .map(|(resource, objects)| (resource.clone(), objects.clone()))
             .collect();
         let mut add = |resource: Option<&GroupResource>, objects: BTreeMap<_, Objects>| {
-            if objects.is_empty() || !known.insert(text(&objects)) {
+            if objects.is_empty() || (!every && !known.insert(text(&objects))) {
                 found.alike += 1;
                 return;
             }
@@ -86,7 +89,7 @@ pub fn stale_views(
         // A change of one type is news of that type only.
         let news = state.up_to.as_ref().map(|up_to| &up_to.change.resource);
         for (resource, objects) in &differing {
-            if news.is_none_or(|news| news == resource) {
+            if every || news.is_none_or(|news| news == resource) {
                 add(Some(resource), [(resource.clone(), objects.clone())].into());
             }
         }
@@ -201,7 +204,7 @@ mod tests {
         let first = BTreeMap::new();
         let sees = |key: &ObjectKey, _: &Value| !key.name.starts_with("hidden");
         let generated = |name: &str| name.strip_suffix("-abcde").map(|name| format!("{name}-"));
-        let found = stale_views(Revision(1), &first, &logged, &sees, &generated);
+        let found = stale_views(false, Revision(1), &first, &logged, &sees, &generated);
         let views: Vec<String> = found
             .views
             .iter()

@@ -40,6 +40,41 @@ fn check(test: &str, folder: &str, campaign: &str, exit: i32) {
     assert_eq!(end_states(&house, "closure"), end_states(&house, "brute"));
 }
 
+/// The same at depth 1 for caches that are behind and states that are never seen: with brute force each older state of each
+/// type is met at each place, also those that show the controller nothing new.
+fn check_views(name: &str) {
+    if !needs(&[Need::Go]) {
+        return;
+    }
+    let folder = format!("tests/corpus/{name}");
+    let house = House::new(&format!("closure/{name}"), &[&folder, "tests/corpus/operators"]);
+    let campaign = format!("{folder}/campaign.yaml");
+    let text = std::fs::read_to_string(house.path(&campaign)).expect("the campaign is there");
+    house.write(&campaign, &format!("{text}  depth: 1\n"));
+    let always = ["run", &campaign, "--quiet", "--families", "stale-state,unobserved-state"];
+    run(&house.root, always.into_iter().chain(["--out", "closure"])).expect(100);
+    let brute = ["--out", "brute", "--brute-force", "1"];
+    run(&house.root, always.into_iter().chain(brute)).expect(100);
+    let (few, many) = (different_plans(&house, "closure"), different_plans(&house, "brute"));
+    assert!(few.len() < many.len(), "{} plans by closure, {} by force", few.len(), many.len());
+    assert_eq!(end_states(&house, "closure"), end_states(&house, "brute"));
+}
+
+#[test]
+fn views_of_a_toggle() {
+    check_views("tls-toggle");
+}
+
+#[test]
+fn views_of_ports() {
+    check_views("ports");
+}
+
+#[test]
+fn views_of_members() {
+    check_views("scale-down");
+}
+
 /// Depth and id of each.
 fn different_plans(house: &House, out: &str) -> BTreeSet<(usize, String)> {
     let lines = json_lines(&house.path(&format!("{out}/plans.jsonl")));

@@ -533,8 +533,7 @@ impl<'e> Explorer<'e> {
     /// What the families that are asked for can do to this subject.
     fn learn_families(&mut self) {
         let families = &self.setup.campaign.file.spec.families;
-        let asked =
-            |family: Family| families.contains(&family) && !self.explored.frontier.lens.brute_force;
+        let asked = |family: Family| families.contains(&family);
         let (stale, unobserved) = (asked(Family::StaleState), asked(Family::UnobservedState));
         let runs = &self.references.runs;
         if stale {

@@ -103,7 +103,7 @@ fn views(setup: &Setup, lens: &Lens, world: &World, first: &World) -> StaleViews
         let prefix = name.get(..name.len().saturating_sub(5));
         prefix.filter(|_| names.contains(name)).map(str::to_owned)
     };
-    plans::stale_views(since, &at_first, &log, &sees, &generated)
+    plans::stale_views(lens.brute_force, since, &at_first, &log, &sees, &generated)
 }
 
 /// Whether a change is no more than a heartbeat: those are not counted where plans say which change they mean.
