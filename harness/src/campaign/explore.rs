@@ -598,7 +598,6 @@ impl<'e> Explorer<'e> {
     }
 
     fn job(&mut self, world: usize, repeat: u64) -> Option<Job> {
-        self.begun += 1;
         let visit = self.visits.get(&world)?;
         // Long waits are for the last of the first two in a class; and for every other of those that follow at the finest
         // level.
@@ -609,6 +608,7 @@ impl<'e> Explorer<'e> {
         let passed = self.is_only_passed(world);
         let spec = (!passed)
             .then(|| fork(self.setup, &self.references.settle, &visit.node, repeat, patient));
+        self.begun += u64::from(!passed);
         let frontier = &self.explored.frontier;
         let follow = (repeat == 0).then(|| visit.node.clone());
         Some(Job { world: Some(world), spec, lens: frontier.lens.clone(), follow })
