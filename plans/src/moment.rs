@@ -334,6 +334,19 @@ pub enum Moment {
     },
 }
 
+impl Moment {
+    /// Which time of its kind, where that is counted.
+    pub fn occurrence(&self) -> Option<u32> {
+        match self {
+            Moment::Committed { occurrence, .. } | Moment::Environment { occurrence, .. } => {
+                Some(*occurrence)
+            }
+            Moment::Delivery { event } => Some(event.occurrence),
+            Moment::Step { .. } => None,
+        }
+    }
+}
+
 /// Counts matching calls; says when the moment has come.
 #[derive(Debug, Clone)]
 pub struct MomentCounter {

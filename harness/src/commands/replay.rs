@@ -62,6 +62,9 @@ fn load(path: &Path) -> anyhow::Result<Replay> {
     if replay.api_version != plans::replay::API_VERSION || replay.kind != "Replay" {
         return Err(usage(format!("{} {} is not a replay file", replay.api_version, replay.kind)));
     }
+    if let Some(why) = replay.plan.wrong() {
+        return Err(usage(format!("plan: {why}")));
+    }
     Ok(replay)
 }
 

@@ -130,6 +130,18 @@ impl Anomaly for Crash {
         }
     }
 
+    fn wrong(&self) -> Option<String> {
+        let counts = self.dropped.iter().map(|dropped| dropped.occurrence);
+        let zero = counts.chain(self.at.occurrence()).any(|occurrence| occurrence == 0);
+        match self.at {
+            Moment::Delivery { .. } => {
+                Some("a crash can't wait for a delivery: name the write that makes it".to_owned())
+            }
+            _ if zero => Some("occurrences count from 1".to_owned()),
+            _ => None,
+        }
+    }
+
     fn weight(&self) -> Weight {
         let waits = self.restart.waits();
         Weight { waits, dropped: self.dropped.len(), ..Weight::default() }

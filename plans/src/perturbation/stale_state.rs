@@ -68,6 +68,20 @@ impl Anomaly for StaleState {
         }
     }
 
+    fn wrong(&self) -> Option<String> {
+        let resource = self.behind.resource.as_ref();
+        if let Some(resource) = resource.filter(|resource| resource.is_bookkeeping()) {
+            return Some(format!("behind.resource: caches of {resource} are never behind"));
+        }
+        if self.behind.up_to.as_ref().is_some_and(|up_to| up_to.occurrence == 0) {
+            return Some("behind.upTo.occurrence counts from 1".to_owned());
+        }
+        if self.catch_up == CatchUp::AfterUserStep(0) {
+            return Some("catchUp.afterUserStep counts from 1: write quiet for none".to_owned());
+        }
+        self.crash.wrong()
+    }
+
     fn weight(&self) -> Weight {
         Weight {
             stale: 1 + u32::from(self.behind.resource.is_none()) + 2 * self.lasts(),

@@ -10,7 +10,7 @@ use serde::{Deserialize, Serialize};
 
 use super::{Anomaly, Citation, Crash, Perturbation};
 use crate::{
-    moment::{Moment, Occurred},
+    moment::{ChangeMatch, Moment, Occurred},
     plan::Weight,
 };
 
@@ -52,6 +52,23 @@ impl Anomaly for UnobservedState {
                 source: "Kubernetes API concepts, 410 Gone responses; kubernetes.io/docs/reference/using-api/api-concepts".into(),
             },
         }
+    }
+
+    fn wrong(&self) -> Option<String> {
+        let Moment::Delivery { event } = &self.from else {
+            return Some(
+                "from: write which event is held first, as delivery: {event: …}".to_owned(),
+            );
+        };
+        let (first, last) = (&event.change, &self.until.change);
+        let object = |change: &ChangeMatch| {
+            (change.resource.clone(), change.namespace.clone(), change.name.clone())
+        };
+        if object(first) != object(last) {
+            return Some(format!("from and until are about one object, not {first} and {last}"));
+        }
+        let counts = [event.occurrence, self.until.occurrence];
+        counts.contains(&0).then(|| "occurrences count from 1".to_owned())
     }
 
     fn weight(&self) -> Weight {
