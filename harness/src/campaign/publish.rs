@@ -165,7 +165,9 @@ const CONDITIONS: &str = "under the behaviours and orders of concurrent requests
 
 fn sentence(report: &Report, unconfirmed: usize) -> String {
     let plans = &report.plans;
-    let reach = if report.coverage.closed {
+    let reach = if plans.run == 0 {
+        "nothing was tried, see what is not possible".to_owned()
+    } else if report.coverage.closed {
         let behind = match report.coverage.behind_findings {
             0 => String::new(),
             1 => ", except behind the findings (1 world)".to_owned(),
