@@ -2,7 +2,8 @@
 //!
 //! **Coarse first.** A world is *due* at the first level (`trace::identity::Level`) at which no world of its class was
 //! explored. The next world is one that is due at the coarsest level; among those one whose class at the level before
-//! was explored least; then the simplest plan. So new behaviour comes early, not in the order of the history.
+//! was explored least; then the simplest plan, in turn with and without what takes time. So new behaviour comes early, not in
+//! the order of the history.
 //!
 //! Behind a perturbation that takes time ([`plans::Anomaly::takes_time`]) objects are older each time, so that at the
 //! finest level there is no end: such worlds are explored by class only, and a campaign that has them is closed at `scale`
@@ -71,6 +72,8 @@ pub struct Frontier {
     pub limits: BTreeMap<String, u64>,
     /// By level of [`COARSE`].
     audits: [Audit; 2],
+    /// Whether the next world is to be one behind a perturbation that takes time, or none.
+    turn: bool,
 }
 
 /// A world that was met.
@@ -202,6 +205,16 @@ impl Frontier {
         self.waiting.iter().map(|(weight, at)| self.order(*weight, *at)).min()
     }
 
+    /// The next one: in turn a world behind a perturbation that takes time and one that is not, where both are due alike,
+    /// so that a small budget shows something of each family.
+    fn next(&self) -> Option<Order> {
+        let first = self.first()?;
+        let orders = self.waiting.iter().map(|(weight, at)| self.order(*weight, *at));
+        let alike = orders.filter(|(level, sample, ..)| (*level, *sample) == (first.0, first.1));
+        let mine = alike.filter(|(.., at)| self.worlds[*at].node.plan.takes_time() == self.turn);
+        Some(mine.min().unwrap_or(first))
+    }
+
     fn order(&self, weight: Weight, at: usize) -> Order {
         let mut before = 0;
         for level in COARSE {
@@ -217,7 +230,8 @@ impl Frontier {
 
     /// Takes the next world. Its number, the world, and the level at which it was due.
     pub fn take(&mut self) -> Option<(usize, Node, Level)> {
-        let (level, _, _, weight, at) = self.first()?;
+        let (level, _, _, weight, at) = self.next()?;
+        self.turn = !self.turn;
         self.waiting.remove(&(weight, at));
         self.worlds[at].taken = true;
         let node = self.worlds[at].node.clone();
