@@ -57,9 +57,7 @@ impl Trial {
 
     /// Position of the first record after the last perturbation that was carried out.
     pub fn after_last_perturbation(&self) -> usize {
-        let perturbed = |event: &Event| matches!(event, Event::Perturbed { .. });
-        let records = &self.run.history.records;
-        records.iter().rposition(|record| perturbed(&record.event)).map_or(0, |at| at + 1)
+        self.run.history.after_last_perturbation()
     }
 
     /// Perturbations that were never carried out.

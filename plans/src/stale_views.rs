@@ -152,7 +152,8 @@ fn alike(some: &Objects, others: &Objects) -> bool {
         })
 }
 
-fn said(object: &Value) -> Value {
+/// What an object says, its revision and who wrote what apart.
+pub fn said(object: &Value) -> Value {
     let mut said = object.clone();
     if let Some(metadata) = said.get_mut("metadata").and_then(Value::as_object_mut) {
         metadata.remove("resourceVersion");

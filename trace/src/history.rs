@@ -10,7 +10,7 @@ use crate::{
     commit::Commit,
     heartbeat::{Heartbeats, Pulse},
     key::ObjectKey,
-    process::ProcessEvent,
+    process::{ProcessEvent, ProcessHappening},
     step::{Settled, StepEvent},
     time::Time,
     watch::Delivery,
@@ -100,6 +100,22 @@ impl History {
             Event::Settled(settled) => Some(settled),
             _ => None,
         })
+    }
+
+    /// Position of the record of the last start of a process; the beginning if there is none.
+    pub fn last_start(&self) -> usize {
+        let started = |event: &Event| match event {
+            Event::Process(process) => matches!(process.what, ProcessHappening::Started { .. }),
+            _ => false,
+        };
+        self.records.iter().rposition(|record| started(&record.event)).unwrap_or(0)
+    }
+
+    /// Position of the first record after the last perturbation that was carried out; the beginning if there is none.
+    pub fn after_last_perturbation(&self) -> usize {
+        let perturbed = |event: &Event| matches!(event, Event::Perturbed { .. });
+        let last = self.records.iter().rposition(|record| perturbed(&record.event));
+        last.map_or(0, |at| at + 1)
     }
 
     /// The answer to a call, if it ended.

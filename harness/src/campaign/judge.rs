@@ -21,6 +21,13 @@ pub fn run_view(run: &TrialRun) -> Run {
     }
 }
 
+/// The `generateName` prefix of a name, if it is one of these generated names: suffixes have five characters (apiserver,
+/// storage/names).
+pub fn generated_from(names: &BTreeSet<&str>, name: &str) -> Option<String> {
+    let prefix = name.get(..name.len().saturating_sub(5));
+    prefix.filter(|_| names.contains(name)).map(str::to_owned)
+}
+
 /// The trial as the oracles see it.
 pub fn trial_view(run: &TrialRun) -> Trial {
     let planned = run.spec.plan.perturbations.iter().map(|perturbation| oracles::Planned {

@@ -187,11 +187,7 @@ pub fn start(setup: &Setup, lens: &Lens, run: &TrialRun) -> Option<Node> {
 pub fn harvest(setup: &Setup, lens: &Lens, run: &TrialRun) -> Harvest {
     let view = judge::run_view(run);
     let names = view.generated_names();
-    // Suffixes have five characters (apiserver, storage/names).
-    let generated = |name: &str| {
-        let prefix = name.get(..name.len().saturating_sub(5));
-        prefix.filter(|_| names.contains(name)).map(str::to_owned)
-    };
+    let generated = |name: &str| judge::generated_from(&names, name);
     let found = plans::crash_points(&run.history, run.started_at, &generated);
     let mut harvest = Harvest { version: lens.version, ..Harvest::default() };
     harvest.footprint.learn(&run.history, &|name| names.contains(name));

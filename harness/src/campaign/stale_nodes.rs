@@ -1,7 +1,10 @@
 //! A world at which the subject can be started again in front of caches that are behind: which older states they could
 //! stand at, as worlds of their own.
 
-use std::{collections::BTreeMap, sync::Arc};
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    sync::Arc,
+};
 
 use cluster::World;
 use plans::{
@@ -12,6 +15,7 @@ use serde_json::Value;
 use trace::{GroupResource, ObjectKey, Revision};
 
 use crate::campaign::{
+    judge,
     reached::{Lens, Node, Place, Then},
     setup::{Ground, Setup},
 };
@@ -97,12 +101,8 @@ fn views(setup: &Setup, lens: &Lens, world: &World, first: &World) -> StaleViews
         let of_type = at_first.entry(key.resource.clone()).or_default();
         of_type.insert(key.clone(), object.clone());
     }
-    let names: std::collections::BTreeSet<&str> = world.generated_names().collect();
-    // Suffixes have five characters (apiserver, storage/names).
-    let generated = |name: &str| {
-        let prefix = name.get(..name.len().saturating_sub(5));
-        prefix.filter(|_| names.contains(name)).map(str::to_owned)
-    };
+    let names: BTreeSet<&str> = world.generated_names().collect();
+    let generated = |name: &str| judge::generated_from(&names, name);
     plans::stale_views(lens.brute_force, since, &at_first, &log, &sees, &generated)
 }
 
@@ -110,13 +110,7 @@ fn views(setup: &Setup, lens: &Lens, world: &World, first: &World) -> StaleViews
 fn beats(setup: &Setup, logged: &cluster::Logged) -> bool {
     let Some(previous) = &logged.previous else { return false };
     let without = |object: &Arc<Value>| {
-        let rest = setup.heartbeats.without(&logged.key, object)?;
-        let mut rest = rest;
-        if let Some(metadata) = rest.get_mut("metadata").and_then(Value::as_object_mut) {
-            metadata.remove("resourceVersion");
-            metadata.remove("managedFields");
-        }
-        Some(rest)
+        setup.heartbeats.without(&logged.key, object).map(|rest| plans::stale_views::said(&rest))
     };
     match (without(previous), without(&logged.object)) {
         (Some(before), Some(after)) => before == after,

@@ -13,11 +13,7 @@ use crate::{
 pub fn plans(lens: &Lens, run: &TrialRun) -> Vec<Plan> {
     let view = judge::run_view(run);
     let names = view.generated_names();
-    // Suffixes have five characters (apiserver, storage/names).
-    let generated = |name: &str| {
-        let prefix = name.get(..name.len().saturating_sub(5));
-        prefix.filter(|_| names.contains(name)).map(str::to_owned)
-    };
+    let generated = |name: &str| judge::generated_from(&names, name);
     let sees = |key: &ObjectKey, object: &Value| lens.footprint.covers(key, object);
     let intervals = plans::unobserved_intervals(&run.history, &run.before, &sees, &generated);
     intervals.into_iter().map(|interval| Plan::undisturbed().and(interval)).collect()

@@ -11,7 +11,7 @@ mod unobserved_state;
 use std::time::Duration;
 
 use plans::Perturbation;
-use trace::{Event, History, ProcessHappening, Revision};
+use trace::Revision;
 
 pub(super) use stale_state::Caches;
 
@@ -73,12 +73,6 @@ fn set_up(perturbation: &Perturbation, trial: &mut Trial<'_>) -> Option<Box<dyn 
         }
         Perturbation::Crash(_) | Perturbation::StaleState(_) => None,
     }
-}
-
-/// Position of the record of the last start of a process; the beginning if there is none.
-fn last_start(history: &History) -> usize {
-    let started = |event: &Event| matches!(event, Event::Process(process) if matches!(process.what, ProcessHappening::Started { .. }));
-    history.records.iter().rposition(|record| started(&record.event)).unwrap_or(0)
 }
 
 impl Trial<'_> {

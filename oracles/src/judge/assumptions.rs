@@ -1,6 +1,6 @@
 //! Did the trial do what its plan says? Whatever did not happen proves nothing.
 
-use trace::{Event, ProcessHappening};
+use trace::Event;
 
 use super::ended;
 use crate::{
@@ -37,9 +37,7 @@ fn never_fired(trial: &Trial) -> Option<String> {
 /// The subject made no call after its last start.
 fn never_acted(trial: &Trial) -> Option<String> {
     let records = &trial.run.history.records;
-    let started = |event: &Event| matches!(event, Event::Process(process) if matches!(process.what, ProcessHappening::Started { .. }));
-    let start = records.iter().rposition(|record| started(&record.event)).unwrap_or(0);
-    let acted = records[start..]
+    let acted = records[trial.run.history.last_start()..]
         .iter()
         .any(|record| matches!(&record.event, Event::Call(call) if call.actor.is_subject()));
     (!acted).then(|| "the subject made no call after its last start".to_owned())

@@ -19,7 +19,7 @@ use serde_json::json;
 use tower::{ServiceExt, util::BoxCloneSyncService};
 use trace::{Call, Event, GroupResource, Revision, Time, Verb};
 
-use super::{Standing, Trial, last_start};
+use super::{Standing, Trial};
 
 /// How far the caches of the API server that a subject talks to are behind, if they are.
 #[derive(Clone, Default)]
@@ -203,7 +203,7 @@ impl Lag {
     fn acts_since(&self, trial: &Trial<'_>) -> Option<Time> {
         let elects = trial.setup.elects_leader();
         trial.recorder.with(|history| {
-            let started = last_start(history);
+            let started = history.last_start();
             let mut calls = BTreeSet::new();
             let mut records = history.records[started..].iter();
             let acts = records.find(|record| match &record.event {
@@ -247,7 +247,7 @@ impl Standing for Lag {
     fn end(self: Box<Self>, trial: &mut Trial<'_>) -> Result<(), String> {
         trial.caches.set(None);
         let met = trial.recorder.with(|history| {
-            let started = last_start(history);
+            let started = history.last_start();
             history.records[started..].iter().any(|record| match &record.event {
                 Event::Call(call) => {
                     call.actor.is_subject()

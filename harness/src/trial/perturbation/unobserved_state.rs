@@ -39,11 +39,7 @@ struct Counted {
 impl Progress {
     /// Counts from the last perturbation on, or the beginning.
     fn new(recorder: &Recorder, observed: bool, from: Moment, until: &Occurred) -> Progress {
-        let perturbed = |event: &Event| matches!(event, Event::Perturbed { .. });
-        let seen = recorder.with(|history| {
-            let last = history.records.iter().rposition(|record| perturbed(&record.event));
-            last.map_or(0, |at| at + 1)
-        });
+        let seen = recorder.with(History::after_last_perturbation);
         let until = MomentCounter::new(Moment::Delivery { event: until.clone() });
         let from = MomentCounter::new(from);
         let counted = Counted { seen, from, until, began: None, ended: None };
