@@ -3,6 +3,7 @@
 
 pub mod confirm;
 pub mod explore;
+pub mod families;
 pub mod frontier;
 pub mod identities;
 pub mod interrupt;
@@ -17,9 +18,7 @@ pub mod rehearsal;
 pub mod run_folder;
 pub mod settle;
 pub mod setup;
-pub mod stale_nodes;
 pub mod tally;
-pub mod unobserved;
 pub mod while_down;
 
 use std::time::{Duration, Instant};

@@ -8,7 +8,9 @@ use std::collections::BTreeMap;
 
 use serde_json::{Value, json};
 use trommel_tests::{
+    Need,
     house::House,
+    needs,
     product::{Ended, json_lines, run, yaml},
 };
 
@@ -22,10 +24,14 @@ struct Forked {
     shown: Vec<(String, String)>,
 }
 
-fn forked(house: &House) -> BTreeMap<String, Forked> {
+fn forked(house: &House, out: &str) -> BTreeMap<String, Forked> {
     let mut plans = BTreeMap::new();
-    for trial in json_lines(&house.path("run/plans.jsonl")) {
-        assert_eq!(trial["forked"], true, "the embedded cluster forks: {trial}");
+    for trial in json_lines(&house.path(&format!("{out}/plans.jsonl"))) {
+        if trial["forked"] == false {
+            // Only states that are never seen have no world of their own.
+            assert!(!trial["plan"][0]["unobservedState"].is_null(), "it could be forked: {trial}");
+            continue;
+        }
         let word = |value: &Value| value.as_str().unwrap_or_default().to_owned();
         let forked = plans.entry(word(&trial["id"])).or_insert_with(|| Forked {
             plan: trial["plan"].clone(),
@@ -50,6 +56,13 @@ fn replay_file(template: &Value, id: &str, forked: &Forked) -> Value {
     file
 }
 
+/// The replay file of a finding of this run.
+fn template_of(house: &House, out: &str) -> Value {
+    let findings = std::fs::read_dir(house.path(&format!("{out}/findings"))).expect("findings");
+    let finding = findings.last().expect("a finding").expect("a folder can be listed");
+    yaml(&finding.path().join("replay.yaml"))
+}
+
 /// Verdict and whether the fingerprint is the file's.
 fn replayed(ended: &Ended) -> &'static str {
     let all = format!("reproduced {REPEATS} of {REPEATS}:");
@@ -66,23 +79,25 @@ fn check(test: &str, folder: &str, campaign: &str, exit: i32) {
     let house = House::new(&format!("forks/{test}"), &[folder]);
     let template = format!("{folder}/campaign.yaml");
     run(&house.root, ["run", &template, "--quiet", "--out", "template"]).expect(100);
-    let finding = std::fs::read_dir(house.path("template/findings")).expect("findings").next();
-    let finding = finding.expect("a finding").expect("a folder can be listed");
-    let template = yaml(&finding.path().join("replay.yaml"));
+    let template = template_of(&house, "template");
 
     let campaign = format!("{folder}/{campaign}");
     run(&house.root, ["run", &campaign, "--quiet", "--out", "run"]).expect(exit);
-    let plans = forked(&house);
+    let plans = forked(&house, "run");
     assert!(plans.len() >= 5, "{} plans are too few to show anything", plans.len());
     let violated = plans.values().any(|forked| forked.shown[0].0 == "violated");
     assert_eq!(violated, exit == 100, "both verdicts are compared");
+    compare(&house, &campaign, &template, &plans);
+}
+
+fn compare(house: &House, campaign: &str, template: &Value, plans: &BTreeMap<String, Forked>) {
     let mut different = Vec::new();
-    for (id, forked) in &plans {
+    for (id, forked) in plans {
         let file = format!("{id}.yaml");
-        house.write(&file, &replay_file(&template, id, forked).to_string());
-        let out = format!("replayed/{id}");
+        house.write(&file, &replay_file(template, id, forked).to_string());
+        let out = format!("replayed/{}/{id}", campaign.replace('/', "-"));
         let arguments = ["replay", &file, "--quiet", "-k", REPEATS, "--out", &out];
-        let ended = run(&house.root, arguments.into_iter().chain(["--campaign", &campaign]));
+        let ended = run(&house.root, arguments.into_iter().chain(["--campaign", campaign]));
         let shown: Vec<&str> = forked.shown.iter().map(|(verdict, _)| &**verdict).collect();
         if shown != [replayed(&ended)] {
             different.push(format!("{id} {}\non forks {:?}\n{ended}", forked.text, forked.shown));
@@ -95,6 +110,33 @@ fn check(test: &str, folder: &str, campaign: &str, exit: i32) {
         plans.len(),
         different.join("\n")
     );
+}
+
+/// Plans of each campaign of which nothing is seen after a restart.
+const NEVER_SEEN: usize = 6;
+
+/// What an operator and its twin never see after a restart.
+#[test]
+fn never_seen_after_a_restart() {
+    if !needs(&[Need::Go]) {
+        return;
+    }
+    let folder = "tests/corpus/drain";
+    let house = House::new("forks/never-seen", &[folder, "tests/corpus/operators"]);
+    let mut template = Value::Null;
+    for (name, exit, verdict) in [("campaign", 100, "violated"), ("fixed", 0, "held")] {
+        let campaign = format!("{folder}/{name}.yaml");
+        run(&house.root, ["run", &campaign, "--quiet", "--out", name]).expect(exit);
+        if exit == 100 {
+            template = template_of(&house, name);
+        }
+        let plans = forked(&house, name).into_iter();
+        let never_seen = plans.filter(|(_, one)| !one.plan[1]["unobservedState"].is_null());
+        let plans: BTreeMap<_, _> = never_seen.take(NEVER_SEEN).collect();
+        assert_eq!(plans.len(), NEVER_SEEN);
+        assert!(plans.values().all(|forked| forked.shown[0].0 == verdict));
+        compare(&house, &campaign, &template, &plans);
+    }
 }
 
 #[test]

@@ -9,6 +9,9 @@
 //! differently the world is `nondeterministic` and is repeated until two in a row add nothing. The last repeat of the
 //! first world of a class waits long at its end.
 //!
+//! **What is never seen** has no world of its own: such plans run from the beginning, in turn with worlds, and after the
+//! restart on the first world of each class, once no world is due.
+//!
 //! **No batches.** Trials are carried out, judged and taken apart on worker threads ([`pool::stream`]); their results are
 //! counted in order, so that a campaign does not depend on which thread was faster.
 //!
@@ -22,13 +25,14 @@ use std::{
 };
 
 use oracles::{Verdict, VerdictValue};
-use plans::{Family, FirstRead, Plan, PlanId};
+use plans::{Family, Perturbation, Plan, PlanId};
 use serde::Serialize;
-use trace::{Event as Happened, GroupResource, History, Level, Masks};
+use trace::{Event as Happened, History, Level, Masks};
 
 use crate::{
     campaign::{
         confirm,
+        families::{self, unobserved_state},
         frontier::{Frontier, New, Writes},
         interrupt, judge, missing_permissions,
         pool::{self, Work},
@@ -38,7 +42,6 @@ use crate::{
         run_folder::RunFolder,
         settle::Settle,
         setup::{ClockMode, Ground, Setup},
-        unobserved,
     },
     trial::{self, Fork, RunEnd, Start, TrialRun, TrialSpec, cpu_time},
 };
@@ -253,6 +256,15 @@ struct Job {
     lens: Arc<Lens>,
     /// What follows this world while the controller stays down is still to be worked out.
     follow: Option<Node>,
+    /// Whether it shows what the subject may never see after this start.
+    shows_intervals: bool,
+}
+
+impl Job {
+    /// A plan that is no world's.
+    fn by_plan(spec: TrialSpec, lens: Arc<Lens>) -> Job {
+        Job { world: None, spec: Some(spec), lens, follow: None, shows_intervals: false }
+    }
 }
 
 /// What a job came to.
@@ -282,18 +294,20 @@ struct Tried {
     missing_permissions: BTreeSet<String>,
     notes: BTreeSet<String>,
     seconds: (f64, f64),
+    /// What the subject may never see where the same is done again.
+    intervals: Vec<Perturbation>,
     /// Kept of a violated one.
     suspect: Option<Suspect>,
 }
 
 /// Everything that can be done with a trial without knowing what others came to.
 fn carry_out(setup: &Setup, references: &References, job: Job) -> Done {
-    let Job { world, spec, lens, follow } = job;
+    let Job { world, spec, lens, follow, shows_intervals } = job;
     let then = follow.map(|node| reached::follow(setup, &lens, &node));
     match spec {
         Some(spec) => Done {
             then,
-            trial: Some(tried(setup, references, &lens, spec)),
+            trial: Some(tried(setup, references, &lens, spec, shows_intervals)),
             world,
             version: lens.version,
         },
@@ -301,7 +315,13 @@ fn carry_out(setup: &Setup, references: &References, job: Job) -> Done {
     }
 }
 
-fn tried(setup: &Setup, references: &References, lens: &Lens, spec: TrialSpec) -> Tried {
+fn tried(
+    setup: &Setup,
+    references: &References,
+    lens: &Lens,
+    spec: TrialSpec,
+    shows_intervals: bool,
+) -> Tried {
     let patient = spec.waits != references.settle.usual();
     let mut run = trial::run(setup, spec);
     let verdicts = judge::verdicts(&run, &references.baseline);
@@ -331,6 +351,10 @@ fn tried(setup: &Setup, references: &References, lens: &Lens, spec: TrialSpec) -
         missing_permissions: missing_permissions::missing(&run.history),
         notes: told(&run.history).collect(),
         seconds: (run.real.as_secs_f64(), run.subject_cpu.as_secs_f64()),
+        intervals: match shows_intervals && verdict == VerdictValue::Held {
+            true => unobserved_state::intervals(lens, &run),
+            false => vec![],
+        },
         carried,
         verdict,
         suspect: None,
@@ -359,7 +383,9 @@ struct Explorer<'e> {
     repeats: VecDeque<(usize, u64)>,
     /// Plans that are carried out from the beginning, each in both orders of names.
     from_beginning: VecDeque<(Plan, u64)>,
-    /// Whether one of those comes next, or a world.
+    /// What is never seen after a restart, each on a fork of its world: once no world is due.
+    after_restarts: VecDeque<(Node, Perturbation)>,
+    /// Whether one of those from the beginning comes next, or a world.
     turn: bool,
     /// Trials begun.
     begun: u64,
@@ -391,7 +417,7 @@ impl Work for Explorer<'_> {
             return None;
         }
         let goes_on = self.goes_on();
-        if !goes_on && self.from_beginning.is_empty() {
+        if !goes_on && self.from_beginning.is_empty() && self.after_restarts.is_empty() {
             return None;
         }
         self.explored.stopped = self.bounds.reached(self.begun);
@@ -405,7 +431,10 @@ impl Work for Explorer<'_> {
             self.begun += 1;
             let spec = confirm::from_beginning(&plan, repeat, self.references.settle.usual());
             let lens = self.explored.frontier.lens.clone();
-            return Some(Job { world: None, spec: Some(spec), lens, follow: None });
+            return Some(Job::by_plan(spec, lens));
+        }
+        if !goes_on {
+            return self.next_after_a_restart();
         }
         if let Some((world, visit)) = self.next_restless() {
             let repeat = visit.done;
@@ -434,6 +463,7 @@ impl Work for Explorer<'_> {
             return;
         };
         let (signature, writes) = (trial.signature.clone(), trial.writes.clone());
+        self.keep_intervals(world, &trial.intervals);
         let new = self.count(trial);
         self.tell_of_progress();
         let Some(world) = world else { return };
@@ -452,8 +482,8 @@ impl Work for Explorer<'_> {
 impl<'e> Explorer<'e> {
     fn tell_of_progress(&mut self) {
         let left = self.explored.frontier.waiting() as u64;
-        let from_beginning = self.from_beginning.len() as u64;
-        self.progress.tell(Event::Total(self.explored.run + REPEATS * left + from_beginning));
+        let by_plan = (self.from_beginning.len() + self.after_restarts.len()) as u64;
+        self.progress.tell(Event::Total(self.explored.run + REPEATS * left + by_plan));
         if self.explored.run.is_multiple_of(16)
             && let Err(error) = self.folder.write_json("stats.json", &self.explored.stats())
         {
@@ -485,7 +515,7 @@ impl<'e> Explorer<'e> {
         let explored = Explored { frontier, precision: spec.precision, ..Explored::default() };
         let (visits, repeats) = Default::default();
         let (begun, samples) = (0, SAMPLES);
-        let (from_beginning, turn) = Default::default();
+        let (from_beginning, after_restarts, turn) = Default::default();
         Explorer {
             setup,
             references,
@@ -496,6 +526,7 @@ impl<'e> Explorer<'e> {
             visits,
             repeats,
             from_beginning,
+            after_restarts,
             turn,
             begun,
             samples,
@@ -509,7 +540,9 @@ impl<'e> Explorer<'e> {
             self.explored.end_states.extend(judge::end_state(reference, &self.references.baseline));
             frontier.learn(&judge::footprint(reference));
         }
-        self.learn_families();
+        let plans = families::learn(setup, self.references, frontier);
+        let each = |plan: Plan| (0..REPEATS).map(move |repeat| (plan.clone(), repeat));
+        self.from_beginning.extend(plans.into_iter().flat_map(each));
         let frontier = &mut self.explored.frontier;
         let families = &setup.campaign.file.spec.families;
         if families.iter().all(|family| *family == Family::UnobservedState) {
@@ -527,41 +560,6 @@ impl<'e> Explorer<'e> {
         for reference in &self.references.runs {
             let harvest = reached::harvest(setup, &frontier.lens, reference);
             frontier.absorb(setup, harvest, false);
-        }
-    }
-
-    /// What the families that are asked for can do to this subject.
-    fn learn_families(&mut self) {
-        let families = &self.setup.campaign.file.spec.families;
-        let asked = |family: Family| families.contains(&family);
-        let (stale, unobserved) = (asked(Family::StaleState), asked(Family::UnobservedState));
-        let runs = &self.references.runs;
-        if stale {
-            let mut reads: BTreeMap<GroupResource, FirstRead> = BTreeMap::new();
-            for (resource, read) in runs.iter().flat_map(|run| plans::first_reads(&run.history)) {
-                let known = reads.entry(resource).or_insert(read);
-                *known = read.max(*known);
-            }
-            let tally = self.explored.frontier.families.of(Family::StaleState);
-            let mut types = BTreeSet::new();
-            for (resource, read) in reads {
-                if read == FirstRead::Consistent {
-                    let why = format!(
-                        "the first list of {resource} is consistent: only its watch may lag"
-                    );
-                    tally.unavailable.insert(why, 1);
-                } else {
-                    types.insert(resource);
-                }
-            }
-            self.explored.frontier.may_be_behind(types);
-        }
-        if let Some(first) = runs.first().filter(|_| unobserved) {
-            let plans = unobserved::plans(&self.explored.frontier.lens, first);
-            let tally = self.explored.frontier.families.of(Family::UnobservedState);
-            tally.enumerated += plans.len() as u64;
-            let each = |plan: Plan| (0..REPEATS).map(move |repeat| (plan.clone(), repeat));
-            self.from_beginning.extend(plans.into_iter().flat_map(each));
         }
     }
 
@@ -611,7 +609,42 @@ impl<'e> Explorer<'e> {
         self.begun += u64::from(!passed);
         let frontier = &self.explored.frontier;
         let follow = (repeat == 0).then(|| visit.node.clone());
-        Some(Job { world: Some(world), spec, lens: frontier.lens.clone(), follow })
+        let shows_intervals = repeat == 0 && self.shows_intervals(visit);
+        let lens = frontier.lens.clone();
+        Some(Job { world: Some(world), spec, lens, follow, shows_intervals })
+    }
+
+    /// Whether what may never be seen after this restart is to be tried: at the first world of each class.
+    fn shows_intervals(&self, visit: &Visit) -> bool {
+        let lens = &self.explored.frontier.lens;
+        let plan = &visit.node.plan;
+        let deeper = plan.depth() as u32 + 1;
+        self.setup.campaign.file.spec.families.contains(&Family::UnobservedState)
+            && visit.due < Level::Exact
+            && visit.node.world.is_some()
+            && plan.depth() > 0
+            && !plan.takes_time()
+            && !lens.brute_force
+            && lens.depth.is_none_or(|depth| deeper <= depth)
+    }
+
+    fn keep_intervals(&mut self, world: Option<usize>, intervals: &[Perturbation]) {
+        let Some(visit) = world.and_then(|world| self.visits.get(&world)) else { return };
+        let tally = self.explored.frontier.families.of(Family::UnobservedState);
+        tally.enumerated += intervals.len() as u64;
+        let each = intervals.iter().map(|interval| (visit.node.clone(), interval.clone()));
+        self.after_restarts.extend(each);
+    }
+
+    fn next_after_a_restart(&mut self) -> Option<Job> {
+        let (node, interval) = self.after_restarts.pop_front()?;
+        // Both orders of names come up, though not of each.
+        let repeat = self.begun % REPEATS;
+        self.begun += 1;
+        let mut spec = fork(self.setup, &self.references.settle, &node, repeat, false);
+        spec.plan = spec.plan.and(interval.clone());
+        spec.armed.push(interval);
+        Some(Job::by_plan(spec, self.explored.frontier.lens.clone()))
     }
 
     /// Another repeat of a world whose repeats wrote differently, until some in a row bring nothing new; otherwise it is

@@ -19,10 +19,10 @@ use trace::{
 
 use crate::{
     campaign::{
+        families::stale_state::{self, BehindNow},
         identities::{Classes, Identities},
         judge,
         setup::Setup,
-        stale_nodes::{self, BehindNow},
         while_down,
     },
     trial::TrialRun,
@@ -303,10 +303,10 @@ pub fn follow(setup: &Setup, lens: &Lens, node: &Node) -> Then {
     };
     if node.behind.is_some() {
         // Whatever else can happen before a start follows the world itself.
-        stale_nodes::later(setup, lens, node, &mut then);
+        stale_state::later(setup, lens, node, &mut then);
         return then;
     }
-    stale_nodes::add(setup, lens, node, &mut then);
+    stale_state::add(setup, lens, node, &mut then);
     match while_down::environment_rests(world) {
         Ok(Some((world, between))) => {
             if between > 0 {

@@ -37,9 +37,10 @@ struct Counted {
 }
 
 impl Progress {
-    /// Counts from the last perturbation on, or the beginning.
+    /// Counts from the last start of the subject on: what a plan says after a restart is the same on a fork of its world
+    /// and in a run from the beginning.
     fn new(recorder: &Recorder, observed: bool, from: Moment, until: &Occurred) -> Progress {
-        let seen = recorder.with(History::after_last_perturbation);
+        let seen = recorder.with(History::last_start);
         let until = MomentCounter::new(Moment::Delivery { event: until.clone() });
         let from = MomentCounter::new(from);
         let counted = Counted { seen, from, until, began: None, ended: None };

@@ -8,15 +8,17 @@ use std::{
 
 use cluster::World;
 use plans::{
-    Behind, CatchUp, Crash, Family, Perturbation, Plan, Rule, StaleState, StaleView,
+    Behind, CatchUp, Crash, Family, FirstRead, Perturbation, Plan, Rule, StaleState, StaleView,
     stale_views::{Logged, Objects, StaleViews},
 };
 use serde_json::Value;
 use trace::{GroupResource, ObjectKey, Revision};
 
 use crate::campaign::{
+    frontier::Frontier,
     judge,
     reached::{Lens, Node, Place, Then},
+    reference::References,
     setup::{Ground, Setup},
 };
 
@@ -28,6 +30,27 @@ pub struct BehindNow {
     /// What they hold of what the subject sees, with types that no object of the world has: it is a part of what tells
     /// such a start from another.
     pub objects: Arc<Vec<(ObjectKey, Arc<Value>)>>,
+}
+
+/// Which types' caches may be behind when the subject is started: those that it does not first read consistently.
+pub fn learn(references: &References, frontier: &mut Frontier) {
+    let mut reads: BTreeMap<GroupResource, FirstRead> = BTreeMap::new();
+    for (resource, read) in references.runs.iter().flat_map(|run| plans::first_reads(&run.history))
+    {
+        let known = reads.entry(resource).or_insert(read);
+        *known = read.max(*known);
+    }
+    let tally = frontier.families.of(Family::StaleState);
+    let mut types = BTreeSet::new();
+    for (resource, read) in reads {
+        if read == FirstRead::Consistent {
+            let why = format!("the first list of {resource} is consistent: only its watch may lag");
+            tally.unavailable.insert(why, 1);
+        } else {
+            types.insert(resource);
+        }
+    }
+    frontier.may_be_behind(types);
 }
 
 /// The starts on the world of `node` with caches that are behind, into `then`. They catch up at the first quiet moment.

@@ -1,0 +1,23 @@
+//! What each family can do to a subject, worked out while a campaign explores: a file a family below this one, and the
+//! list of them here. (Crash points are the worlds themselves: `reached.rs`.)
+
+pub mod stale_state;
+pub mod unobserved_state;
+
+use plans::{Family, Plan};
+
+use super::{frontier::Frontier, reference::References, setup::Setup};
+
+/// Takes in what undisturbed runs tell of the families that are asked for. Gives the plans that are carried out from the
+/// beginning.
+pub fn learn(setup: &Setup, references: &References, frontier: &mut Frontier) -> Vec<Plan> {
+    let mut plans = Vec::new();
+    for family in &setup.campaign.file.spec.families {
+        match family {
+            Family::IntermediateState => {}
+            Family::StaleState => stale_state::learn(references, frontier),
+            Family::UnobservedState => plans.extend(unobserved_state::learn(references, frontier)),
+        }
+    }
+    plans
+}
