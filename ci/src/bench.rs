@@ -9,6 +9,7 @@
 
 mod environment;
 mod families;
+mod proxy;
 mod server;
 mod time;
 
@@ -102,6 +103,7 @@ pub fn print(runner: &mut Runner) -> anyhow::Result<()> {
         runner.pass();
     }
     families::print(runner)?;
+    proxy::print(runner)?;
     server::print(runner)?;
     environment::print(runner)?;
     time::print(runner)
