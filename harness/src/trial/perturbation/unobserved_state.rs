@@ -96,7 +96,6 @@ struct Unobserved {
     resource: GroupResource,
     release: Release,
     hold: Hold,
-    until: Occurred,
 }
 
 /// Sets up the hold: it begins with the event.
@@ -114,8 +113,8 @@ pub(super) fn set_up(plan: &UnobservedState, trial: &mut Trial<'_>) -> Box<dyn S
         }
         _ => false,
     });
-    let (release, until) = (plan.release, plan.until.clone());
-    Box::new(Unobserved { progress, waiting, resource, release, hold, until })
+    let release = plan.release;
+    Box::new(Unobserved { progress, waiting, resource, release, hold })
 }
 
 impl Standing for Unobserved {
@@ -144,11 +143,12 @@ impl Standing for Unobserved {
     }
 
     fn end(self: Box<Self>, trial: &mut Trial<'_>) -> Result<(), String> {
-        let Unobserved { progress, resource, release, hold, until, .. } = *self;
+        let Unobserved { progress, resource, release, hold, .. } = *self;
         let held = hold.calls();
         let (_, ended) = progress.revisions();
         let Some(ended) = ended else {
-            return Err(format!("{until} does not come before the user waits for the controller"));
+            // Told alike for all plans: they are counted by it. The plan says which event.
+            return Err("the later event does not come before the user waits for the controller, or the end".to_owned());
         };
         if held.is_empty() {
             return Err(format!("no watch of {resource} was open then"));
