@@ -24,14 +24,10 @@ struct Forked {
     shown: Vec<(String, String)>,
 }
 
-fn forked(house: &House, out: &str) -> BTreeMap<String, Forked> {
+fn forked(trials: impl IntoIterator<Item = Value>) -> BTreeMap<String, Forked> {
     let mut plans = BTreeMap::new();
-    for trial in json_lines(&house.path(&format!("{out}/plans.jsonl"))) {
-        if trial["forked"] == false {
-            // Only states that are never seen have no world of their own.
-            assert!(!trial["plan"][0]["unobservedState"].is_null(), "it could be forked: {trial}");
-            continue;
-        }
+    for trial in trials {
+        assert_eq!(trial["forked"], true, "the embedded cluster forks: {trial}");
         let word = |value: &Value| value.as_str().unwrap_or_default().to_owned();
         let forked = plans.entry(word(&trial["id"])).or_insert_with(|| Forked {
             plan: trial["plan"].clone(),
@@ -83,13 +79,14 @@ fn check(test: &str, folder: &str, campaign: &str, exit: i32) {
 
     let campaign = format!("{folder}/{campaign}");
     run(&house.root, ["run", &campaign, "--quiet", "--out", "run"]).expect(exit);
-    let plans = forked(&house, "run");
+    let plans = forked(json_lines(&house.path("run/plans.jsonl")));
     assert!(plans.len() >= 5, "{} plans are too few to show anything", plans.len());
     let violated = plans.values().any(|forked| forked.shown[0].0 == "violated");
     assert_eq!(violated, exit == 100, "both verdicts are compared");
     compare(&house, &campaign, &template, &plans);
 }
 
+/// Carries each plan out from the beginning: the verdict must be that of the forks.
 fn compare(house: &House, campaign: &str, template: &Value, plans: &BTreeMap<String, Forked>) {
     let mut different = Vec::new();
     for (id, forked) in plans {
@@ -130,9 +127,9 @@ fn never_seen_after_a_restart() {
         if exit == 100 {
             template = template_of(&house, name);
         }
-        let plans = forked(&house, name).into_iter();
-        let never_seen = plans.filter(|(_, one)| !one.plan[1]["unobservedState"].is_null());
-        let plans: BTreeMap<_, _> = never_seen.take(NEVER_SEEN).collect();
+        let mut trials = json_lines(&house.path(&format!("{name}/plans.jsonl")));
+        trials.retain(|trial| !trial["plan"][1]["unobservedState"].is_null());
+        let plans: BTreeMap<_, _> = forked(trials).into_iter().take(NEVER_SEEN).collect();
         assert_eq!(plans.len(), NEVER_SEEN);
         assert!(plans.values().all(|forked| forked.shown[0].0 == verdict));
         compare(&house, &campaign, &template, &plans);

@@ -18,33 +18,33 @@
 //! A controller that is killed remembers nothing, so nothing before the fork matters. A local disk and foreign
 //! services are left out; the report's claim says so.
 
+mod job;
+
 use std::{
     collections::{BTreeMap, BTreeSet, HashMap, VecDeque},
-    sync::Arc,
     time::{Duration, Instant},
 };
 
 use oracles::{Verdict, VerdictValue};
-use plans::{Family, Perturbation, Plan, PlanId};
-use serde::Serialize;
+use plans::{Family, Perturbation, Plan};
 use trace::{Event as Happened, History, Level, Masks};
 
 use crate::{
     campaign::{
-        confirm,
-        families::{self, unobserved_state},
+        confirm, families,
         frontier::{Frontier, New, Writes},
-        interrupt, judge, missing_permissions,
+        interrupt, judge,
         pool::{self, Work},
         progress::{Event, Progress},
-        reached::{self, Harvest, Lens, Node, Then},
+        reached::{self, Lens, Node},
         reference::References,
         run_folder::RunFolder,
-        settle::Settle,
-        setup::{ClockMode, Ground, Setup},
+        setup::{Ground, Setup},
     },
-    trial::{self, Fork, RunEnd, Start, TrialRun, TrialSpec, cpu_time},
+    trial::cpu_time,
 };
+pub use job::Carried;
+use job::{Done, Job, Tried, carry_out, fork};
 
 /// Each world is started again this often at least, with other name suffixes in another order.
 const REPEATS: u64 = 2;
@@ -126,48 +126,6 @@ pub struct Explored {
     pub trials: Vec<Carried>,
 }
 
-/// A trial as `plans.jsonl` has it: what was done, and what it showed.
-#[derive(Debug, Clone, Serialize)]
-#[serde(rename_all = "camelCase")]
-pub struct Carried {
-    /// The plan's name, by its content.
-    pub id: PlanId,
-    /// Which repeat of it.
-    pub repeat: u64,
-    /// On a fork of the world that it leads to; if not, from the beginning.
-    pub forked: bool,
-    /// What the oracles came to.
-    pub verdict: VerdictValue,
-    /// Of each violated verdict: its fingerprint's id.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
-    pub fingerprints: Vec<String>,
-    /// Why it proved nothing, if so.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub why: Option<String>,
-    /// The plan in words.
-    pub text: String,
-    /// The plan.
-    pub plan: Plan,
-}
-
-impl Carried {
-    fn new(run: &TrialRun, verdicts: &[Verdict], verdict: VerdictValue) -> Carried {
-        let plan = run.spec.plan.clone();
-        let violated = verdicts.iter().filter(|one| one.value == VerdictValue::Violated);
-        let unknown = verdict == VerdictValue::Unknown;
-        Carried {
-            id: plan.id(),
-            repeat: run.spec.repeat,
-            forked: matches!(run.spec.start, Start::Fork(..)),
-            verdict,
-            fingerprints: violated.map(|one| one.fingerprint.id()).collect(),
-            why: unknown.then(|| judge::why_unknown(run, verdicts)),
-            text: plan.to_string(),
-            plan,
-        }
-    }
-}
-
 impl Explored {
     /// What a live reader may want to know.
     fn stats(&self) -> serde_json::Value {
@@ -245,128 +203,6 @@ impl Bounds {
         }
         None
     }
-}
-
-/// One trial to carry out, and what it needs to know of the campaign as it was then.
-struct Job {
-    /// Which world it explores; none: it runs from the beginning by a plan of its own.
-    world: Option<usize>,
-    /// None: only what follows the world is asked for.
-    spec: Option<TrialSpec>,
-    lens: Arc<Lens>,
-    /// What follows this world while the controller stays down is still to be worked out.
-    follow: Option<Node>,
-    /// Whether it shows what the subject may never see after this start.
-    shows_intervals: bool,
-}
-
-impl Job {
-    /// A plan that is no world's.
-    fn by_plan(spec: TrialSpec, lens: Arc<Lens>) -> Job {
-        Job { world: None, spec: Some(spec), lens, follow: None, shows_intervals: false }
-    }
-}
-
-/// What a job came to.
-struct Done {
-    world: Option<usize>,
-    /// The version of the footprint that worlds were told apart by.
-    version: u64,
-    then: Option<Then>,
-    trial: Option<Tried>,
-}
-
-/// A trial that was carried out and taken apart.
-struct Tried {
-    family: Option<Family>,
-    never_fired: bool,
-    /// Why its plan can't be carried out.
-    not_possible: Option<String>,
-    carried: Carried,
-    verdict: VerdictValue,
-    why_unknown: Option<String>,
-    harvest: Harvest,
-    /// What it wrote, as far as another trial of its world must have done it.
-    signature: BTreeSet<String>,
-    /// The same with what it came to; none of a trial that waited for longer, or proved nothing.
-    writes: Option<Writes>,
-    end_state: Option<String>,
-    missing_permissions: BTreeSet<String>,
-    notes: BTreeSet<String>,
-    seconds: (f64, f64),
-    /// What the subject may never see where the same is done again.
-    intervals: Vec<Perturbation>,
-    /// Kept of a violated one.
-    suspect: Option<Suspect>,
-}
-
-/// Everything that can be done with a trial without knowing what others came to.
-fn carry_out(setup: &Setup, references: &References, job: Job) -> Done {
-    let Job { world, spec, lens, follow, shows_intervals } = job;
-    let then = follow.map(|node| reached::follow(setup, &lens, &node));
-    match spec {
-        Some(spec) => Done {
-            then,
-            trial: Some(tried(setup, references, &lens, spec, shows_intervals)),
-            world,
-            version: lens.version,
-        },
-        None => Done { world, version: lens.version, then, trial: None },
-    }
-}
-
-fn tried(
-    setup: &Setup,
-    references: &References,
-    lens: &Lens,
-    spec: TrialSpec,
-    shows_intervals: bool,
-) -> Tried {
-    let patient = spec.waits != references.settle.usual();
-    let mut run = trial::run(setup, spec);
-    let verdicts = judge::verdicts(&run, &references.baseline);
-    let verdict = judge::summary(&run, &verdicts);
-    let violated = verdict == VerdictValue::Violated;
-    let harvest = reached::harvest(setup, lens, &run);
-    let folded = judge::folded(&run);
-    let carried = Carried::new(&run, &verdicts, verdict);
-    let unknown = verdict == VerdictValue::Unknown;
-    let signature = folded.writes(&run, &references.baseline.masks);
-    let writes = (!patient && !unknown).then(|| {
-        let violated = carried.fingerprints.iter().map(|id| format!("violated {id}"));
-        signature.iter().cloned().chain(violated).collect()
-    });
-    let tried = Tried {
-        family: run.spec.plan.family(),
-        never_fired: matches!(run.end, RunEnd::NeverFired(_)),
-        not_possible: match &run.end {
-            RunEnd::NotPossible(why) => Some(why.clone()),
-            _ => None,
-        },
-        why_unknown: unknown.then(|| judge::why_unknown(&run, &verdicts)),
-        harvest,
-        signature,
-        writes,
-        end_state: judge::end_state(&run, &references.baseline),
-        missing_permissions: missing_permissions::missing(&run.history),
-        notes: told(&run.history).collect(),
-        seconds: (run.real.as_secs_f64(), run.subject_cpu.as_secs_f64()),
-        intervals: match shows_intervals && verdict == VerdictValue::Held {
-            true => unobserved_state::intervals(lens, &run),
-            false => vec![],
-        },
-        carried,
-        verdict,
-        suspect: None,
-    };
-    run.server = None; // its worlds are in the harvest now
-    if !unknown {
-        setup.forget(&run);
-    }
-    let verdict = verdicts.into_iter().find(|verdict| verdict.value == VerdictValue::Violated);
-    let (plan, repeat) = (run.spec.plan, run.spec.repeat);
-    let suspect = verdict.filter(|_| violated).map(|verdict| Suspect { plan, repeat, verdict });
-    Tried { suspect, ..tried }
 }
 
 /// What is under way and to come.
@@ -568,7 +404,7 @@ impl<'e> Explorer<'e> {
     fn goes_on(&mut self) -> bool {
         let frontier = &self.explored.frontier;
         if frontier.lens.brute_force {
-            return true;
+            return frontier.waiting() > 0;
         }
         let restless =
             !self.explored.restless.is_empty() && self.explored.precision == Level::Exact;
@@ -721,25 +557,6 @@ impl<'e> Explorer<'e> {
             }
         }
         new
-    }
-}
-
-/// A trial of this world: on a fork where there is one, else from the beginning. `patient`: it waits long at its end, if
-/// any does.
-fn fork(setup: &Setup, settle: &Settle, node: &Node, repeat: u64, patient: bool) -> TrialSpec {
-    let world = node.world.as_ref().filter(|_| setup.clock != ClockMode::Untouched);
-    let Some(world) = world else {
-        return confirm::from_beginning(&node.plan, repeat, settle.usual());
-    };
-    let Node { cursor, begun, .. } = *node;
-    let behind = node.behind.as_ref().map(|behind| behind.revision);
-    TrialSpec {
-        plan: node.plan.clone(),
-        start: Start::Fork(Box::new(Fork { world: world.clone(), cursor, begun, behind })),
-        armed: vec![],
-        repeat,
-        waits: if patient { settle.explored_to_the_end() } else { settle.usual() },
-        folder: None,
     }
 }
 

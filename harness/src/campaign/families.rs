@@ -12,7 +12,8 @@ use super::{frontier::Frontier, reference::References, setup::Setup};
 /// beginning.
 pub fn learn(setup: &Setup, references: &References, frontier: &mut Frontier) -> Vec<Plan> {
     let mut plans = Vec::new();
-    for family in &setup.campaign.file.spec.families {
+    let asked = &setup.campaign.file.spec.families;
+    for family in Family::ALL.iter().filter(|family| asked.contains(family)) {
         match family {
             Family::IntermediateState => {}
             Family::StaleState => stale_state::learn(references, frontier),

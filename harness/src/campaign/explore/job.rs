@@ -1,0 +1,212 @@
+//! One trial of an exploration: what is asked, how it is carried out and taken apart on a worker thread, and what comes
+//! back to be counted.
+
+use std::{collections::BTreeSet, sync::Arc};
+
+use oracles::{Verdict, VerdictValue};
+use plans::{Family, Perturbation, Plan, PlanId};
+use serde::Serialize;
+
+use super::{Suspect, told};
+use crate::{
+    campaign::{
+        confirm,
+        families::unobserved_state,
+        frontier::Writes,
+        judge, missing_permissions,
+        reached::{self, Harvest, Lens, Node, Then},
+        reference::References,
+        settle::Settle,
+        setup::{ClockMode, Setup},
+    },
+    trial::{self, Fork, RunEnd, Start, TrialRun, TrialSpec},
+};
+
+/// A trial as `plans.jsonl` has it: what was done, and what it showed.
+#[derive(Debug, Clone, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Carried {
+    /// The plan's name, by its content.
+    pub id: PlanId,
+    /// Which repeat of it.
+    pub repeat: u64,
+    /// On a fork of the world that it leads to; if not, from the beginning.
+    pub forked: bool,
+    /// What the oracles came to.
+    pub verdict: VerdictValue,
+    /// Of each violated verdict: its fingerprint's id.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub fingerprints: Vec<String>,
+    /// Why it proved nothing, if so.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub why: Option<String>,
+    /// The plan in words.
+    pub text: String,
+    /// The plan.
+    pub plan: Plan,
+}
+
+impl Carried {
+    fn new(run: &TrialRun, verdicts: &[Verdict], verdict: VerdictValue) -> Carried {
+        let plan = run.spec.plan.clone();
+        let violated = verdicts.iter().filter(|one| one.value == VerdictValue::Violated);
+        let unknown = verdict == VerdictValue::Unknown;
+        Carried {
+            id: plan.id(),
+            repeat: run.spec.repeat,
+            forked: matches!(run.spec.start, Start::Fork(..)),
+            verdict,
+            fingerprints: violated.map(|one| one.fingerprint.id()).collect(),
+            why: unknown.then(|| judge::why_unknown(run, verdicts)),
+            text: plan.to_string(),
+            plan,
+        }
+    }
+}
+
+/// One trial to carry out, and what it needs to know of the campaign as it was then.
+pub(super) struct Job {
+    /// Which world it explores; none: it runs from the beginning by a plan of its own.
+    pub world: Option<usize>,
+    /// None: only what follows the world is asked for.
+    pub spec: Option<TrialSpec>,
+    pub lens: Arc<Lens>,
+    /// What follows this world while the controller stays down is still to be worked out.
+    pub follow: Option<Node>,
+    /// Whether it shows what the subject may never see after this start.
+    pub shows_intervals: bool,
+}
+
+impl Job {
+    /// A plan that is no world's.
+    pub fn by_plan(spec: TrialSpec, lens: Arc<Lens>) -> Job {
+        Job { world: None, spec: Some(spec), lens, follow: None, shows_intervals: false }
+    }
+}
+
+/// What a job came to.
+pub(super) struct Done {
+    pub world: Option<usize>,
+    /// The version of the footprint that worlds were told apart by.
+    pub version: u64,
+    pub then: Option<Then>,
+    pub trial: Option<Tried>,
+}
+
+/// A trial that was carried out and taken apart.
+pub(super) struct Tried {
+    pub family: Option<Family>,
+    pub never_fired: bool,
+    /// Why its plan can't be carried out.
+    pub not_possible: Option<String>,
+    pub carried: Carried,
+    pub verdict: VerdictValue,
+    pub why_unknown: Option<String>,
+    pub harvest: Harvest,
+    /// What it wrote, as far as another trial of its world must have done it.
+    pub signature: BTreeSet<String>,
+    /// The same with what it came to; none of a trial that waited for longer, or proved nothing.
+    pub writes: Option<Writes>,
+    pub end_state: Option<String>,
+    pub missing_permissions: BTreeSet<String>,
+    pub notes: BTreeSet<String>,
+    pub seconds: (f64, f64),
+    /// What the subject may never see where the same is done again.
+    pub intervals: Vec<Perturbation>,
+    /// Kept of a violated one.
+    pub suspect: Option<Suspect>,
+}
+
+/// Everything that can be done with a trial without knowing what others came to.
+pub(super) fn carry_out(setup: &Setup, references: &References, job: Job) -> Done {
+    let Job { world, spec, lens, follow, shows_intervals } = job;
+    let then = follow.map(|node| reached::follow(setup, &lens, &node));
+    match spec {
+        Some(spec) => Done {
+            then,
+            trial: Some(tried(setup, references, &lens, spec, shows_intervals)),
+            world,
+            version: lens.version,
+        },
+        None => Done { world, version: lens.version, then, trial: None },
+    }
+}
+
+fn tried(
+    setup: &Setup,
+    references: &References,
+    lens: &Lens,
+    spec: TrialSpec,
+    shows_intervals: bool,
+) -> Tried {
+    let patient = spec.waits != references.settle.usual();
+    let mut run = trial::run(setup, spec);
+    let verdicts = judge::verdicts(&run, &references.baseline);
+    let verdict = judge::summary(&run, &verdicts);
+    let violated = verdict == VerdictValue::Violated;
+    let harvest = reached::harvest(setup, lens, &run);
+    let folded = judge::folded(&run);
+    let carried = Carried::new(&run, &verdicts, verdict);
+    let unknown = verdict == VerdictValue::Unknown;
+    let signature = folded.writes(&run, &references.baseline.masks);
+    let writes = (!patient && !unknown).then(|| {
+        let violated = carried.fingerprints.iter().map(|id| format!("violated {id}"));
+        signature.iter().cloned().chain(violated).collect()
+    });
+    let tried = Tried {
+        family: run.spec.plan.family(),
+        never_fired: matches!(run.end, RunEnd::NeverFired(_)),
+        not_possible: match &run.end {
+            RunEnd::NotPossible(why) => Some(why.clone()),
+            _ => None,
+        },
+        why_unknown: unknown.then(|| judge::why_unknown(&run, &verdicts)),
+        harvest,
+        signature,
+        writes,
+        end_state: judge::end_state(&run, &references.baseline),
+        missing_permissions: missing_permissions::missing(&run.history),
+        notes: told(&run.history).collect(),
+        seconds: (run.real.as_secs_f64(), run.subject_cpu.as_secs_f64()),
+        intervals: match shows_intervals && verdict == VerdictValue::Held {
+            true => unobserved_state::intervals(lens, &run),
+            false => vec![],
+        },
+        carried,
+        verdict,
+        suspect: None,
+    };
+    run.server = None; // its worlds are in the harvest now
+    if !unknown {
+        setup.forget(&run);
+    }
+    let verdict = verdicts.into_iter().find(|verdict| verdict.value == VerdictValue::Violated);
+    let (plan, repeat) = (run.spec.plan, run.spec.repeat);
+    let suspect = verdict.filter(|_| violated).map(|verdict| Suspect { plan, repeat, verdict });
+    Tried { suspect, ..tried }
+}
+
+/// A trial of this world: on a fork where there is one, else from the beginning. `patient`: it waits long at its end, if
+/// any does.
+pub(super) fn fork(
+    setup: &Setup,
+    settle: &Settle,
+    node: &Node,
+    repeat: u64,
+    patient: bool,
+) -> TrialSpec {
+    let world = node.world.as_ref().filter(|_| setup.clock != ClockMode::Untouched);
+    let Some(world) = world else {
+        return confirm::from_beginning(&node.plan, repeat, settle.usual());
+    };
+    let Node { cursor, begun, .. } = *node;
+    let behind = node.behind.as_ref().map(|behind| behind.revision);
+    TrialSpec {
+        plan: node.plan.clone(),
+        start: Start::Fork(Box::new(Fork { world: world.clone(), cursor, begun, behind })),
+        armed: vec![],
+        repeat,
+        waits: if patient { settle.explored_to_the_end() } else { settle.usual() },
+        folder: None,
+    }
+}
