@@ -88,6 +88,9 @@ pub struct Spec {
     pub profiles: BTreeMap<String, Profile>,
 }
 
+/// Replicas of a subject that can run side by side.
+pub const REPLICAS_AT_MOST: u32 = 9;
+
 fn all_families() -> Vec<Family> {
     Family::ALL.to_vec()
 }
@@ -99,13 +102,14 @@ pub struct SubjectSpec {
     /// A shell command that builds it, run first in the campaign's folder; not counted as campaign time.
     #[serde(default)]
     pub build: Option<String>,
-    /// Program and arguments. `{kubeconfig}` and `{port}` are replaced. A program with a slash is relative
+    /// Program and arguments. `{kubeconfig}`, `{port}` and `{replica}` are replaced. A program with a slash is relative
     /// to the campaign's folder, one without is looked up in PATH.
     pub command: Vec<String>,
     /// Environment on top of a small fixed one (PATH, HOME, KUBECONFIG).
     #[serde(default)]
     pub env: BTreeMap<String, String>,
-    /// How many replicas run side by side. Only 1 so far.
+    /// How many replicas run side by side, from 1 to [`REPLICAS_AT_MOST`]. They are started one after another, each when
+    /// all before are quiet. `{replica}` in command and environment is the number of each, from 0.
     #[serde(default = "one")]
     pub replicas: u32,
     /// The Pod, Deployment or ServiceAccount that the subject expects to find of itself.
@@ -377,8 +381,11 @@ fn check(spec: &Spec, path: &Path) -> anyhow::Result<()> {
     if spec.subject.command.is_empty() {
         return wrong("spec.subject.command is empty: give the program and its arguments");
     }
-    if spec.subject.replicas != 1 {
-        return wrong("spec.subject.replicas: only 1 is supported so far");
+    if !(1..=REPLICAS_AT_MOST).contains(&spec.subject.replicas) {
+        return wrong(&format!(
+            "spec.subject.replicas: {} can't be run side by side: from 1 to {REPLICAS_AT_MOST}",
+            spec.subject.replicas
+        ));
     }
     if let ClusterSpec::Embedded(embedded) = &spec.cluster
         && let Err((key, what)) = embedded.check()

@@ -10,7 +10,7 @@
 //! document, a jump of all clocks to the subject's next timer, a perturbation, the end. All that happens goes through
 //! one `trace::Recorder` into one history, in one order.
 //!
-//! Only one replica: `proxy::Client` already carries the actor, and `subject.replicas` accepts only 1.
+//! Who takes part stands in `trial/members.rs`: the subject's replicas, and a kube-controller-manager if there is one.
 //!
 //! How each family's perturbations are carried out stands in `trial/perturbation/`.
 
@@ -22,6 +22,7 @@ mod delivery_order;
 pub mod history_file;
 pub(crate) mod incarnation;
 mod legality;
+mod members;
 mod output;
 mod perturbation;
 mod programs;
@@ -53,8 +54,8 @@ use clocks::Following;
 use commits::Commits;
 use controller_manager::Manager;
 use delivery_order::InTurn;
-use incarnation::Incarnation;
 pub use incarnation::NOT_SEEN_THROUGH;
+use members::Members;
 use perturbation::{Caches, Stands};
 use trigger::Armed;
 
@@ -160,10 +161,9 @@ pub(crate) struct Trial<'setup> {
     user: workloads::Client,
     recorder: Recorder,
     proxy: proxy::Proxy,
-    subject: Option<Incarnation>,
+    members: Members,
     /// Calls its webhooks; none on a remote cluster, which calls them itself.
     hooks: Option<SubjectCaller>,
-    manager: Option<Manager>,
     folder: PathBuf,
     waits: Waits,
     /// Incarnations started so far.
@@ -335,9 +335,8 @@ impl<'setup> Trial<'setup> {
             user,
             recorder,
             proxy,
-            subject: None,
+            members: Members::down(setup.campaign.file.spec.subject.replicas),
             hooks,
-            manager: None,
             folder,
             waits: spec.waits,
             started: 0,
@@ -377,7 +376,6 @@ impl<'setup> Trial<'setup> {
         while let Some(operation) = self.setup.workload.operation(self.cursor) {
             self.perform(operation).await?;
         }
-        self.bring_up().await?;
         self.settle(true).await?;
         if let Some(why) = self.failed_on.take() {
             return Err(Stop(RunEnd::StepFailed(why)));
@@ -393,12 +391,12 @@ impl<'setup> Trial<'setup> {
 
     /// Arms the next perturbation, if the plan has one left and none is armed.
     fn arm_next(&mut self) {
-        if self.armed.is_some() || self.subject.is_none() {
+        if self.armed.is_some() || self.members.subject_is_down() {
             return;
         }
         self.set_up_next();
         let Some(crash) = self.todo.front().and_then(Perturbation::crash) else { return };
-        match (&crash.at, &self.manager) {
+        match (&crash.at, &self.members.manager) {
             (Moment::Committed { .. }, _) => {
                 self.armed = Some(Armed::at_call(&self.proxy, &self.cluster, crash.clone()));
             }
@@ -425,7 +423,7 @@ impl<'setup> Trial<'setup> {
 
     /// Kills the subject if the next perturbation waits for the position just reached.
     async fn crash_if_step_reached(&mut self) -> Going<()> {
-        if self.awaited_step() == Some(self.cursor) && self.subject.is_some() {
+        if self.awaited_step() == Some(self.cursor) && !self.members.subject_is_down() {
             self.crash().await?;
         }
         Ok(())
@@ -443,15 +441,18 @@ impl<'setup> Trial<'setup> {
     /// Carries out the kill at the head of the plan. The proxy's gate is closed, or all is quiet.
     async fn crash(&mut self) -> Going<()> {
         let next = self.todo.front().and_then(Perturbation::crash);
-        let Some(Crash { restart, .. }) = next.cloned() else { return Ok(()) };
+        let Some(Crash { restart, member, .. }) = next.cloned() else { return Ok(()) };
         self.armed = None;
         self.awaited_write = None;
-        self.kill_subject(false).await?;
+        match member {
+            Some(replica) => self.kill_replica(replica as usize).await?,
+            None => self.kill_subject().await,
+        }
         // Whoever is started again meets an API server that is up to date, or what this perturbation says.
         self.end_standing();
         self.meets = self.begin_next().map(|perturbation| (perturbation, None));
         self.proxy.gate().open();
-        if let Some(manager) = &self.manager {
+        if let Some(manager) = &self.members.manager {
             manager.proxy.gate().open();
         }
         match restart {
@@ -473,15 +474,18 @@ impl<'setup> Trial<'setup> {
         }
     }
 
-    /// Starts the subject if it is down: the user waits for something now, or has done enough.
-    async fn bring_up(&mut self) -> Going<()> {
+    /// Starts what of the subject is down: the user waits for something now, or has done enough.
+    pub(super) async fn bring_up(&mut self) -> Going<()> {
         self.down_for = 0;
-        if self.subject.is_none() { self.start_subject().await } else { Ok(()) }
+        match self.members.subject_is_complete() {
+            true => Ok(()),
+            false => self.start_subject().await,
+        }
     }
 
     async fn shut_down(mut self) -> Duration {
         // The end of a trial is no event of its history.
-        drop(self.kill_subject(true).await);
+        self.end_subject().await;
         self.end_manager().await;
         self.cluster.close().await;
         self.subject_cpu

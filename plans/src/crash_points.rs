@@ -98,8 +98,10 @@ pub fn crash_points(
                 scan.calls_since_commit = 0;
             }
             Event::Process(process) => match process.what {
-                ProcessHappening::Started { .. } => scan.up = true,
-                ProcessHappening::Killed | ProcessHappening::Exited { .. } => scan.up = false,
+                ProcessHappening::Started { .. } => scan.up += 1,
+                ProcessHappening::Killed | ProcessHappening::Exited { .. } => {
+                    scan.up = scan.up.saturating_sub(1);
+                }
                 _ => {}
             },
             Event::Call(call) if call.actor.is_subject() => scan.calls_since_commit += 1,
@@ -230,8 +232,8 @@ struct Scan {
     users: Vec<Revision>,
     calls_since_commit: u64,
     occurrences: HashMap<CallMatch, (u32, Option<CallId>)>,
-    /// Whether the subject runs.
-    up: bool,
+    /// How many of the subject's replicas run.
+    up: u32,
     /// How often each kind of write of a built-in controller was seen while it ran.
     reactions: HashMap<CommitMatch, u32>,
 }
@@ -260,7 +262,7 @@ impl Scan {
             "namespace-controller" if *write.resource.resource != *"namespaces" => {
                 Reaction::WithinCall
             }
-            _ if !self.up => Reaction::None,
+            _ if self.up == 0 => Reaction::None,
             _ => {
                 let seen = self.reactions.entry(write.clone()).or_default();
                 *seen += 1;

@@ -34,6 +34,8 @@ pub struct Weight {
     pub perturbations: usize,
     /// How much passes before the subject is started again: two for each user step, one for the environment's rest.
     pub waits: u32,
+    /// Kills of one replica, with others that go on.
+    pub members: u32,
     /// Writes under way that never reach the store.
     pub dropped: usize,
     /// Caches that are behind: one for a type, two for all, and two for each user step that they stay so.
@@ -82,6 +84,7 @@ impl Plan {
         each.fold(none, |sum, one| Weight {
             perturbations: sum.perturbations,
             waits: sum.waits + one.waits,
+            members: sum.members + one.members,
             dropped: sum.dropped + one.dropped,
             stale: sum.stale + one.stale,
             unobserved: sum.unobserved + one.unobserved,

@@ -18,6 +18,8 @@ pub enum Rule {
     UserWaits,
     /// A built-in controller changed only what the subject never asks about: to the subject, the world before.
     NotRead,
+    /// The replica writes nothing undisturbed: it waits to lead, and by its restart nothing changes.
+    IdleReplica,
     /// The caches that are behind show the subject nothing but the present state, or another view that stands already.
     SameView,
 }
@@ -30,6 +32,7 @@ impl fmt::Display for Rule {
             Rule::EnvironmentIdle => "environment-idle",
             Rule::UserWaits => "user-waits",
             Rule::NotRead => "not-read",
+            Rule::IdleReplica => "idle-replica",
             Rule::SameView => "same-view",
         })
     }

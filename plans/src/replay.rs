@@ -47,6 +47,9 @@ pub struct ReplaySettings {
     /// `spec.subject.serviceAccount`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub service_account: Option<String>,
+    /// `spec.subject.replicas`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub replicas: Option<u32>,
     /// `spec.settle.horizon`: what the campaign learnt or said.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub horizon: Option<String>,

@@ -75,6 +75,15 @@ impl Shared {
         CallId(self.calls.fetch_add(1, Ordering::Relaxed) + 1)
     }
 
+    fn flight(&self, counts: impl Fn(&Connection) -> bool) -> Flight {
+        let activity = self.activity.load(Ordering::Relaxed);
+        let mut flight = Flight { activity, ..Flight::default() };
+        for connection in self.open().values().filter(|connection| counts(connection)) {
+            connection.report(&mut flight);
+        }
+        flight
+    }
+
     fn open(&self) -> MutexGuard<'_, BTreeMap<ConnectionId, Arc<Connection>>> {
         self.open.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -123,12 +132,7 @@ impl Proxy {
 
     /// What is under way now.
     pub fn flight(&self) -> Flight {
-        let activity = self.shared.activity.load(Ordering::Relaxed);
-        let mut flight = Flight { activity, ..Flight::default() };
-        for connection in self.shared.open().values() {
-            connection.report(&mut flight);
-        }
-        flight
+        self.shared.flight(|_| true)
     }
 
     /// What everything passes.
@@ -172,6 +176,12 @@ impl Serving {
     /// Where it listens.
     pub fn address(&self) -> SocketAddr {
         self.address
+    }
+
+    /// What is under way now on its connections. Everybody's activity is counted: nothing moved anywhere between two equal
+    /// ones.
+    pub fn flight(&self) -> Flight {
+        self.shared.flight(|connection| connection.serving == self.number)
     }
 
     /// Cuts all connections of this listener at once and stops listening. When this returns nothing

@@ -51,6 +51,13 @@ spec:
 /// All of these are seen before the first run.
 pub const CASES: &[Case] = &[
     Case {
+        name: "no-replicas",
+        from: "    transport: http",
+        to: "    transport: http\n    replicas: 0",
+        exit: 64,
+        says: &["no-replicas.yaml", "spec.subject.replicas: 0", "from 1 to 9"],
+    },
+    Case {
         name: "unknown-environment",
         from: "  workload:",
         to: "  cluster: {embedded: {environment: envtest}}\n  workload:",

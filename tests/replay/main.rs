@@ -149,5 +149,11 @@ fn damaged_files_are_refused_with_their_names() {
         let ended = replay(&house, "", &[name]);
         assert!(ended.expect(64).stderr.contains(name), "{name}: {ended}");
     }
+    let mut second = whole.clone();
+    second["plan"][0]["crash"]["member"] = json!(1);
+    house.write("second.yaml", &second.to_string());
+    let refused = replay(&house, "", &["second.yaml"]);
+    let says = "second.yaml: the plan kills replica 1, counted from 0, but settings.replicas is 1";
+    assert!(refused.expect(64).stderr.contains(says), "{refused}");
     assert!(replay(&house, "", &["missing.yaml"]).expect(64).stderr.contains("missing.yaml"));
 }

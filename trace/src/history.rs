@@ -1,6 +1,9 @@
 //! Everything that happened in one run, in one order.
 
-use std::sync::{Arc, Mutex};
+use std::{
+    collections::BTreeSet,
+    sync::{Arc, Mutex},
+};
 
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -102,13 +105,27 @@ impl History {
         })
     }
 
-    /// Position of the record of the last start of a process; the beginning if there is none.
+    /// Position of the record of the last start of the subject: of the first of its replicas that was started when none
+    /// ran. The beginning if there is none.
     pub fn last_start(&self) -> usize {
-        let started = |event: &Event| match event {
-            Event::Process(process) => matches!(process.what, ProcessHappening::Started { .. }),
-            _ => false,
-        };
-        self.records.iter().rposition(|record| started(&record.event)).unwrap_or(0)
+        let (mut running, mut last) = (BTreeSet::new(), 0);
+        for (position, record) in self.records.iter().enumerate() {
+            let Event::Process(process) = &record.event else { continue };
+            match process.what {
+                ProcessHappening::Started { .. } => {
+                    running.remove(&process.actor);
+                    if running.is_empty() {
+                        last = position;
+                    }
+                    running.insert(&process.actor);
+                }
+                ProcessHappening::Killed | ProcessHappening::Exited { .. } => {
+                    running.remove(&process.actor);
+                }
+                _ => {}
+            }
+        }
+        last
     }
 
     /// Position of the first record after the last perturbation that was carried out; the beginning if there is none.

@@ -1,6 +1,7 @@
 //! What each family can do to a subject, worked out while a campaign explores: a file a family below this one, and the
-//! list of them here. (Crash points are the worlds themselves: `reached.rs`.)
+//! list of them here.
 
+pub mod intermediate_state;
 pub mod stale_state;
 pub mod unobserved_state;
 
@@ -15,7 +16,9 @@ pub fn learn(setup: &Setup, references: &References, frontier: &mut Frontier) ->
     let asked = &setup.campaign.file.spec.families;
     for family in Family::ALL.iter().filter(|family| asked.contains(family)) {
         match family {
-            Family::IntermediateState => {}
+            Family::IntermediateState => {
+                plans.extend(intermediate_state::learn(setup, references, frontier));
+            }
             Family::StaleState => stale_state::learn(references, frontier),
             Family::UnobservedState => plans.extend(unobserved_state::learn(references, frontier)),
         }

@@ -38,6 +38,7 @@ pub fn report(
     took: Duration,
     args: &RunArgs,
 ) -> Report {
+    let spec = &setup.campaign.file.spec;
     let mut report = Report {
         campaign: setup.campaign.name().to_owned(),
         seconds: (took.as_secs_f64() * 1000.0).round() / 1000.0,
@@ -79,7 +80,7 @@ pub fn report(
         ..Report::default()
     };
     report.exit = exit_code(&report, explored, findings, args.max_unknown).code();
-    report.result = sentence(&report, findings.unconfirmed.len());
+    report.result = sentence(&report, findings.unconfirmed.len(), spec.subject.replicas);
     report
 }
 
@@ -163,7 +164,7 @@ pub fn exit_of(report: &Report) -> Exit {
 const CONDITIONS: &str = "under the behaviours and orders of concurrent requests that were observed, a restart that \
                           remembers nothing, and the workload's order";
 
-fn sentence(report: &Report, unconfirmed: usize) -> String {
+fn sentence(report: &Report, unconfirmed: usize, replicas: u32) -> String {
     let plans = &report.plans;
     let reach = if plans.run == 0 {
         "nothing was tried, see what is not possible".to_owned()
@@ -179,12 +180,13 @@ fn sentence(report: &Report, unconfirmed: usize) -> String {
             }
             false => "",
         };
+        let of_all = if replicas > 1 { " of all replicas at once" } else { "" };
         let closely = match report.coverage.level.as_str() {
             "exact" => String::new(),
             level => format!(" as far as {level} tells worlds apart"),
         };
         format!(
-            "every {} of every length was covered{closely}{behind}: {}, {} trials ({CONDITIONS}){blind}",
+            "every {}{of_all} of every length was covered{closely}{behind}: {}, {} trials ({CONDITIONS}){blind}",
             schedules(report),
             text::levels(&report.coverage),
             plans.run
@@ -246,6 +248,13 @@ fn not_explored(setup: &Setup, references: &References, explored: &Explored) -> 
         sentences.push(
             "anything that the controller does: undisturbed it wrote nothing but Leases and Events, so the \
              workload may not reach it"
+                .to_owned(),
+        );
+    }
+    if setup.campaign.file.spec.subject.replicas > 1 {
+        sentences.push(
+            "what follows the kill of one replica alone: those that go on remember, so each such kill is tried from the \
+             beginning, and nothing after it"
                 .to_owned(),
         );
     }
@@ -332,6 +341,15 @@ fn notes(
             "clocks were untouched: no world was forked, and objects may look older than they are"
                 .to_owned(),
         );
+    }
+    let horizon = references.settle.horizon();
+    if let Some(lease) = setup.lease().filter(|lease| *lease >= horizon) {
+        notes.push(format!(
+            "settle.horizon is {} s and the controller's lease lasts {} s: one that was killed is judged before its successor \
+             leads",
+            horizon.as_secs(),
+            lease.as_secs()
+        ));
     }
     notes.extend(later_timers(references));
     notes.extend(references.settle.cut_short().map(|waited| {
@@ -500,6 +518,8 @@ fn by_hand(setup: &Setup, found: &confirm::Finding, diff: &[model::ObjectDiff]) 
     by_hand::steps(&by_hand::ByHand {
         manifests: &manifests,
         command: &spec.subject.command.join(" "),
+        replicas: spec.subject.replicas,
+        killed: crash.member,
         before,
         moment: &crash.at.to_string(),
         watched: watched.as_deref(),

@@ -11,7 +11,7 @@ use std::{
 };
 
 use cluster::World;
-use plans::{Crash, CrashPoint, Family, Moment, Plan, Pruned, Restart, Rule, StartPoint};
+use plans::{Crash, CrashPoint, Family, Moment, Plan, Pruned, Rule, StartPoint};
 use serde_json::Value;
 use trace::{
     Change, Cursor, Footprint, GroupResource, Masks, ObjectKey, Revision, identity::Identity,
@@ -176,8 +176,7 @@ pub struct Harvest {
 /// is the same as the run itself.
 pub fn start(setup: &Setup, lens: &Lens, run: &TrialRun) -> Option<Node> {
     let StartPoint { revision, cursor, .. } = run.started_at;
-    let crash =
-        Crash { at: Moment::Step { cursor }, dropped: vec![], restart: Restart::Immediately };
+    let crash = Crash::at(Moment::Step { cursor });
     let plan = Plan::undisturbed().and(crash);
     let world = run.server.as_ref()?.world_at(revision)?;
     Some(lens.node(setup, Place { world, cursor, begun: None, plan, behind: None }))
@@ -262,11 +261,7 @@ fn changed_by_environment(
 }
 
 fn plan_of(run: &TrialRun, point: &CrashPoint) -> Plan {
-    let crash = Crash {
-        at: point.at.clone(),
-        dropped: point.dropped.clone(),
-        restart: Restart::Immediately,
-    };
+    let crash = Crash { dropped: point.dropped.clone(), ..Crash::at(point.at.clone()) };
     run.spec.plan.and(crash)
 }
 

@@ -1,7 +1,10 @@
 //! Reference runs: what happens undisturbed, as often as it takes to know what varies by itself.
 
+use std::time::Duration;
+
 use oracles::{Baseline, Enough, Examination, Learnt};
 use plans::Plan;
+use serde_json::Value;
 use trace::{Accepted, Change, DrawnNames};
 
 use crate::{
@@ -73,7 +76,7 @@ pub fn learn(setup: &Setup, folder: &RunFolder, progress: &Progress) -> anyhow::
                 folder.write_json("baseline.json", &baseline)?;
                 // References are learnt once in a campaign.
                 let _ = setup.drawn_names.set(drawn);
-                let _ = setup.elects_leader.set(runs.iter().any(elects_leader));
+                let _ = setup.lease.set(runs.iter().filter_map(lease).max());
                 let never_stable = end == Enough::NeverStable;
                 let examination = examine(setup, &runs[0]);
                 progress.tell(Event::Examined(examination.sentences()));
@@ -83,11 +86,15 @@ pub fn learn(setup: &Setup, folder: &RunFolder, progress: &Progress) -> anyhow::
     }
 }
 
-/// Whether the subject wrote a Lease.
-fn elects_leader(run: &TrialRun) -> bool {
-    run.history
+/// How long the longest Lease lasts that the subject wrote; none if it wrote none.
+fn lease(run: &TrialRun) -> Option<Duration> {
+    let leases = run
+        .history
         .commits()
-        .any(|commit| commit.actor.is_subject() && *commit.key.resource.resource == *"leases")
+        .filter(|commit| commit.actor.is_subject() && *commit.key.resource.resource == *"leases");
+    let seconds = leases
+        .map(|commit| commit.object.pointer("/spec/leaseDurationSeconds").and_then(Value::as_u64));
+    seconds.max().map(|seconds| Duration::from_secs(seconds.unwrap_or_default()))
 }
 
 /// Names that the subject draws by itself, by what it created in each run.

@@ -6,6 +6,7 @@ mod prepare;
 use std::{
     path::PathBuf,
     sync::{Arc, OnceLock},
+    time::Duration,
 };
 
 use cluster::World;
@@ -47,8 +48,8 @@ pub struct Setup {
     pub heartbeats: Heartbeats,
     /// Names that the subject draws by itself; known once undisturbed runs were compared.
     pub drawn_names: OnceLock<DrawnNames>,
-    /// Whether undisturbed runs elect a leader; set with the names.
-    pub elects_leader: OnceLock<bool>,
+    /// How long the subject's lease lasts, if undisturbed runs elect a leader; set with the names.
+    pub lease: OnceLock<Option<Duration>>,
     /// Whether subjects run on virtual time.
     pub clock: ClockMode,
     /// Where trials keep their files.
@@ -109,7 +110,12 @@ impl Setup {
 
     /// Whether the subject elects a leader, as far as undisturbed runs show.
     pub fn elects_leader(&self) -> bool {
-        self.elects_leader.get().copied().unwrap_or_default()
+        self.lease().is_some()
+    }
+
+    /// How long its lease lasts then.
+    pub fn lease(&self) -> Option<Duration> {
+        self.lease.get().copied().flatten()
     }
 
     /// Whether the subject talks TLS.

@@ -28,7 +28,7 @@ use crate::{
     providers::{client_files, listener},
     trial::{
         cpu_time,
-        incarnation::{environment, substitute},
+        incarnation::{Placeholders, environment, substitute},
     },
 };
 
@@ -112,14 +112,15 @@ async fn once(setup: &Setup, world: &World, files: &Path) -> anyhow::Result<Firs
     let service = server.service();
     tokio::spawn(listener::serve(listener, service, setup.certificates.server.clone(), SUBJECT));
 
-    let command = substitute(&setup.command, &path, port);
+    let placeholders = Placeholders { kubeconfig: &path, port, replica: 0 };
+    let command = substitute(&setup.command, &placeholders);
     let (program, arguments) = command.split_first().context("an empty command")?;
     let mut controller = tokio::process::Command::new(program);
     controller
         .args(arguments)
         .current_dir(&setup.campaign.folder)
         .env_clear()
-        .envs(environment(setup, &setup.campaign.file.spec.subject.env, files, &path, port))
+        .envs(environment(setup, &setup.campaign.file.spec.subject.env, files, &placeholders))
         .stdin(Stdio::null())
         .stdout(Stdio::null())
         .stderr(Stdio::null())

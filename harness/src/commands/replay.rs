@@ -25,6 +25,7 @@ pub fn run(args: &ReplayArgs) -> anyhow::Result<Exit> {
     let replay = load(&args.file)?;
     let folder = RunFolder::create(args.out.as_deref(), &format!("replay-{}", replay.finding))?;
     let campaign = campaign(args, &replay, &folder)?;
+    check_members(args, &replay, &campaign)?;
     setup::build(&campaign)?;
     crate::campaign::interrupt::listen()?;
     let workers = std::thread::available_parallelism().map_or(1, usize::from);
@@ -68,6 +69,24 @@ fn load(path: &Path) -> anyhow::Result<Replay> {
     Ok(replay)
 }
 
+/// Whether the replicas that the plan kills are there.
+fn check_members(args: &ReplayArgs, replay: &Replay, campaign: &Campaign) -> anyhow::Result<()> {
+    let replicas = campaign.file.spec.subject.replicas;
+    let killed = replay.plan.perturbations.iter().filter_map(|one| one.crash()?.member);
+    let Some(missing) = killed.into_iter().find(|member| *member >= replicas) else {
+        return Ok(());
+    };
+    let (file, from) = match &args.campaign {
+        Some(campaign) => (campaign, "spec.subject.replicas"),
+        None => (&args.file, "settings.replicas"),
+    };
+    let message = format!(
+        "{}: the plan kills replica {missing}, counted from 0, but {from} is {replicas}",
+        file.display()
+    );
+    Err(Expected::error(Exit::Usage, message))
+}
+
 /// The campaign that the replay stands for: the file's own, with subject or everything swapped.
 fn campaign(args: &ReplayArgs, replay: &Replay, folder: &RunFolder) -> anyhow::Result<Campaign> {
     // The file's own manifests and workload are written out, so that it needs nothing but the controller.
@@ -103,6 +122,9 @@ fn campaign(args: &ReplayArgs, replay: &Replay, folder: &RunFolder) -> anyhow::R
         if let Some(value) = value {
             spec[of][field] = value.clone().into();
         }
+    }
+    if let Some(replicas) = settings.replicas {
+        spec["subject"]["replicas"] = replicas.into();
     }
     if let Some(determinism) = &settings.determinism {
         spec["subject"]["determinism"] = determinism.clone();

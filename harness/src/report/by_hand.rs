@@ -9,6 +9,10 @@ pub struct ByHand<'a> {
     pub manifests: &'a [String],
     /// The controller's command line.
     pub command: &'a str,
+    /// How many replicas of it run.
+    pub replicas: u32,
+    /// The only one of them that is killed, from 0; none: all are.
+    pub killed: Option<u32>,
     /// The user's steps before the crash, each as a person would name it.
     pub before: &'a [String],
     /// When to kill it: `right after its create of foos.example.com/default foo-… (revision 12)`.
@@ -36,14 +40,28 @@ pub fn steps(facts: &ByHand<'_>) -> Vec<String> {
         let watch = format!("`kubectl get {resource} --all-namespaces --watch`");
         steps.push(format!("In a second terminal, watch for the moment: {watch}"));
     }
-    steps.push(format!("Start the controller: `{}`", facts.command));
+    let every = match facts.replicas {
+        0 | 1 => "the controller".to_owned(),
+        replicas => format!("{replicas} replicas of the controller, one after another"),
+    };
+    let killed = match (facts.replicas, facts.killed) {
+        (0 | 1, _) => "the controller".to_owned(),
+        (replicas, None) => format!("all {replicas} replicas of the controller"),
+        (_, Some(replica)) => format!("replica {replica} (counted from 0 in the order of starts)"),
+    };
+    steps.push(format!("Start {every}: `{}`", facts.command));
     steps.extend(facts.before.iter().map(|step| by_user(step)));
     steps.push(format!(
-        "Kill the controller with `kill -9` {}. The moment is short: a breakpoint there, or `kill -STOP` \
+        "Kill {killed} with `kill -9` {}. The moment is short: a breakpoint there, or `kill -STOP` \
          first, makes it certain.",
         facts.moment
     ));
-    steps.push(format!("Start the controller again {}: `{}`", facts.restart, facts.command));
+    steps.push(format!(
+        "Start {} again {}: `{}`",
+        killed.split(" (").next().unwrap_or_default(),
+        facts.restart,
+        facts.command
+    ));
     steps.extend(facts.after.iter().map(|step| by_user(step)));
     steps.extend(facts.diff.iter().map(look));
     steps
@@ -109,6 +127,8 @@ mod tests {
         let steps = steps(&ByHand {
             manifests: &["crds/".to_owned(), "my rbac.yaml".to_owned()],
             command: "./bar-foo",
+            replicas: 1,
+            killed: None,
             before: &["`kubectl apply -f bar.yaml`".to_owned()],
             moment: "right after its create of foos.example.com",
             watched: Some("foos.example.com"),

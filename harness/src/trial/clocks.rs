@@ -13,11 +13,16 @@
 //! be `untouched`, no world is forked and every trial runs from the beginning. The first world is still of when the
 //! campaign began, so objects look older than they are by as much as has passed since; the report says so.
 
-use std::sync::{Arc, Mutex, PoisonError};
+use std::{
+    collections::BTreeMap,
+    sync::{Arc, Mutex, PoisonError},
+};
 
 use subject::ClockReader;
 use tower::{ServiceExt, util::BoxCloneSyncService};
 use trace::Time;
+
+use super::members::Member;
 
 /// A world's server, and the clocks that it follows.
 #[derive(Clone)]
@@ -28,11 +33,7 @@ pub(super) struct Following {
 }
 
 /// Of the programs that run.
-#[derive(Default)]
-struct Clocks {
-    subject: Option<ClockReader>,
-    manager: Option<ClockReader>,
-}
+type Clocks = BTreeMap<Member, ClockReader>;
 
 impl Following {
     pub fn new(server: Option<cluster::Server>) -> Following {
@@ -43,22 +44,21 @@ impl Following {
         self.clocks.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Another start of the subject, or none.
-    pub fn subject(&self, clock: Option<ClockReader>) {
-        self.clocks().subject = clock;
+    /// Another start of one of them.
+    pub fn started(&self, member: Member, clock: ClockReader) {
+        self.clocks().insert(member, clock);
     }
 
-    /// The kube-controller-manager's.
-    pub fn manager(&self, clock: Option<ClockReader>) {
-        self.clocks().manager = clock;
+    /// One of them ended.
+    pub fn ended(&self, member: Member) {
+        self.clocks().remove(&member);
     }
 
     /// Brings the world's clock to where theirs are.
     pub fn catch_up(&self) {
         let Some(server) = &self.server else { return };
         let clocks = self.clocks();
-        let shown = [&clocks.subject, &clocks.manager].into_iter().flatten();
-        if let Some(latest) = shown.filter_map(ClockReader::wall).max() {
+        if let Some(latest) = clocks.values().filter_map(ClockReader::wall).max() {
             server.advance_to(Time(latest));
         }
     }

@@ -16,6 +16,7 @@ use trace::{Actor, Flight, Recorder};
 use super::{
     Going, RunEnd, Stop, Trial,
     incarnation::Program,
+    members::Member,
     output::{self, Output},
 };
 
@@ -72,7 +73,8 @@ impl Trial<'_> {
     pub(super) fn start_manager(&mut self) -> Going<()> {
         let Some(command) = &self.setup.manager else { return Ok(()) };
         let started = self.launch_manager(command);
-        self.manager = Some(started.map_err(|error| Stop(RunEnd::Broken(format!("{error:#}"))))?);
+        self.members.manager =
+            Some(started.map_err(|error| Stop(RunEnd::Broken(format!("{error:#}"))))?);
         Ok(())
     }
 
@@ -87,9 +89,10 @@ impl Trial<'_> {
             token: ADMIN_TOKEN,
             folder: &self.folder.join(NAME),
             account: None,
+            replica: None,
         })?;
         let unrecorded = Recorder::new(Arc::new(Default::default), None);
-        self.following.manager(Some(started.process.reader()));
+        self.following.started(Member::Manager, started.process.reader());
         let upstream = self.following.before(self.cluster.upstream_for_subject());
         let proxy = proxy::Proxy::new(
             upstream,
@@ -115,9 +118,9 @@ impl Trial<'_> {
 
     /// Ends it, if it runs.
     pub(super) async fn end_manager(&mut self) {
-        let Some(mut manager) = self.manager.take() else { return };
+        let Some(mut manager) = self.members.manager.take() else { return };
         manager.process.kill();
-        self.following.manager(None);
+        self.following.ended(Member::Manager);
         manager.serving.close();
         manager.output.end().await;
     }

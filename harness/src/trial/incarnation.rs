@@ -1,6 +1,6 @@
-//! One start of the subject: its process, its listener, its output.
+//! One start of a replica of the subject: its process, its listener, its output.
 //!
-//! A subject that ends by itself is started again, as a kubelet would; three times in a row ends the trial.
+//! One that ends by itself is started again, as a kubelet would; three times in a row ends the trial.
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -11,12 +11,11 @@ use trace::{Actor, Event, ProcessEvent, ProcessHappening};
 
 use super::{
     Going, RunEnd, Stop, Trial,
+    members::Member,
     output::{self, Output},
 };
 use crate::{campaign::setup::ClockMode, config::Dice, providers::client_files, trial::cpu_time};
 
-/// The replica that trials run. More come with the leader perturbations.
-const REPLICA: u32 = 0;
 /// Where the proxy listens inside the subject's network namespace.
 const PORT: u16 = 6443;
 /// How a note begins that names something of the subject that can't be followed from outside.
@@ -36,46 +35,69 @@ pub(super) struct Program<'a> {
     pub folder: &'a Path,
     /// What it finds of its ServiceAccount; seen in namespaces only.
     pub account: Option<PathBuf>,
+    /// Which replica of the subject it is, for `{replica}`; none: it is none.
+    pub replica: Option<usize>,
 }
 
-/// A running start of the subject.
+/// A running start of a replica of the subject.
 pub(super) struct Incarnation {
     pub process: subject::Process,
     pub serving: proxy::Serving,
+    /// Counted over all replicas.
     pub number: u32,
     pub output: Output,
+    /// Calls its webhooks.
+    dialer: subject::Dialer,
 }
 
 impl Trial<'_> {
-    /// Starts the subject on the world as it is now.
+    /// Starts what of the subject does not run, on the world as it is now: the first replica at once, others when all is
+    /// quiet.
     pub(super) async fn start_subject(&mut self) -> Going<()> {
         if let Some((perturbation, behind)) = self.meets.take() {
             self.meet(&perturbation, behind)?;
         }
-        let incarnation =
-            self.launch().await.map_err(|error| Stop(RunEnd::Broken(format!("{error:#}"))))?;
-        self.subject = Some(incarnation);
-        self.disturbed_at = self.cluster.now();
+        self.members.complete();
+        self.start_next_replica().await?;
         self.arm_next();
         Ok(())
     }
 
-    async fn launch(&mut self) -> anyhow::Result<Incarnation> {
+    /// Starts the next replica that is to be started; whether there was one.
+    pub(super) async fn start_next_replica(&mut self) -> Going<bool> {
+        let Some(replica) = self.members.next_to_start() else { return Ok(false) };
+        let launched = self.launch(replica).await;
+        let incarnation = launched.map_err(|error| Stop(RunEnd::Broken(format!("{error:#}"))))?;
+        self.members.started(replica, incarnation);
+        self.disturbed_at = self.cluster.now();
+        Ok(true)
+    }
+
+    async fn launch(&mut self, replica: usize) -> anyhow::Result<Incarnation> {
         let number = self.started;
         self.started += 1;
-        let (actor, recorder) = (Actor::Subject(REPLICA), self.recorder.clone());
+        let (actor, recorder) = (Actor::Subject(replica as u32), self.recorder.clone());
+        let folder = match replica {
+            0 => self.folder.clone(),
+            _ => self.folder.join(format!("replica-{replica}")),
+        };
         let (command, started) = self.start_program(&Program {
             command: &self.setup.command,
             env: &self.setup.campaign.file.spec.subject.env,
             token: &self.setup.token,
-            folder: &self.folder,
-            account: Some(client_files::write_service_account(&self.folder, self.setup)?),
+            folder: &folder,
+            account: Some(client_files::write_service_account(&folder, self.setup)?),
+            replica: Some(replica),
         })?;
-        self.following.subject(Some(started.process.reader()));
+        self.following.started(Member::Replica(replica), started.process.reader());
         let what = ProcessHappening::Started { command, pid: started.process.pid() as i32 };
-        recorder.record(process_event(number, what));
+        let of_process = move |what| {
+            let actor = Actor::Subject(replica as u32);
+            Event::Process(ProcessEvent { actor, incarnation: number, what })
+        };
+        recorder.record(of_process(what));
         if let Some(hooks) = &self.hooks {
-            hooks.lead_to(Some(started.dialer));
+            hooks.lead_to(Some(started.dialer.clone()));
         }
         let client = proxy::Client {
             actor,
@@ -87,9 +109,10 @@ impl Trial<'_> {
         let following = self.following.clone();
         let output = Output::read(started.output, &log, move |text| {
             following.catch_up();
-            recorder.record(process_event(number, ProcessHappening::Line { text }));
+            recorder.record(of_process(ProcessHappening::Line { text }));
         })?;
-        Ok(Incarnation { process: started.process, serving, number, output })
+        let (process, dialer) = (started.process, started.dialer);
+        Ok(Incarnation { process, serving, number, output, dialer })
     }
 
     /// Starts a program at the world's time, in surroundings of its own where the machine allows it. Also gives its
@@ -110,12 +133,14 @@ impl Trial<'_> {
         };
         let kubeconfig = program.folder.join("kubeconfig");
         client_files::write(&kubeconfig, port, self.setup, program.token)?;
+        let placeholders =
+            Placeholders { kubeconfig: &kubeconfig, port, replica: program.replica.unwrap_or(0) };
         let ahead = self.cluster.now().0 - client_files::real_now().0;
         let namespaces = self.setup.isolation == subject::Isolation::Namespaces;
         let launch = subject::Launch {
-            command: substitute(program.command, &kubeconfig, port),
+            command: substitute(program.command, &placeholders),
             dir: self.setup.campaign.folder.clone(),
-            env: environment(self.setup, program.env, &home, &kubeconfig, port),
+            env: environment(self.setup, program.env, &home, &placeholders),
             isolation: self.setup.isolation,
             clock: match self.setup.clock {
                 ClockMode::Virtual => subject::Pace::Virtual { ahead },
@@ -135,9 +160,33 @@ impl Trial<'_> {
         Ok((launch.command, started))
     }
 
-    /// Ends the subject, if it runs. `silently` at the end of a trial: no event of the history.
-    pub(super) async fn kill_subject(&mut self, silently: bool) -> Going<()> {
-        let Some(mut incarnation) = self.subject.take() else { return Ok(()) };
+    /// Kills what of the subject runs.
+    pub(super) async fn kill_subject(&mut self) {
+        for replica in 0..self.members.replicas() {
+            self.end_replica(replica, Some(ProcessHappening::Killed)).await;
+        }
+    }
+
+    /// Kills one replica. One that does not run is no replica that could be killed.
+    pub(super) async fn kill_replica(&mut self, replica: usize) -> Going<()> {
+        if self.members.replica(replica).is_none() {
+            let why = format!("replica {replica} was not running when it was to be killed");
+            return Err(Stop(RunEnd::NeverFired(why)));
+        }
+        self.end_replica(replica, Some(ProcessHappening::Killed)).await;
+        Ok(())
+    }
+
+    /// Ends what of the subject runs: the end of a trial is no event of its history.
+    pub(super) async fn end_subject(&mut self) {
+        for replica in 0..self.members.replicas() {
+            self.end_replica(replica, None).await;
+        }
+    }
+
+    /// Ends a replica, if it runs; how, for the history.
+    async fn end_replica(&mut self, replica: usize, how: Option<ProcessHappening>) {
+        let Some(mut incarnation) = self.members.take(replica) else { return };
         self.subject_cpu += cpu_time::of_process(incarnation.process.pid());
         let process = &incarnation.process;
         for text in not_seen_through(process.clock(), process.blind_spots()) {
@@ -146,23 +195,27 @@ impl Trial<'_> {
         incarnation.process.kill();
         // Its successor begins where its clock stood.
         self.following.catch_up();
-        self.following.subject(None);
+        self.following.ended(Member::Replica(replica));
         if let Some(hooks) = &self.hooks {
-            hooks.lead_to(None);
+            let other = self.members.running().next();
+            hooks.lead_to(other.map(|other| other.dialer.clone()));
         }
-        if !silently {
-            self.recorder.record(process_event(incarnation.number, ProcessHappening::Killed));
+        if let Some(what) = how {
+            let (actor, incarnation) = (Actor::Subject(replica as u32), incarnation.number);
+            self.recorder.record(Event::Process(ProcessEvent { actor, incarnation, what }));
         }
         incarnation.serving.close();
         incarnation.output.end().await;
-        Ok(())
     }
 
-    /// The subject ended by itself: as a kubelet would, start it again, but not for ever.
-    pub(super) async fn subject_exited(&mut self, exit: subject::Exit) -> Going<()> {
-        let number = self.subject.as_ref().map_or(0, |incarnation| incarnation.number);
-        self.kill_subject(true).await?;
-        let what = match exit {
+    /// A replica ended by itself: as a kubelet would, start it again, but not for ever.
+    pub(super) async fn subject_exited(
+        &mut self,
+        replica: usize,
+        exit: subject::Exit,
+    ) -> Going<()> {
+        let number = self.members.replica(replica).map_or(0, |incarnation| incarnation.number);
+        let how = match exit {
             subject::Exit::Code(code) => {
                 ProcessHappening::Exited { code: Some(code), signal: None }
             }
@@ -170,7 +223,7 @@ impl Trial<'_> {
                 ProcessHappening::Exited { code: None, signal: Some(signal) }
             }
         };
-        self.recorder.record(process_event(number, what));
+        self.end_replica(replica, Some(how)).await;
         self.exits += 1;
         let undisturbed = self.carried_out == 0;
         if self.exits >= EXITS_ALLOWED || undisturbed {
@@ -197,17 +250,27 @@ fn not_seen_through(
     programs.into_iter().chain(spots).map(|spot| format!("{NOT_SEEN_THROUGH}: {spot}"))
 }
 
-fn process_event(incarnation: u32, what: ProcessHappening) -> Event {
-    Event::Process(ProcessEvent { actor: Actor::Subject(REPLICA), incarnation, what })
+/// What stands for itself in command lines and environments.
+pub(crate) struct Placeholders<'a> {
+    /// `{kubeconfig}`.
+    pub kubeconfig: &'a Path,
+    /// `{port}`: of the API server.
+    pub port: u16,
+    /// `{replica}`: from 0.
+    pub replica: usize,
+}
+
+impl Placeholders<'_> {
+    fn fill(&self, text: &str) -> String {
+        text.replace("{kubeconfig}", &self.kubeconfig.display().to_string())
+            .replace("{port}", &self.port.to_string())
+            .replace("{replica}", &self.replica.to_string())
+    }
 }
 
 /// The command line with its placeholders filled in.
-pub(crate) fn substitute(command: &[String], kubeconfig: &Path, port: u16) -> Vec<String> {
-    let fill = |word: &String| {
-        word.replace("{kubeconfig}", &kubeconfig.display().to_string())
-            .replace("{port}", &port.to_string())
-    };
-    command.iter().map(fill).collect()
+pub(crate) fn substitute(command: &[String], placeholders: &Placeholders<'_>) -> Vec<String> {
+    command.iter().map(|word| placeholders.fill(word)).collect()
 }
 
 fn determinism(setup: &crate::campaign::setup::Setup) -> subject::Determinism {
@@ -224,9 +287,9 @@ pub(crate) fn environment(
     setup: &crate::campaign::setup::Setup,
     more: &BTreeMap<String, String>,
     home: &Path,
-    kubeconfig: &Path,
-    port: u16,
+    placeholders: &Placeholders<'_>,
 ) -> Vec<(String, String)> {
+    let Placeholders { kubeconfig, port, .. } = placeholders;
     let mut env = vec![
         ("PATH".to_owned(), setup.path_variable.clone()),
         ("HOME".to_owned(), home.display().to_string()),
@@ -240,10 +303,7 @@ pub(crate) fn environment(
     }
     for (name, value) in more {
         env.retain(|(known, _)| known != name);
-        let value = value
-            .replace("{kubeconfig}", &kubeconfig.display().to_string())
-            .replace("{port}", &port.to_string());
-        env.push((name.clone(), value));
+        env.push((name.clone(), placeholders.fill(value)));
     }
     env
 }

@@ -104,7 +104,7 @@ impl Trial<'_> {
 
     /// Programs wait: what they wait for is the controller, if it is down, or time; whether anything came of it.
     async fn go_on(&mut self, deadline: Option<Duration>, until: Time) -> Going<bool> {
-        if self.subject.is_none() {
+        if !self.members.subject_is_complete() {
             self.bring_up().await?;
             return Ok(true);
         }

@@ -8,7 +8,6 @@
 
 use std::time::Duration;
 
-use subject::Watched;
 use trace::{Event, Settled, Time};
 
 use oracles::judge::livelock::{
@@ -16,13 +15,10 @@ use oracles::judge::livelock::{
 };
 
 use super::{
-    Going, RunEnd, Stop, Trial, delivery_order::InTurn, incarnation::Incarnation, output::Output,
-    trigger::stopped, webhook_calls::Looks,
+    Going, RunEnd, Stop, Trial, delivery_order::InTurn, members::Member, trigger::stopped,
+    webhook_calls::Looks,
 };
-use crate::{
-    campaign::settle::Wait,
-    providers::{LiveCluster, webhooks::SubjectCaller},
-};
+use crate::campaign::settle::Wait;
 
 /// Timers due this soon fire before the user does anything else. A subject's clock runs on while we look at
 /// it: whether its one-millisecond queues come before or after a user's write would depend on how busy this
@@ -46,7 +42,7 @@ impl Trial<'_> {
     pub(super) async fn quiet(&mut self) -> Going<Quiet> {
         let mut looks = Looks::default();
         loop {
-            if self.subject.is_none() && self.manager.is_none() {
+            if self.members.nobody_runs() {
                 self.cluster.caught_up().await;
                 self.run_environment().await?;
                 return Ok(Quiet { deadline: self.environment_deadline(), timers: vec![] });
@@ -55,7 +51,7 @@ impl Trial<'_> {
                 Waited::Stopped => self.crash().await?,
                 Waited::Quiet(Ok(mut quiet)) => {
                     self.following.catch_up();
-                    if self.next_in_turn() {
+                    if self.next_in_turn() || self.start_next_replica().await? {
                         continue;
                     }
                     if self.asks() {
@@ -73,8 +69,10 @@ impl Trial<'_> {
                     if self.cluster.revision() != revision {
                         continue;
                     }
-                    let of_subject = self.subject.as_ref().map(|_| quiet.timers.remove(0));
-                    let timers = of_subject.iter().flatten().map(ToString::to_string).collect();
+                    if self.members.manager.is_some() {
+                        quiet.timers.pop();
+                    }
+                    let timers = quiet.timers.iter().flatten().map(ToString::to_string).collect();
                     let deadlines = quiet.deadline.into_iter().chain(self.environment_deadline());
                     let deadline = deadlines.min();
                     if self.attend_to_standing(deadline) {
@@ -96,12 +94,10 @@ impl Trial<'_> {
     /// One of the programs has ended, which is to be dealt with; or the wait is over.
     pub(super) async fn not_quiet(&mut self, why: subject::NotQuiet) -> Going<()> {
         match why {
-            subject::NotQuiet::Ended { process, exit } => {
-                if self.subject.is_none() || process > 0 {
-                    return Err(self.manager_exited(&exit));
-                }
-                self.subject_exited(exit).await
-            }
+            subject::NotQuiet::Ended { process, exit } => match self.members.who().get(process) {
+                Some(Member::Replica(replica)) => self.subject_exited(*replica, exit).await,
+                _ => Err(self.manager_exited(&exit)),
+            },
             why => Err(Stop(RunEnd::NeverSettled(format!("{why}{}", self.cycle())))),
         }
     }
@@ -115,28 +111,14 @@ impl Trial<'_> {
     /// subject don't count: it may be asleep ([`Trial::asks`]).
     pub(super) async fn wait(&mut self) -> Waited {
         let limits = Limits::new(&self.recorder);
-        let Trial { subject, manager, proxy, cluster, armed, hooks, .. } = self;
-        // The subject first.
-        let mut watched = Vec::new();
-        if let Some(Incarnation { process, output, .. }) = subject {
-            watched.push(Watched::new(process, || flight(proxy, cluster, output, hooks.as_ref())));
-        }
-        if let Some(manager) = manager {
-            watched.push(manager.watched());
-        }
+        let Trial { members, cluster, armed, hooks, .. } = self;
+        let mut watched = members.watched(cluster, hooks.as_ref());
         tokio::select! {
             biased;
             () = stopped(armed) => Waited::Stopped,
             quiet = subject::quiet(&mut watched) => Waited::Quiet(quiet),
             why = limits.exceeded() => Waited::Exceeded(why),
         }
-    }
-
-    /// Grows with everything that moves between programs and us.
-    pub(super) fn activity(&self) -> u64 {
-        let manager = self.manager.as_ref().map_or(0, |manager| manager.flight().activity);
-        let hooks = self.hooks.as_ref().map_or(0, SubjectCaller::activity);
-        self.proxy.flight().activity + manager + hooks
     }
 
     /// Lets the built-in controllers act until they are quiet, or one makes the write after which the subject is
@@ -209,18 +191,22 @@ impl Trial<'_> {
         }
     }
 
-    fn why_busy(&mut self) -> String {
-        let Some(incarnation) = &mut self.subject else { return String::new() };
-        let hooks = self.hooks.as_ref();
-        let flight = flight(&self.proxy, &self.cluster, &incarnation.output, hooks);
-        match incarnation.process.look(&flight) {
-            subject::Look::Busy(why) | subject::Look::Unknown(why) => why.explained(),
-            subject::Look::Quiet { .. } => "it was quiet when asked again".to_owned(),
+    /// Waits until all is quiet and the store has not changed for the horizon, with everything up. Replicas that are still
+    /// down by plan come up when the others have done what they can.
+    pub(super) async fn settle(&mut self, end: bool) -> Going<()> {
+        if !self.members.subject_is_down() && !self.members.subject_is_complete() {
+            self.rest(end).await?;
         }
+        self.bring_up().await?;
+        let pending = self.rest(end).await?;
+        let state = self.cluster.settled_state();
+        let (cursor, revision) = (self.cursor, self.cluster.revision());
+        self.recorder.record(Event::Settled(Settled { cursor, end, revision, pending, state }));
+        Ok(())
     }
 
-    /// Waits until all is quiet and the store has not changed for the horizon.
-    pub(super) async fn settle(&mut self, end: bool) -> Going<()> {
+    /// Waits until the store has not changed for the horizon; the timers that are pending then.
+    async fn rest(&mut self, end: bool) -> Going<Vec<String>> {
         let Wait { horizon, jumps: jumps_max } =
             if end { self.waits.at_the_end } else { self.waits.at_a_step };
         let mut jumps = 0;
@@ -256,10 +242,7 @@ impl Trial<'_> {
             let left = horizon.saturating_sub(self.undisturbed_for());
             self.pass(left).await?;
         }
-        let state = self.cluster.settled_state();
-        let (cursor, revision) = (self.cursor, self.cluster.revision());
-        self.recorder.record(Event::Settled(Settled { cursor, end, revision, pending, state }));
-        Ok(())
+        Ok(pending)
     }
 
     /// Lets time pass until then by the world's clock, stopping at each of the subject's timers.
@@ -283,9 +266,7 @@ impl Trial<'_> {
         let from = self.cluster.now();
         if self.setup.virtual_time() {
             self.cluster.advance_to(from.plus(duration));
-            let subject = self.subject.iter_mut().map(|incarnation| &mut incarnation.process);
-            let manager = self.manager.iter_mut().map(|manager| &mut manager.process);
-            for process in subject.chain(manager) {
+            for process in self.members.processes() {
                 process.advance(duration).map_err(Stop::broken)?;
             }
             self.following.catch_up();
@@ -318,27 +299,6 @@ impl Trial<'_> {
         let since = last.unwrap_or(Time(i64::MIN)).max(self.disturbed_at);
         self.cluster.now().since(since)
     }
-}
-
-/// All that is under way between the subject and us.
-fn flight(
-    proxy: &proxy::Proxy,
-    cluster: &LiveCluster,
-    output: &Output,
-    hooks: Option<&SubjectCaller>,
-) -> trace::Flight {
-    let mut flight = proxy.flight();
-    if let Some(hooks) = hooks {
-        flight.activity += hooks.activity();
-        // Each of them may be what one request waits for.
-        let waiting = hooks.outstanding().len();
-        if waiting > 0 && flight.calls.len() <= waiting {
-            flight.calls.clear();
-        }
-    }
-    flight.undelivered += cluster.undelivered();
-    flight.unread_output = output.unread();
-    flight
 }
 
 pub(super) enum Waited {

@@ -34,7 +34,7 @@ impl Trial<'_> {
         match &operation.kind {
             OperationKind::Act(_) => self.act(operation).await,
             OperationKind::Check(_) => {
-                if self.subject.is_none() {
+                if self.members.subject_is_down() {
                     self.quiet().await?;
                     if !self.holds(operation).await? {
                         self.bring_up().await?; // the user waits for what only the controller can do
@@ -51,13 +51,12 @@ impl Trial<'_> {
                 self.start_if_due().await
             }
             OperationKind::Settle => {
-                self.bring_up().await?;
                 self.settle(false).await?;
                 self.reached(operation, next(self.cursor)).await
             }
             OperationKind::Restart => {
                 self.calm().await?;
-                self.kill_subject(false).await?;
+                self.kill_subject().await;
                 self.start_subject().await?;
                 self.reached(operation, next(self.cursor)).await
             }
@@ -75,7 +74,7 @@ impl Trial<'_> {
             self.calm().await?;
             let after = Cursor { document: self.cursor.document + 1, ..self.cursor };
             let after = if after.document == documents { next(self.cursor) } else { after };
-            if self.awaited_step() == Some(after) && self.subject.is_some() {
+            if self.awaited_step() == Some(after) && !self.members.subject_is_down() {
                 // The subject is to die before it sees this write.
                 self.proxy.gate().close();
             }
@@ -123,7 +122,7 @@ impl Trial<'_> {
 
     /// Starts the subject again when the user has done the steps that the plan gives it.
     async fn start_if_due(&mut self) -> Going<()> {
-        if self.subject.is_none() && self.down_for == 0 {
+        if !self.members.subject_is_complete() && self.down_for == 0 {
             if self.rest_first {
                 self.run_environment().await?;
             }
@@ -135,7 +134,7 @@ impl Trial<'_> {
 
     fn count_down(&mut self) {
         self.user_stepped();
-        if self.subject.is_none() {
+        if !self.members.subject_is_complete() {
             self.down_for = self.down_for.saturating_sub(1);
         }
     }
@@ -157,6 +156,11 @@ impl Trial<'_> {
                 }
                 // The user waits for what the subject can't know yet.
                 _ if self.end_standing() => began = self.cluster.now(),
+                // What the replicas that go on can't do, or do too late.
+                _ if !self.members.subject_is_complete() => {
+                    self.bring_up().await?;
+                    began = self.cluster.now();
+                }
                 _ => return Err(self.failed(operation, message)),
             }
         }

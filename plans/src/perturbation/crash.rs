@@ -73,12 +73,15 @@ impl fmt::Display for Restart {
     }
 }
 
-/// The subject is killed (SIGKILL) at a moment and started again.
+/// The subject is killed (SIGKILL) at a moment and started again: all of its replicas, or one.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct Crash {
     /// When it is killed.
     pub at: Moment,
+    /// Which replica is killed, from 0, while the others go on; none: all are.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub member: Option<u32>,
     /// Writes under way at that moment that never reach the store; every other one committed before is kept.
     /// Legal only for writes on other connections than the last committed one ([`crate::schedule`]).
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
@@ -99,9 +102,17 @@ pub struct DroppedCall {
 }
 
 impl Crash {
+    /// All of the subject is killed at a moment, and started again at once.
+    pub fn at(at: Moment) -> Crash {
+        Crash { at, member: None, dropped: vec![], restart: Restart::Immediately }
+    }
+
     /// Crashes that are one notch simpler.
     pub(super) fn notches(&self) -> Vec<Crash> {
         let mut simpler = Vec::new();
+        if self.member.is_some() {
+            simpler.push(Crash { member: None, ..self.clone() });
+        }
         if self.restart != Restart::Immediately {
             simpler.push(Crash { restart: Restart::Immediately, ..self.clone() });
         }
@@ -144,7 +155,8 @@ impl Anomaly for Crash {
 
     fn weight(&self) -> Weight {
         let waits = self.restart.waits();
-        Weight { waits, dropped: self.dropped.len(), ..Weight::default() }
+        let members = u32::from(self.member.is_some());
+        Weight { waits, dropped: self.dropped.len(), members, ..Weight::default() }
     }
 
     fn simpler(&self) -> Vec<Perturbation> {
@@ -162,6 +174,9 @@ impl Anomaly for Crash {
 
 impl fmt::Display for Crash {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if let Some(member) = self.member {
+            write!(f, "replica {member} alone ")?;
+        }
         write!(f, "killed {}", self.at)?;
         for dropped in &self.dropped {
             write!(f, ", its {} under way lost", dropped.call)?;

@@ -37,6 +37,7 @@ func newDatabase() *unstructured.Unstructured {
 
 func main() {
 	fixed := flag.Bool("fixed", false, "run the repaired twin")
+	elect := flag.Bool("elect", false, "wait to be the leader, with other replicas")
 	flag.Parse()
 	ctrl.SetLogger(zap.New())
 	set, known := operators[flag.Arg(0)]
@@ -46,16 +47,16 @@ func main() {
 			names = append(names, name)
 		}
 		sort.Strings(names)
-		fmt.Fprintf(os.Stderr, "usage: operators [-fixed] OPERATOR, one of %s\n", strings.Join(names, ", "))
+		fmt.Fprintf(os.Stderr, "usage: operators [-fixed] [-elect] OPERATOR, one of %s\n", strings.Join(names, ", "))
 		os.Exit(2)
 	}
-	if err := run(ctrl.SetupSignalHandler(), set, *fixed); err != nil {
+	if err := run(ctrl.SetupSignalHandler(), set, *fixed, *elect); err != nil {
 		ctrl.Log.Error(err, "ended")
 		os.Exit(1)
 	}
 }
 
-func run(ctx context.Context, set setup, fixed bool) error {
+func run(ctx context.Context, set setup, fixed, elect bool) error {
 	config, err := ctrl.GetConfig()
 	if err != nil {
 		return err
@@ -69,6 +70,10 @@ func run(ctx context.Context, set setup, fixed bool) error {
 	manager, err := ctrl.NewManager(config, ctrl.Options{
 		Scheme:  scheme,
 		Metrics: metrics.Options{BindAddress: "0"},
+
+		LeaderElection:          elect,
+		LeaderElectionID:        "operators.corpus.trommel.dev",
+		LeaderElectionNamespace: "default",
 		// As with typed objects.
 		Client: client.Options{Cache: &client.CacheOptions{Unstructured: true}},
 	})

@@ -63,6 +63,7 @@ fn settings(setup: &Setup, settle: &Settle) -> ReplaySettings {
         transport: text(json!(spec.subject.transport), json!(Transport::default())),
         clock: text(json!(spec.subject.clock), json!(ClockSpec::default())),
         service_account: spec.subject.service_account.as_ref().map(|at| at.value.to_string()),
+        replicas: Some(spec.subject.replicas).filter(|replicas| *replicas > 1),
         horizon: text(json!(settle.in_replay()), json!(Horizon::Auto)),
         determinism: whole(determinism, json!(DeterminismSpec::default())),
         embedded,

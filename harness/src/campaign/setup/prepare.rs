@@ -92,6 +92,16 @@ impl Setup {
         }
         let capabilities = subject::probe();
         let isolation = capabilities.isolation();
+        if isolation == subject::Isolation::None && campaign.file.spec.subject.replicas > 1 {
+            return Err(Expected::error(
+                Exit::Usage,
+                format!(
+                    "{}: spec.subject.replicas: replicas listen on the same ports, so they need network namespaces of \
+                     their own, which this machine refuses; see `trommel doctor`",
+                    campaign.path.display()
+                ),
+            ));
+        }
         let embedded = matches!(spec.cluster, ClusterSpec::Embedded(_));
         if spec.subject.clock == ClockSpec::Virtual && !embedded {
             let message = "spec.subject.clock: virtual time needs the embedded cluster";
@@ -145,7 +155,7 @@ impl Setup {
             isolation,
             heartbeats,
             drawn_names: OnceLock::new(),
-            elects_leader: OnceLock::new(),
+            lease: OnceLock::new(),
             clock,
             scratch,
             workers,
