@@ -23,9 +23,9 @@ use crate::{
 const NEVER_CONNECTED: &str = "the controller never connected to the API: does it read KUBECONFIG, or \
                                take {kubeconfig} as an argument?";
 
-/// The objects of before the first step that an undisturbed run changed, as a list of keys with their objects. Histories
-/// show only what became of them.
-pub const BEFORE: &str = "references/before.json";
+/// Beside the undisturbed runs: the objects of before the first step that one of them changed, as a list of keys with
+/// their objects. Histories show only what became of them.
+pub const BEFORE: &str = "before.json";
 
 /// The reference runs and what they agree on.
 pub struct References {
@@ -78,7 +78,7 @@ pub fn learn(setup: &Setup, folder: &RunFolder, progress: &Progress) -> anyhow::
                     None => baseline,
                 };
                 folder.write_json("baseline.json", &baseline)?;
-                folder.write_json(BEFORE, &changed_later(&runs))?;
+                folder.write_json(&format!("references/{BEFORE}"), &changed_later(&runs))?;
                 // References are learnt once in a campaign.
                 let _ = setup.drawn_names.set(drawn);
                 let _ = setup.elects_leader.set(runs.iter().any(elects_leader));

@@ -5,7 +5,7 @@ mod model;
 use std::path::{Path, PathBuf};
 
 use clap::Args;
-use trace::file::{Stored, Truncated};
+use trace::file::{FileError, Stored, Truncated};
 
 use crate::{
     cli::Output,
@@ -55,8 +55,15 @@ fn read(path: &Path) -> anyhow::Result<Stored> {
     let shown = path.display();
     let file = std::fs::File::open(path)
         .map_err(|error| Expected::error(Exit::Usage, format!("{shown}: {error}")))?;
-    trace::file::read(file)
-        .map_err(|error| Expected::error(Exit::Recording, format!("{shown}: {error}")))
+    trace::file::read(file).map_err(|error| {
+        let hint = match error {
+            FileError::NotHistory(_) => {
+                "; histories are the files history.jsonl.zst of a run folder"
+            }
+            FileError::Version { .. } | FileError::Io(_) => "",
+        };
+        Expected::error(Exit::Recording, format!("{shown}: {error}{hint}"))
+    })
 }
 
 /// Says where a history ends that its writer did not finish.

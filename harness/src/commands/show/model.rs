@@ -68,12 +68,14 @@ fn histories(path: &Path) -> anyhow::Result<Vec<PathBuf>> {
     Ok(found)
 }
 
-/// The objects of before the first step, where the run folder has them.
+/// The objects of before the first step, where they are kept beside these runs.
 fn before(files: &[PathBuf]) -> anyhow::Result<Objects> {
-    let folder = files.first().and_then(|file| file.ancestors().nth(3));
-    let Some(path) = folder.map(|folder| folder.join(BEFORE)) else { return Ok(vec![]) };
-    let of_reference = files.iter().all(|file| file.starts_with(path.with_file_name("")));
-    if !of_reference || !path.is_file() {
+    let Some(file) = files.first() else { return Ok(vec![]) };
+    let Some(runs) = std::path::absolute(file)?.ancestors().nth(2).map(Path::to_owned) else {
+        return Ok(vec![]);
+    };
+    let path = runs.join(BEFORE);
+    if !path.is_file() {
         return Ok(vec![]);
     }
     let wrong = |error: &dyn std::fmt::Display| {

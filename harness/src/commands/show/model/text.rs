@@ -36,7 +36,7 @@ fn reads(out: &mut String, schedule: &Schedule) {
     for get in gets {
         *by_name.entry(get.call.to_string()).or_default() += 1;
     }
-    head(out, "READS, by type; by name", schedule.types.len() + by_name.len());
+    head(out, "READS by type, and by name", schedule.types.len() + by_name.len());
     let types = schedule.types.iter().map(|(resource, reading)| (resource.to_string(), reading));
     let types: Vec<(String, &Reading)> = types.collect();
     let width = types.iter().map(|(name, _)| name.len()).max().unwrap_or(0);
@@ -72,7 +72,7 @@ fn writes(out: &mut String, schedule: &Schedule) {
     let mut told = 0..0;
     for (index, write) in schedule.writes.iter().enumerate() {
         let changes = list("c", &write.changes);
-        let _ = writeln!(out, "  {:>5} {}, which is {changes}", format!("w{index}"), write.call);
+        let _ = writeln!(out, "  {:>5} {}, making {changes}", format!("w{index}"), write.call);
         // Only what is new since the write before: the rest came before that as well.
         let new = match write.known.start == told.start && told.end <= write.known.end {
             true => told.end..write.known.end,
@@ -99,13 +99,18 @@ fn reconciles(out: &mut String, schedule: &Schedule) {
     let title = "RECONCILES, inferred from the traffic: nothing is left out because of them";
     head(out, title, schedule.reconciles.len());
     for reconcile in &schedule.reconciles {
-        let (gets, writes) = (reconcile.reads.len(), list("w", &reconcile.writes));
         let told = match reconcile.told.is_empty() {
             true => "after no event".to_owned(),
             false => format!("after {}", deliveries(schedule, reconcile.told.clone())),
         };
-        let writes = if writes.is_empty() { "no writes".to_owned() } else { writes };
-        let _ = writeln!(out, "  {told}: {gets} reads, {writes}");
+        let reads = match reconcile.reads.len() {
+            0 => None,
+            1 => Some("1 read".to_owned()),
+            more => Some(format!("{more} reads")),
+        };
+        let writes = Some(list("w", &reconcile.writes)).filter(|writes| !writes.is_empty());
+        let did: Vec<String> = reads.into_iter().chain(writes).collect();
+        let _ = writeln!(out, "  {told}: {}", did.join(", "));
     }
 }
 
