@@ -12,7 +12,8 @@
 //!
 //! **Two orders.** `at` is the one order in which all was recorded. The causal order is smaller: before each write had
 //! come what [`Written::known`] says, and only the writes in [`Written::concurrent`] were under way together with it.
-//! Everything else that lies before a write in the one order may as well have come after it.
+//! What somebody else did and of which no event had come may as well have come after it, unless a list or get of before
+//! showed it: answers to reads are no part of the causal order yet.
 
 pub mod cancellation;
 pub mod causality;

@@ -89,8 +89,8 @@ fn writes(out: &mut String, schedule: &Schedule) {
 
 fn known(schedule: &Schedule, write: &Written, new: Range<usize>) -> String {
     match (new.is_empty(), write.known.is_empty()) {
-        (true, true) => "nothing had been delivered".to_owned(),
-        (true, false) => "nothing more had been delivered".to_owned(),
+        (true, true) => "no event had been delivered".to_owned(),
+        (true, false) => "no further event had been delivered".to_owned(),
         (false, _) => format!("delivered: {}", deliveries(schedule, new)),
     }
 }
