@@ -16,6 +16,7 @@ pub mod reached;
 pub mod reference;
 pub mod rehearsal;
 pub mod run_folder;
+pub mod schedule;
 pub mod settle;
 pub mod setup;
 pub mod tally;

@@ -124,7 +124,7 @@ pub struct ReplayArgs {
 pub enum Output {
     /// For people.
     Text,
-    /// summary.json.
+    /// As data: summary.json, or the model.
     Json,
 }
 

@@ -12,7 +12,7 @@ use crate::{
     moment::{CallMatch, CommitMatch, Moment},
     perturbation::DroppedCall,
     prune::{Pruned, Rule},
-    schedule::{self, Write},
+    schedule::causality::{self, Write},
 };
 
 /// A place at which the subject can be killed.
@@ -177,8 +177,8 @@ pub fn crash_points(
             _ => {}
         }
     }
-    let writes = schedule::writes(history);
-    let (subsets, left_out) = schedule::skippable(&writes, SUBSETS_PER_WRITE);
+    let writes = causality::writes(history);
+    let (subsets, left_out) = causality::skippable(&writes, SUBSETS_PER_WRITE);
     found.left_out = left_out;
     for (last, missing) in subsets {
         let Some((at, time, cursor, begun)) = moments.get(&writes[last].call.id).cloned() else {

@@ -4,9 +4,10 @@
 //! one without an argument can't be built.
 //!
 //! Reading order: [`moment`] says *when*, [`perturbation`] *what*, [`plan`] puts them together,
-//! [`schedule`] learns from a history what could have been interleaved, [`crash_points`](mod@crash_points) lists the plans that
-//! follow from it, [`mod@first_reads`] and [`mod@stale_views`] what caches could be behind, [`mod@unobserved_intervals`] what may
-//! never be seen; [`prune`] counts what was left out and why, [`replay`] is the file for the author.
+//! [`schedule`] is the model that is learnt from histories: what could have been interleaved, how types are read. From it
+//! follow the plans: [`crash_points`](mod@crash_points) lists where to crash, [`mod@stale_views`] at which states caches could be
+//! behind, [`mod@unobserved_intervals`] what may never be seen; [`prune`] counts what was left out and why, [`replay`] is the
+//! file for the author.
 //!
 //! A model checker would emit [`plan`]s, in a crate of its own; there is none.
 
@@ -15,7 +16,6 @@ pub mod perturbation;
 pub mod plan;
 
 pub mod crash_points;
-pub mod first_reads;
 pub mod prune;
 pub mod replay;
 pub mod schedule;
@@ -23,7 +23,6 @@ pub mod stale_views;
 pub mod unobserved_intervals;
 
 pub use crash_points::{CrashPoint, StartPoint, crash_points};
-pub use first_reads::{FirstRead, first_reads};
 pub use moment::{By, CallMatch, ChangeMatch, CommitMatch, Moment, NamePattern, Occurred};
 pub use perturbation::{
     Anomaly, Behind, CatchUp, Citation, Crash, DroppedCall, Family, Perturbation, Release, Restart,
@@ -32,5 +31,6 @@ pub use perturbation::{
 pub use plan::{Plan, PlanId};
 pub use prune::{Pruned, Rule};
 pub use replay::{Expectation, Replay};
+pub use schedule::{FirstRead, Observed, Schedule};
 pub use stale_views::{StaleView, StaleViews, stale_views};
 pub use unobserved_intervals::unobserved_intervals;

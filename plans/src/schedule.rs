@@ -1,162 +1,212 @@
-//! The schedule model: which writes of the subject were under way together, and so could have reached the
-//! store in another order or not at all.
+//! The schedule model: what a run of the subject consists of, and what of it could have come in another order, late, or
+//! never.
 //!
-//! A write *happened before* another if its answer had left before the other was received, or if both came
-//! on one HTTP/1.1 connection (RFC 9112 §9.3: answers come in order). Two writes without that order were
-//! concurrent: a crash may leave the later one committed and the earlier one not. The order is learnt from
-//! one history and therefore errs on the side of more order, never less: a subject that could send two writes
-//! together but did not in this run shows it only in a run in which it does. Nothing here makes it: the report's
-//! claim says so.
+//! Plain data: positions, no references, nothing that needs a history or a cluster beside it. It is learnt from
+//! undisturbed runs; a trace of a formal model can say the same, and what it does not know stays empty. Families of
+//! perturbations take from it what is possible for a subject.
+//!
+//! **One run is the model.** Changes, writes, deliveries and everything that points at them are those of one history:
+//! positions of two runs mean nothing to each other, and that runs come to the same is the baseline's business. Of other
+//! undisturbed runs only what the subject reads is added ([`Schedule::add_reads`]): which caches it has, and which of
+//! them can be behind, holds for every run, and a type that only some runs read can be behind in those.
+//!
+//! **Two orders.** `at` is the one order in which all was recorded. The causal order is smaller: before each write had
+//! come what [`Written::known`] says, and only the writes in [`Written::concurrent`] were under way together with it.
+//! What somebody else did and of which no event had come may as well have come after it, unless a list or get of before
+//! showed it: answers to reads are no part of the causal order yet.
 
-use std::collections::HashMap;
+pub mod cancellation;
+pub mod causality;
+mod changes;
+mod deliveries;
+mod reads;
+mod reconciles;
 
-use trace::{Call, CallId, Event, History, Revision};
+use std::{collections::BTreeMap, ops::Range, sync::Arc};
 
-/// A write of the subject that made a revision.
-#[derive(Debug, Clone)]
-pub struct Write {
-    /// The call.
-    pub call: Call,
-    /// The revision that it made. A call that made several (deletecollection) is listed by its last.
-    pub revision: Revision,
-    /// Record at which it had been received.
-    pub received: u64,
-    /// Record at which its answer had been handed over; `None` if it never was.
-    pub answered: Option<u64>,
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+use trace::{Cursor, DeliveryKind, Event, GroupResource, History, ObjectKey, ProcessHappening};
+
+pub use self::{
+    cancellation::Cancellation,
+    reads::{FirstRead, Reading, Scope},
+};
+use crate::moment::{CallMatch, Occurred};
+
+/// What can be interleaved. See the module's documentation; every position is one in the list that its field names.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct Schedule {
+    /// How the subject looks at each type that it lists or watches, without bookkeeping.
+    pub types: BTreeMap<GroupResource, Reading>,
+    /// When the subject was started.
+    pub starts: Vec<u64>,
+    /// When all was quiet: nothing happens any more by itself before time passes or the user acts.
+    pub quiet: Vec<u64>,
+    /// What happened to objects, by anybody, without bookkeeping.
+    pub changes: Vec<Changed>,
+    /// The subject's writes that changed something, in the order in which they were committed.
+    pub writes: Vec<Written>,
+    /// The subject's gets, lists and watches, without bookkeeping.
+    pub reads: Vec<Asked>,
+    /// Events that came to the subject's watches, without bookmarks and bookkeeping.
+    pub deliveries: Vec<Delivered>,
+    /// Inferred; nothing relies on them.
+    pub reconciles: Vec<Reconcile>,
+    /// Which changes take back which, as far as the subject watches them: fewest changes between them first.
+    pub cancellations: Vec<Cancellation>,
 }
 
-impl Write {
-    /// Whether this write's effect was known to the sender when it sent `later`, or precedes it on the wire.
-    pub fn happened_before(&self, later: &Write) -> bool {
-        self.call.connection == later.call.connection && self.received < later.received
-            || self.answered.is_some_and(|answered| answered < later.received)
+/// A change of one object.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct Changed {
+    /// Its place in the one order.
+    pub at: u64,
+    /// What happened, by whom, and which time.
+    pub what: Occurred,
+    /// How far the workload was.
+    pub cursor: Cursor,
+    /// Whether the subject can tell the state after it from the one before: it sees the object in one of them, and they
+    /// say different things. Older states that differ in other changes only are one state to it.
+    pub apart: bool,
+}
+
+/// A write of the subject.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct Written {
+    /// The request.
+    pub call: CallMatch,
+    /// What it changed, in `changes`: one object, or all those of a deletecollection.
+    pub changes: Vec<usize>,
+    /// When the request had been received.
+    pub sent: u64,
+    /// When its answer had been handed over; none if it never was.
+    pub answered: Option<u64>,
+    /// What had been delivered to its sender since that was started, in `deliveries`.
+    pub known: Range<usize>,
+    /// Writes committed earlier that were under way together with it, in `writes`: they may come later, or not at all.
+    pub concurrent: Vec<usize>,
+}
+
+/// A get, list or watch of the subject.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct Asked {
+    /// When the request had been received.
+    pub at: u64,
+    /// The request.
+    pub call: CallMatch,
+}
+
+/// A watch event that came to the subject.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct Delivered {
+    /// When it came.
+    pub at: u64,
+    /// What it says.
+    pub kind: DeliveryKind,
+    /// Of which type its object is.
+    pub resource: GroupResource,
+    /// `namespace/name` or `name` of its object, generated names by what they begin with.
+    pub object: String,
+    /// The change that made the state which it shows, in `changes`; none if that was there before the run, or changed
+    /// bookkeeping only.
+    pub change: Option<usize>,
+}
+
+/// What looks like one reconcile; the rule stands in the module [`reconciles`].
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct Reconcile {
+    /// Its first request.
+    pub from: u64,
+    /// Its last one.
+    pub to: u64,
+    /// What had come since the first request of the one before, in `deliveries`: its cause is one of these, or time.
+    pub told: Range<usize>,
+    /// What it asked for, in `reads`.
+    pub reads: Range<usize>,
+    /// What it wrote, in `writes`, in the order in which it was sent.
+    pub writes: Vec<usize>,
+}
+
+/// A run that a model is learnt from.
+#[derive(Clone, Copy)]
+pub struct Observed<'r> {
+    /// All that happened.
+    pub history: &'r History,
+    /// The objects at its start.
+    pub before: &'r [(ObjectKey, Arc<Value>)],
+    /// How far the workload was at its start.
+    pub cursor: Cursor,
+    /// Whether the subject sees an object that looks like this.
+    pub sees: &'r dyn Fn(&ObjectKey, &Value) -> bool,
+    /// The `generateName` prefix of a generated name.
+    pub generated: &'r dyn Fn(&str) -> Option<String>,
+}
+
+impl Schedule {
+    /// The model that this run is.
+    pub fn learn(run: &Observed<'_>) -> Schedule {
+        let types = reads::readings(run.history, run.generated);
+        let changes = changes::changes(run);
+        let cancellations = cancellation::cancellations(&changes.lives, &types);
+        let deliveries = deliveries::deliveries(run, &changes);
+        let mut schedule = Schedule {
+            starts: starts(run.history),
+            quiet: quiet(run.history),
+            writes: causality::written(run, &changes, &deliveries),
+            reads: reads::reads(run.history, run.generated),
+            changes: changes.all,
+            types,
+            deliveries,
+            cancellations,
+            reconciles: vec![],
+        };
+        schedule.reconciles = reconciles::reconciles(&schedule);
+        schedule
+    }
+
+    /// Adds what the subject reads in another undisturbed run. The most that any run allows counts.
+    pub fn add_reads(&mut self, other: &Schedule) {
+        for (resource, reading) in &other.types {
+            self.types.entry(resource.clone()).or_default().add(reading);
+        }
     }
 }
 
-/// The subject's writes in commit order, without bookkeeping.
-pub fn writes(history: &History) -> Vec<Write> {
-    let mut received: HashMap<CallId, (u64, &Call)> = HashMap::new();
-    let mut answered: HashMap<CallId, u64> = HashMap::new();
-    let mut committed: Vec<(CallId, Revision)> = Vec::new();
+fn starts(history: &History) -> Vec<u64> {
+    let started = history.records.iter().filter(|record| match &record.event {
+        Event::Process(process) => {
+            process.actor.is_subject() && matches!(process.what, ProcessHappening::Started { .. })
+        }
+        _ => false,
+    });
+    started.map(|record| record.sequence).collect()
+}
+
+/// The clock jumps, and a state counts as settled, only when all is quiet. Of several such moments with nothing in
+/// between the first.
+fn quiet(history: &History) -> Vec<u64> {
+    let mut quiet = Vec::new();
+    let mut stirred = true;
     for record in &history.records {
         match &record.event {
-            Event::Call(call) if call.actor.is_subject() => {
-                received.insert(call.id, (record.sequence, call));
+            Event::Clock { .. } | Event::Settled(_) if std::mem::take(&mut stirred) => {
+                quiet.push(record.sequence);
             }
-            Event::Answer(answer) => {
-                answered.insert(answer.call, record.sequence);
-            }
-            Event::Commit(commit) if !commit.is_bookkeeping() && commit.actor.is_subject() => {
-                let Some(call) = commit.call else { continue };
-                match committed.last_mut() {
-                    Some((last, revision)) if *last == call => *revision = commit.revision,
-                    _ => committed.push((call, commit.revision)),
-                }
+            Event::Call(_) | Event::Commit(_) | Event::Delivery(_) | Event::Process(_) => {
+                stirred = true;
             }
             _ => {}
         }
     }
-    let write = |(id, revision): (CallId, Revision)| {
-        let (received, call) = received.get(&id)?;
-        let answered = answered.get(&id).copied();
-        Some(Write { call: (*call).clone(), revision, received: *received, answered })
-    };
-    committed.into_iter().filter_map(write).collect()
-}
-
-/// Among how many writes under way together the sets are looked for.
-const WINDOW: usize = 8;
-
-/// For each write, the earlier-committed ones that were concurrent with it and could be missing although it
-/// committed: sets closed under *happened before*. Sets are listed smallest first, at most `limit` per write;
-/// the second value counts those left out by the limit.
-pub fn skippable(writes: &[Write], limit: usize) -> (Vec<(usize, Vec<usize>)>, u64) {
-    let mut found = Vec::new();
-    let mut left_out = 0;
-    for later in 0..writes.len() {
-        let concurrent: Vec<usize> = (0..later)
-            .filter(|&earlier| !writes[earlier].happened_before(&writes[later]))
-            .filter(|&earlier| writes[earlier].revision < writes[later].revision)
-            .collect();
-        // Many writes at once have too many sets: take those among the last few.
-        let window = &concurrent[concurrent.len().saturating_sub(WINDOW)..];
-        left_out += (concurrent.len() - window.len()) as u64;
-        let mut sets: Vec<Vec<usize>> = (1u32..1 << window.len())
-            .map(|bits| -> Vec<usize> {
-                let chosen = |i: &usize| bits & (1 << *i) != 0;
-                (0..window.len()).filter(chosen).map(|i| window[i]).collect()
-            })
-            .filter(|set| is_closed(writes, later, set))
-            .collect();
-        sets.sort_by_key(|set: &Vec<usize>| (set.len(), set.clone()));
-        left_out += sets.len().saturating_sub(limit) as u64;
-        found.extend(sets.into_iter().take(limit).map(|set| (later, set)));
-    }
-    (found, left_out)
-}
-
-/// If a write is missing, everything up to `later` that came after it must be missing too.
-fn is_closed(writes: &[Write], later: usize, missing: &[usize]) -> bool {
-    let depends = |&earlier: &usize| {
-        (earlier + 1..=later)
-            .filter(|between| !missing.contains(between))
-            .all(|between| !writes[earlier].happened_before(&writes[between]))
-    };
-    missing.iter().all(depends)
+    quiet
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-    use trace::{Actor, Body, ConnectionId, Verb};
-
-    /// `(connection, received, answered)` in commit order.
-    fn check(calls: &[(u64, u64, u64)], expect: &[(usize, Vec<usize>)]) {
-        let write = |(index, &(connection, received, answered)): (usize, &(u64, u64, u64))| Write {
-            call: Call {
-                id: CallId(index as u64 + 1),
-                actor: Actor::Subject(0),
-                incarnation: 0,
-                connection: ConnectionId(connection),
-                verb: Verb::Create,
-                resource: None,
-                version: String::new(),
-                namespace: String::new(),
-                name: String::new(),
-                subresource: String::new(),
-                method: "POST".into(),
-                uri: String::new(),
-                content_type: String::new(),
-                user_agent: String::new(),
-                body: Body::None,
-                raw: None,
-            },
-            revision: Revision(index as u64 + 1),
-            received,
-            answered: Some(answered),
-        };
-        let writes: Vec<Write> = calls.iter().enumerate().map(write).collect();
-        assert_eq!(skippable(&writes, 100).0, expect);
-    }
-
-    #[test]
-    fn sequential_writes_are_never_skipped() {
-        check(&[(1, 0, 1), (1, 2, 3), (2, 4, 5)], &[]);
-    }
-
-    #[test]
-    fn the_second_of_two_concurrent_writes_may_be_alone() {
-        check(&[(1, 0, 4), (2, 1, 5)], &[(1, vec![0])]);
-    }
-
-    #[test]
-    fn one_connection_keeps_its_order() {
-        check(&[(1, 0, 4), (1, 1, 5)], &[]);
-    }
-
-    #[test]
-    fn a_missing_write_takes_along_what_followed_from_it() {
-        // 0 and 2 are concurrent; 1 followed from 0, so 2 without 0 is also without 1.
-        check(&[(1, 0, 2), (1, 3, 9), (2, 1, 10)], &[(2, vec![1]), (2, vec![0, 1])]);
-    }
-}
+mod tests;

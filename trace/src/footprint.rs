@@ -188,7 +188,7 @@ fn reads(call: &Call, generated: &dyn Fn(&str) -> bool) -> Vec<Read> {
 }
 
 /// Whether a selector names a generated name or a uid, which the next trial has otherwise: it stands for all.
-fn holds_drawn(selector: &str, generated: &dyn Fn(&str) -> bool) -> bool {
+pub fn holds_drawn(selector: &str, generated: &dyn Fn(&str) -> bool) -> bool {
     let in_name = |c: char| c.is_ascii_alphanumeric() || c == '-' || c == '.';
     selector.split(|c: char| !in_name(c)).any(|part| generated(part) || is_uid(part))
 }

@@ -7,20 +7,21 @@ pub mod unobserved_state;
 
 use plans::{Family, Plan};
 
-use super::{frontier::Frontier, reference::References, setup::Setup};
+use super::{frontier::Frontier, reference::References, schedule, setup::Setup};
 
-/// Takes in what undisturbed runs tell of the families that are asked for. Gives the plans that are carried out from the
-/// beginning.
+/// Takes in what the model of the undisturbed runs tells of the families that are asked for. Gives the plans that are
+/// carried out from the beginning.
 pub fn learn(setup: &Setup, references: &References, frontier: &mut Frontier) -> Vec<Plan> {
     let mut plans = Vec::new();
+    let schedule = schedule::of_references(&frontier.lens.footprint, &references.runs);
     let asked = &setup.campaign.file.spec.families;
     for family in Family::ALL.iter().filter(|family| asked.contains(family)) {
         match family {
             Family::IntermediateState => {
                 plans.extend(intermediate_state::learn(setup, references, frontier));
             }
-            Family::StaleState => stale_state::learn(references, frontier),
-            Family::UnobservedState => plans.extend(unobserved_state::learn(references, frontier)),
+            Family::StaleState => stale_state::learn(&schedule, frontier),
+            Family::UnobservedState => plans.extend(unobserved_state::learn(&schedule, frontier)),
         }
     }
     plans

@@ -1,11 +1,11 @@
 //! Reference runs: what happens undisturbed, as often as it takes to know what varies by itself.
 
-use std::time::Duration;
+use std::{collections::BTreeSet, sync::Arc, time::Duration};
 
 use oracles::{Baseline, Enough, Examination, Learnt};
 use plans::Plan;
 use serde_json::Value;
-use trace::{Accepted, Change, DrawnNames};
+use trace::{Accepted, Change, DrawnNames, History, ObjectKey};
 
 use crate::{
     campaign::{
@@ -22,6 +22,10 @@ use crate::{
 
 const NEVER_CONNECTED: &str = "the controller never connected to the API: does it read KUBECONFIG, or \
                                take {kubeconfig} as an argument?";
+
+/// Beside the undisturbed runs: the objects of before the first step that one of them changed, as a list of keys with
+/// their objects. Histories show only what became of them.
+pub const BEFORE: &str = "before.json";
 
 /// The reference runs and what they agree on.
 pub struct References {
@@ -74,6 +78,7 @@ pub fn learn(setup: &Setup, folder: &RunFolder, progress: &Progress) -> anyhow::
                     None => baseline,
                 };
                 folder.write_json("baseline.json", &baseline)?;
+                folder.write_json(&format!("references/{BEFORE}"), &changed_later(&runs))?;
                 // References are learnt once in a campaign.
                 let _ = setup.drawn_names.set(drawn);
                 let _ = setup.lease.set(runs.iter().filter_map(lease).max());
@@ -101,17 +106,30 @@ fn lease(run: &TrialRun) -> Option<Duration> {
 fn drawn_names(runs: &[TrialRun]) -> DrawnNames {
     let created = |run: &TrialRun| {
         let view = judge::run_view(run);
-        let generated = view.generated_names();
-        let by_subject = run.history.commits().filter(|commit| {
-            commit.change == Change::Created
-                && commit.actor.is_subject()
-                && !commit.is_bookkeeping()
-                && (!generated.contains(&*commit.key.name)
-                    || run.drawn_names.contains(&*commit.key.name))
-        });
-        by_subject.map(|commit| commit.key.clone()).collect()
+        let mut generated = view.generated_names();
+        generated.retain(|name| !run.drawn_names.contains(*name));
+        created_by_subject(&run.history, &generated)
     };
     DrawnNames::learn(&runs.iter().map(created).collect::<Vec<_>>())
+}
+
+/// What the subject created in a run, without what the server named.
+pub fn created_by_subject(history: &History, generated: &BTreeSet<&str>) -> BTreeSet<ObjectKey> {
+    let created = history.commits().filter(|commit| {
+        commit.change == Change::Created
+            && commit.actor.is_subject()
+            && !commit.is_bookkeeping()
+            && !generated.contains(&*commit.key.name)
+    });
+    created.map(|commit| commit.key.clone()).collect()
+}
+
+/// The objects at the start, of those that any run changed. All runs start with the same ones.
+fn changed_later(runs: &[TrialRun]) -> Vec<(ObjectKey, Arc<Value>)> {
+    let changed: BTreeSet<&ObjectKey> =
+        runs.iter().flat_map(|run| run.history.commits()).map(|commit| &commit.key).collect();
+    let Some(first) = runs.first() else { return vec![] };
+    first.before.iter().filter(|(key, _)| changed.contains(key)).cloned().collect()
 }
 
 /// What was not well in an undisturbed run.
@@ -187,7 +205,7 @@ pub fn check(run: &TrialRun, folder: &RunFolder, name: &str) -> anyhow::Result<(
 }
 
 /// What a user may do about a store that goes on changing, if it does by something like a heartbeat.
-pub fn heartbeats_hint(history: &trace::History) -> String {
+pub fn heartbeats_hint(history: &History) -> String {
     let likely: Vec<String> =
         oracles::heartbeats::likely(history).iter().map(ToString::to_string).collect();
     match likely.is_empty() {

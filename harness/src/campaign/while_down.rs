@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use cluster::{Server, World};
 use http_body_util::{BodyExt, Full};
-use plans::schedule::Write;
+use plans::schedule::causality::Write;
 use trace::{Cursor, Time};
 use workloads::{CheckOutcome, OperationKind};
 

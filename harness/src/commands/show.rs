@@ -1,10 +1,14 @@
-//! `trommel show`: prints a stored history, as far as it goes.
+//! `trommel show`: prints a stored history, as far as it goes, or the model that a run is learnt to be.
 
-use std::path::PathBuf;
+mod model;
+
+use std::path::{Path, PathBuf};
 
 use clap::Args;
+use trace::file::{FileError, Stored, Truncated};
 
 use crate::{
+    cli::Output,
     exit::{Exit, Expected},
     report::{text, timeline},
     stdout,
@@ -13,27 +17,58 @@ use crate::{
 /// `trommel show`.
 #[derive(Debug, Clone, Args)]
 pub struct ShowArgs {
-    /// A history file (`history.jsonl.zst`) of a run folder.
-    pub history: PathBuf,
+    /// A history file (`history.jsonl.zst`) of a run folder; with --model also the run folder itself.
+    #[arg(value_name = "RUN")]
+    pub path: PathBuf,
+    /// Print what was learnt of the controller instead: what it reads, its writes and what it knew before each, and
+    /// which changes take back which.
+    #[arg(long)]
+    pub model: bool,
+    /// With --model: for people, or as plain data.
+    #[arg(short, long, value_enum, requires = "model")]
+    pub output: Option<Output>,
 }
 
-/// Prints what happened, one line each. A file whose writer was killed is shown up to its last record, and the
-/// exit code says that it is incomplete.
+/// Prints what happened, one line each, or the model. A file whose writer was killed is shown up to its last record, and
+/// the exit code says that it is incomplete.
 ///
 /// # Errors
-/// A file that is missing (exit 64), no history, or of a later version (exit 106).
+/// A file that is missing, a folder without what is asked for (exit 64), no history, or one of a later version (exit 106).
 pub fn run(args: &ShowArgs) -> anyhow::Result<Exit> {
-    let path = args.history.display();
-    let file = std::fs::File::open(&args.history)
-        .map_err(|error| Expected::error(Exit::Usage, format!("{path}: {error}")))?;
-    let stored = trace::file::read(file)
-        .map_err(|error| Expected::error(Exit::Recording, format!("{path}: {error}")))?;
-    stdout::write(&(text::timeline(&timeline::all(&stored.history)) + "\n"));
-    match stored.truncated {
-        None => Ok(Exit::Clean),
-        Some(cut) => {
-            eprintln!("trommel: {path} ends after {} records: {}", cut.records, cut.reason);
-            Ok(Exit::Recording)
-        }
+    if args.model {
+        return model::show(&args.path, args.output.unwrap_or(Output::Text));
     }
+    let path = args.path.display();
+    if args.path.is_dir() {
+        let message = format!("{path} is a folder: name a history in it ({FIRST}), or add --model");
+        return Err(Expected::error(Exit::Usage, message));
+    }
+    let stored = read(&args.path)?;
+    stdout::write(&(text::timeline(&timeline::all(&stored.history)) + "\n"));
+    Ok(as_far_as_it_goes(&args.path, stored.truncated.as_ref()))
+}
+
+/// The first undisturbed run of a run folder.
+const FIRST: &str = "references/0/history.jsonl.zst";
+
+fn read(path: &Path) -> anyhow::Result<Stored> {
+    let shown = path.display();
+    let file = std::fs::File::open(path)
+        .map_err(|error| Expected::error(Exit::Usage, format!("{shown}: {error}")))?;
+    trace::file::read(file).map_err(|error| {
+        let hint = match error {
+            FileError::NotHistory(_) => {
+                "; histories are the files history.jsonl.zst of a run folder"
+            }
+            FileError::Version { .. } | FileError::Io(_) => "",
+        };
+        Expected::error(Exit::Recording, format!("{shown}: {error}{hint}"))
+    })
+}
+
+/// Says where a history ends that its writer did not finish.
+fn as_far_as_it_goes(path: &Path, truncated: Option<&Truncated>) -> Exit {
+    let Some(cut) = truncated else { return Exit::Clean };
+    eprintln!("trommel: {} ends after {} records: {}", path.display(), cut.records, cut.reason);
+    Exit::Recording
 }

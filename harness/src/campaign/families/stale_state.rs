@@ -8,7 +8,8 @@ use std::{
 
 use cluster::World;
 use plans::{
-    Behind, CatchUp, Crash, Family, FirstRead, Perturbation, Plan, Rule, StaleState, StaleView,
+    Behind, CatchUp, Crash, Family, FirstRead, Perturbation, Plan, Rule, Schedule, StaleState,
+    StaleView,
     stale_views::{Logged, Objects, StaleViews},
 };
 use serde_json::Value;
@@ -18,7 +19,6 @@ use crate::campaign::{
     frontier::Frontier,
     judge,
     reached::{Lens, Node, Place, Then},
-    reference::References,
     setup::{Ground, Setup},
 };
 
@@ -33,21 +33,20 @@ pub struct BehindNow {
 }
 
 /// Which types' caches may be behind when the subject is started: those that it does not first read consistently.
-pub fn learn(references: &References, frontier: &mut Frontier) {
-    let mut reads: BTreeMap<GroupResource, FirstRead> = BTreeMap::new();
-    for (resource, read) in references.runs.iter().flat_map(|run| plans::first_reads(&run.history))
-    {
-        let known = reads.entry(resource).or_insert(read);
-        *known = read.max(*known);
-    }
+pub fn learn(schedule: &Schedule, frontier: &mut Frontier) {
     let tally = frontier.families.of(Family::StaleState);
     let mut types = BTreeSet::new();
-    for (resource, read) in reads {
-        if read == FirstRead::Consistent {
-            let why = format!("the first list of {resource} is consistent: only its watch may lag");
-            tally.unavailable.insert(why, 1);
-        } else {
-            types.insert(resource);
+    for (resource, reading) in &schedule.types {
+        match reading.first {
+            Some(FirstRead::Consistent) => {
+                let why =
+                    format!("the first list of {resource} is consistent: only its watch may lag");
+                tally.unavailable.insert(why, 1);
+            }
+            Some(FirstRead::Streamed | FirstRead::Any) => {
+                types.insert(resource.clone());
+            }
+            None => {}
         }
     }
     frontier.may_be_behind(types);
