@@ -495,7 +495,7 @@ fn by_hand(setup: &Setup, found: &confirm::Finding, diff: &[model::ObjectDiff]) 
     let watched = match &crash.at {
         Moment::Committed { call, .. } => Some(call.resource.to_string()),
         Moment::Environment { write, .. } => Some(write.resource.to_string()),
-        Moment::Step { .. } | Moment::Delivery { .. } => None,
+        Moment::Step { .. } | Moment::Delivery { .. } | Moment::Settled => None,
     };
     by_hand::steps(&by_hand::ByHand {
         manifests: &manifests,
