@@ -79,6 +79,9 @@ pub struct RestartWrites {
     pub allowed: Vec<RestartWrite>,
     /// Whether they write different things from one to the next: then nothing can be said of others.
     pub unsteady: bool,
+    /// Whether one of them did not come to rest again: the same.
+    #[serde(default)]
+    pub restless: bool,
 }
 
 impl RestartWrites {
@@ -94,7 +97,12 @@ impl RestartWrites {
         for write in of_each.into_iter().chain(longer.iter().map(restart_writes)).flatten() {
             merge(&mut allowed, write);
         }
-        RestartWrites { allowed, unsteady }
+        RestartWrites { allowed, unsteady, restless: false }
+    }
+
+    /// Whether others can be judged by it.
+    pub fn is_known(&self) -> bool {
+        !self.unsteady && !self.restless
     }
 
     /// What of these writes is not allowed.
@@ -110,12 +118,14 @@ impl RestartWrites {
         let again = |write: &RestartWrite| {
             format!("restarted when all had settled, it writes again: it {write}")
         };
-        let unsteady = self.unsteady.then(|| {
-            "restarted when all had settled, it writes different things from one time to the next, so \
-             restart-writes judges nothing"
-                .to_owned()
-        });
-        self.allowed.iter().map(again).chain(unsteady).collect()
+        let unknown = |what: &str| {
+            format!("restarted when all had settled, it {what}, so restart-writes judges nothing")
+        };
+        let restless = self.restless.then(|| unknown("does not come to rest again"));
+        let unsteady = self.unsteady && !self.restless;
+        let unsteady =
+            unsteady.then(|| unknown("writes different things from one time to the next"));
+        self.allowed.iter().map(again).chain(restless).chain(unsteady).collect()
     }
 }
 

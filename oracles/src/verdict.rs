@@ -91,6 +91,14 @@ impl Verdict {
         }
     }
 
+    /// What a restart when all had settled wrote and should not.
+    pub fn restart_writes(&self) -> impl Iterator<Item = &RestartWrite> {
+        self.evidence.iter().filter_map(|evidence| match evidence {
+            Evidence::Restart(write) => Some(write),
+            _ => None,
+        })
+    }
+
     pub(crate) fn unknown(oracle: Oracle, title: impl Into<String>) -> Verdict {
         Verdict { value: VerdictValue::Unknown, ..Verdict::held(oracle, title) }
     }

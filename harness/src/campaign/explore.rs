@@ -50,7 +50,7 @@ use crate::{
 };
 pub use job::Carried;
 use job::{Done, Job, Tried, carry_out, fork};
-use settled_restarts::{End, SettledRestarts};
+use settled_restarts::SettledRestarts;
 
 /// Each world is started again this often at least, with other name suffixes in another order.
 const REPEATS: u64 = 2;
@@ -417,13 +417,7 @@ impl<'e> Explorer<'e> {
                 frontier.add_start(node);
             }
         }
-        if let Some(first) = self.references.runs.first()
-            && settled_restart::asked(setup)
-            && let Some(node) = settled_restart::node(setup, &frontier.lens, first)
-        {
-            let wrote = judge::folded(first).writes(first, &self.references.baseline.masks);
-            self.keep_end(End { node, wrote });
-        }
+        self.take_end_of_references();
         let frontier = &mut self.explored.frontier;
         for reference in &self.references.runs {
             let harvest = reached::harvest(setup, &frontier.lens, reference);
@@ -506,20 +500,6 @@ impl<'e> Explorer<'e> {
         tally.enumerated += intervals.len() as u64;
         let each = intervals.iter().map(|interval| (visit.node.clone(), interval.clone()));
         self.after_restarts.extend(each);
-    }
-
-    fn keep_end(&mut self, end: End) {
-        if self.at_ends.add(end) {
-            self.explored.frontier.families.of(Family::IntermediateState).enumerated += 1;
-        }
-    }
-
-    /// Restarts the controller on the world at the end of a trial.
-    fn restart_at_end(&mut self, node: &Node) -> Job {
-        let repeat = self.begun % REPEATS;
-        self.begun += 1;
-        let spec = fork(self.setup, &self.references.settle, node, repeat, false);
-        Job::by_plan(spec, self.explored.frontier.lens.clone())
     }
 
     fn next_after_a_restart(&mut self) -> Option<Job> {

@@ -7,7 +7,6 @@ use std::{
     time::Duration,
 };
 
-use oracles::Evidence;
 use plans::{Family, Moment, Perturbation};
 use serde_json::{Value, json};
 use trace::{Event, identity};
@@ -261,14 +260,7 @@ fn not_explored(setup: &Setup, references: &References, explored: &Explored) -> 
     for (why, count) in explored.frontier.left_out.iter().chain(&explored.frontier.limits) {
         sentences.push(format!("{count} × {why}"));
     }
-    let asked = &setup.campaign.file.spec.families;
-    if asked.contains(&Family::IntermediateState) && !settled_restart::possible(setup) {
-        sentences.push(
-            "restarts when all has settled, which must write nothing: no world can be forked here; a replay file can ask \
-             for one"
-                .to_owned(),
-        );
-    }
+    sentences.extend(settled_restart::not_explored(setup));
     if let ClusterSpec::Embedded(embedded) = &setup.campaign.file.spec.cluster {
         let missing = match embedded.environment {
             Environment::None => {
@@ -507,7 +499,7 @@ fn by_hand(setup: &Setup, found: &confirm::Finding, diff: &[model::ObjectDiff]) 
         Moment::Environment { write, .. } => Some(write.resource.to_string()),
         Moment::Step { .. } | Moment::Delivery { .. } | Moment::Settled => None,
     };
-    let writes: Vec<String> = found.verdict.evidence.iter().filter_map(rewritten).collect();
+    let writes: Vec<String> = found.verdict.restart_writes().map(ToString::to_string).collect();
     by_hand::steps(&by_hand::ByHand {
         manifests: &manifests,
         command: &spec.subject.command.join(" "),
@@ -520,14 +512,6 @@ fn by_hand(setup: &Setup, found: &confirm::Finding, diff: &[model::ObjectDiff]) 
         after,
         diff,
     })
-}
-
-/// What a restart when all had settled wrote.
-fn rewritten(evidence: &Evidence) -> Option<String> {
-    match evidence {
-        Evidence::Restart(write) => Some(write.to_string()),
-        _ => None,
-    }
 }
 
 /// The campaign's folder as it is called from where the user stands, which is usually the repository's root:

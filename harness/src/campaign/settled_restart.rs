@@ -28,12 +28,23 @@ pub fn possible(setup: &Setup) -> bool {
 
 /// Whether a campaign tries them.
 pub fn asked(setup: &Setup) -> bool {
-    let families = &setup.campaign.file.spec.families;
-    families.contains(&Family::IntermediateState) && possible(setup)
+    are_crashes_asked(setup) && possible(setup)
 }
 
-/// What undisturbed runs write when they are restarted at their ends. One that does not come to an end then counts as
-/// not doing the same each time.
+fn are_crashes_asked(setup: &Setup) -> bool {
+    setup.campaign.file.spec.families.contains(&Family::IntermediateState)
+}
+
+/// What the report says where they belong to a campaign and are not possible.
+pub fn not_explored(setup: &Setup) -> Option<String> {
+    (are_crashes_asked(setup) && !possible(setup)).then(|| {
+        "restarts when all has settled, which must write nothing: no world can be forked here; a replay file can ask \
+         for one"
+            .to_owned()
+    })
+}
+
+/// What undisturbed runs write when they are restarted at their ends.
 pub fn learn(
     setup: &Setup,
     settle: &Settle,
@@ -52,8 +63,7 @@ pub fn learn(
     let views: Vec<oracles::Run> = runs.iter().map(judge::run_view).collect();
     runs.iter().for_each(|run| setup.forget(run));
     let (alike, longer) = views.split_at(alike.len());
-    let learnt = RestartWrites::learn(alike, longer);
-    RestartWrites { unsteady: learnt.unsteady || !ended, ..learnt }
+    RestartWrites { restless: !ended, ..RestartWrites::learn(alike, longer) }
 }
 
 fn undisturbed(setup: &Setup, settle: &Settle, run: &TrialRun, repeat: u64) -> TrialSpec {

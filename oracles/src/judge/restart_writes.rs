@@ -20,7 +20,7 @@ pub(super) fn judge(trial: &Trial, baseline: &Baseline) -> Option<Verdict> {
         let title = "what an undisturbed controller writes after such a restart was not learnt";
         return Some(Verdict::unknown(Oracle::RestartWrites, title));
     };
-    if learnt.unsteady {
+    if !learnt.is_known() {
         return None;
     }
     let beyond = learnt.beyond(restart_writes(&trial.run));

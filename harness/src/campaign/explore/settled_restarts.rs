@@ -9,9 +9,14 @@
 
 use std::collections::{BTreeSet, HashSet, VecDeque};
 
+use plans::Family;
 use trace::identity::Identity;
 
-use crate::campaign::reached::Node;
+use super::{
+    Explorer, REPEATS,
+    job::{Job, fork},
+};
+use crate::campaign::{judge, reached::Node, settled_restart};
 
 /// The end of a trial.
 pub(super) struct End {
@@ -59,5 +64,35 @@ impl SettledRestarts {
     /// How many wait.
     pub fn waiting(&self) -> usize {
         self.new.len() + self.others.len()
+    }
+}
+
+impl Explorer<'_> {
+    /// The end of undisturbed runs.
+    pub(super) fn take_end_of_references(&mut self) {
+        let Some(first) = self.references.runs.first() else { return };
+        if !settled_restart::asked(self.setup) {
+            return;
+        }
+        let lens = &self.explored.frontier.lens;
+        if let Some(node) = settled_restart::node(self.setup, lens, first) {
+            let wrote = judge::folded(first).writes(first, &self.references.baseline.masks);
+            self.keep_end(End { node, wrote });
+        }
+    }
+
+    /// Takes in the end of a trial.
+    pub(super) fn keep_end(&mut self, end: End) {
+        if self.at_ends.add(end) {
+            self.explored.frontier.families.of(Family::IntermediateState).enumerated += 1;
+        }
+    }
+
+    /// Restarts the controller on the world at the end of a trial.
+    pub(super) fn restart_at_end(&mut self, node: &Node) -> Job {
+        let repeat = self.begun % REPEATS;
+        self.begun += 1;
+        let spec = fork(self.setup, &self.references.settle, node, repeat, false);
+        Job::by_plan(spec, self.explored.frontier.lens.clone())
     }
 }
