@@ -37,8 +37,9 @@ const FOLDERS: &[&str] = &["examples", "tests/campaigns"];
 const FOREIGN: &[&str] = &["tests/foreign"];
 /// Those with the bugs that real operators had.
 const CORPUS: &[&str] = &["tests/corpus"];
-/// Of those, the ones that are run with every change: one a family. The rest is nightly's.
-const CORPUS_QUICK: &[&str] = &["keystores", "tls-toggle", "drain"];
+/// Of those, the ones that are run with every change: one a family, and one that only a restart on a settled world shows.
+/// The rest is nightly's.
+const CORPUS_QUICK: &[&str] = &["keystores", "tls-toggle", "drain", "checksum"];
 
 /// A campaign file that can run here.
 #[derive(Debug)]

@@ -18,6 +18,7 @@ pub mod rehearsal;
 pub mod run_folder;
 pub mod schedule;
 pub mod settle;
+pub mod settled_restart;
 pub mod setup;
 pub mod tally;
 pub mod while_down;
@@ -59,7 +60,8 @@ pub fn run(args: &RunArgs) -> anyhow::Result<Exit> {
     let began = Instant::now();
     let progress = Progress::start(Show::detect(args.quiet));
     progress.tell(phase("references"));
-    let references = reference::learn(&setup, &folder, &progress)?;
+    let restarts = settled_restart::asked(&setup);
+    let references = reference::learn(&setup, &folder, &progress, restarts)?;
     progress.tell(phase("exploring"));
     let bounds = bounds(args, &setup, began);
     let mut explored = explore::to_closure(&setup, &references, &bounds, &progress, &folder);

@@ -377,6 +377,10 @@ impl<'setup> Trial<'setup> {
             self.perform(operation).await?;
         }
         self.settle(true).await?;
+        while self.awaits_rest() {
+            self.crash().await?;
+            self.settle(true).await?;
+        }
         if let Some(why) = self.failed_on.take() {
             return Err(Stop(RunEnd::StepFailed(why)));
         }
@@ -409,8 +413,14 @@ impl<'setup> Trial<'setup> {
                 let counter = || MomentCounter::new(crash.at.clone());
                 self.awaited_write.get_or_insert_with(counter);
             }
-            (Moment::Step { .. } | Moment::Delivery { .. }, _) => {}
+            (Moment::Step { .. } | Moment::Delivery { .. } | Moment::Settled, _) => {}
         }
+    }
+
+    /// Whether the next perturbation waits for the end, at which all has settled.
+    fn awaits_rest(&self) -> bool {
+        let crash = self.todo.front().and_then(Perturbation::crash);
+        !self.members.subject_is_down() && crash.is_some_and(|crash| crash.at == Moment::Settled)
     }
 
     /// The position at which the next perturbation waits, if it waits for one.

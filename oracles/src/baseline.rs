@@ -21,7 +21,7 @@ use trace::{Accepted, Change, Commit, Cursor, Event, Folder, Mask, Masks, Path, 
 pub use self::lives::{Life, Span};
 pub use self::settles::SettledWorld;
 pub(crate) use self::{lives::segment, settles::fold_path};
-use crate::run::Run;
+use crate::{restart_writes::RestartWrites, run::Run};
 
 /// Version of the baseline file that this code writes and reads.
 pub const VERSION: u32 = 1;
@@ -51,6 +51,9 @@ pub struct Baseline {
     /// The same of those that a run changed, to another random one.
     #[serde(default, skip_serializing_if = "BTreeSet::is_empty")]
     pub changing_payloads: BTreeSet<String>,
+    /// What restarts on the worlds at their ends write, where that was tried.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub restart: Option<RestartWrites>,
     /// Digest of each commit in folded form → the most often that a reference made it.
     pub commits: BTreeMap<String, u32>,
 }
@@ -192,6 +195,7 @@ pub fn learn(runs: &[Run], accepted: &[Accepted]) -> Learnt {
         commits: commits(runs, &masks),
         settles: agreed.worlds,
         later: vec![],
+        restart: None,
         evidence: agreed.evidence,
         masks,
     };

@@ -34,6 +34,9 @@ pub struct Examination {
     /// Objects that say of themselves that they are not ready, and never were.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub not_ready: Vec<NotReady>,
+    /// What it writes when it is restarted when all had settled, as sentences.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub restart_writes: Vec<String>,
     /// Steps of the workload that check nothing.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub unchecked_steps: Vec<String>,
@@ -48,6 +51,7 @@ impl Examination {
             logged: log::errors(lines.iter().copied()),
             unresolved: log::unresolved(lines.iter().copied()),
             not_ready: objects::not_ready(history),
+            restart_writes: vec![],
             unchecked_steps: vec![],
         }
     }
@@ -68,6 +72,8 @@ impl Examination {
             .iter()
             .map(|step| format!("{step} checks nothing: no assert, error or wait"));
         let logged = self.logged.iter().map(ToString::to_string);
-        refused.chain(unresolved).chain(not_ready).chain(logged).chain(unchecked).collect()
+        let restart = self.restart_writes.iter().cloned();
+        let told = refused.chain(unresolved).chain(not_ready).chain(restart);
+        told.chain(logged).chain(unchecked).collect()
     }
 }

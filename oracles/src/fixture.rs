@@ -50,7 +50,14 @@ impl Builder {
 
     /// Plans a crash without carrying it out.
     pub fn planned(mut self, text: &str) -> Builder {
-        self.planned.push(Planned { family: "intermediate-state".into(), text: text.into() });
+        let (family, text) = ("intermediate-state".into(), text.into());
+        self.planned.push(Planned { family, text, when_settled: false });
+        self
+    }
+
+    /// The last planned crash is one when all had settled.
+    pub fn when_settled(mut self) -> Builder {
+        self.planned.iter_mut().last().expect("a planned crash").when_settled = true;
         self
     }
 

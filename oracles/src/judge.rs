@@ -5,6 +5,7 @@ mod end_state;
 mod exits;
 pub mod livelock;
 mod object_lives;
+mod restart_writes;
 mod workload;
 
 use trace::Event;
@@ -22,18 +23,27 @@ use crate::{
 pub fn judge(trial: &Trial, baseline: &Baseline) -> Vec<Verdict> {
     let assumptions = assumptions::judge(trial);
     let verdicts = if trial.never_fired().is_empty() {
-        vec![
+        let mut verdicts = vec![
             workload::judge(trial),
             end_state::judge(trial, baseline),
             object_lives::judge(trial, baseline),
-            exits::judge(trial),
-            livelock::judge(trial),
-        ]
+        ];
+        verdicts.extend(restart_writes::judge(trial, baseline));
+        verdicts.extend([exits::judge(trial), livelock::judge(trial)]);
+        verdicts
     } else {
+        let oracles = [
+            Oracle::Workload,
+            Oracle::EndState,
+            Oracle::ObjectLives,
+            Oracle::RestartWrites,
+            Oracle::Exits,
+            Oracle::Livelock,
+        ];
+        let asked =
+            |oracle: &Oracle| *oracle != Oracle::RestartWrites || restart_writes::asked(trial);
         let unknown = |oracle| Verdict::unknown(oracle, assumptions.title.clone());
-        [Oracle::Workload, Oracle::EndState, Oracle::ObjectLives, Oracle::Exits, Oracle::Livelock]
-            .map(unknown)
-            .to_vec()
+        oracles.into_iter().filter(asked).map(unknown).collect()
     };
     std::iter::once(assumptions).chain(verdicts).collect()
 }

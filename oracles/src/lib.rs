@@ -14,6 +14,7 @@ mod fixture;
 pub mod heartbeats;
 pub mod judge;
 pub mod legality;
+pub mod restart_writes;
 pub mod run;
 pub mod verdict;
 
@@ -21,5 +22,6 @@ pub use baseline::{Baseline, Disagreement, Enough, Learnt, LearntMask, enough, l
 pub use examine::Examination;
 pub use explain::{Explanation, explain};
 pub use judge::{judge, summary};
+pub use restart_writes::{RestartWrite, RestartWrites};
 pub use run::{Planned, Run, Trial};
 pub use verdict::{Evidence, Fingerprint, Oracle, Verdict, VerdictValue};

@@ -33,6 +33,9 @@ pub struct Planned {
     pub family: String,
     /// In words: `kill subject/0 after its 1st create of foos.example.com`.
     pub text: String,
+    /// Whether it is a plain restart when all had settled at the end.
+    #[serde(default)]
+    pub when_settled: bool,
 }
 
 /// A run with perturbations.

@@ -6,6 +6,8 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use trace::{Actor, Cursor, Path, Revision};
 
+use crate::restart_writes::RestartWrite;
+
 /// The oracles, in the order in which they judge.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
@@ -18,6 +20,8 @@ pub enum Oracle {
     EndState,
     /// Did what lives to the end in all references live on?
     ObjectLives,
+    /// Does a restart when all has settled write nothing?
+    RestartWrites,
     /// Does the controller stay up once it was started again?
     Exits,
     /// Does it come to rest?
@@ -33,6 +37,7 @@ impl fmt::Display for Oracle {
             Oracle::Workload => "workload",
             Oracle::EndState => "end-state",
             Oracle::ObjectLives => "object-lives",
+            Oracle::RestartWrites => "restart-writes",
         })
     }
 }
@@ -84,6 +89,14 @@ impl Verdict {
             evidence: Vec::new(),
             fingerprint: Fingerprint::default(),
         }
+    }
+
+    /// What a restart when all had settled wrote and should not.
+    pub fn restart_writes(&self) -> impl Iterator<Item = &RestartWrite> {
+        self.evidence.iter().filter_map(|evidence| match evidence {
+            Evidence::Restart(write) => Some(write),
+            _ => None,
+        })
     }
 
     pub(crate) fn unknown(oracle: Oracle, title: impl Into<String>) -> Verdict {
@@ -139,6 +152,8 @@ pub enum Evidence {
         /// How many this trial knows of.
         trial: u32,
     },
+    /// Restarted when all had settled, the controller wrote what no undisturbed one does.
+    Restart(RestartWrite),
     /// An operation of the workload failed.
     Step {
         /// Which.

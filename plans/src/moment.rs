@@ -332,6 +332,8 @@ pub enum Moment {
         /// The position reached.
         cursor: Cursor,
     },
+    /// The workload has been played, and all has settled: what is started then has nothing left to do.
+    Settled,
 }
 
 impl Moment {
@@ -342,7 +344,7 @@ impl Moment {
                 Some(*occurrence)
             }
             Moment::Delivery { event } => Some(event.occurrence),
-            Moment::Step { .. } => None,
+            Moment::Step { .. } | Moment::Settled => None,
         }
     }
 }
@@ -378,7 +380,7 @@ impl MomentCounter {
                 let matches = event.change.is(commit);
                 (matches && !commit.heartbeat, event.occurrence)
             }
-            Moment::Committed { .. } | Moment::Step { .. } => return false,
+            Moment::Committed { .. } | Moment::Step { .. } | Moment::Settled => return false,
         };
         self.seen += u32::from(matches);
         matches && self.seen == occurrence
@@ -401,6 +403,7 @@ impl fmt::Display for Moment {
                 f.write_str("when it had connected, before its first write")
             }
             Moment::Step { cursor } => write!(f, "when the workload reached operation {cursor}"),
+            Moment::Settled => f.write_str("when all had settled at the end"),
         }
     }
 }

@@ -4,7 +4,10 @@ use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
-use crate::perturbation::{Crash, Family, Perturbation};
+use crate::{
+    moment::Moment,
+    perturbation::{Crash, Family, Perturbation},
+};
 
 /// Perturbations in the order in which they are armed: each only after the one before was carried out.
 /// Carried out from the beginning (prefix), or from the world that the earlier ones lead to (fork): both
@@ -101,6 +104,12 @@ impl Plan {
         self.perturbations.iter().any(|one| one.anomaly().takes_time())
     }
 
+    /// Whether it ends with a plain restart on the world that has settled at the end.
+    pub fn restarts_when_settled(&self) -> bool {
+        let last = self.perturbations.last();
+        matches!(last, Some(Perturbation::Crash(crash)) if crash.at == Moment::Settled)
+    }
+
     /// User steps for which its last perturbation lasts.
     pub fn lasts(&self) -> u32 {
         self.perturbations.last().map_or(0, |last| last.anomaly().lasts())
@@ -169,6 +178,9 @@ mod tests {
         check(&stale(leases, r#""quiet""#), Some("never behind"));
         let crash = format!(r#"[{{"crash": {{"at": {}}}}}]"#, delivery("a"));
         check(&crash, Some("perturbation 1 (intermediate-state)"));
+        check(r#"[{"crash": {"at": "settled"}}]"#, None);
+        let later = r#"[{"crash": {"at": "settled", "restart": "environmentQuiet"}}]"#;
+        check(later, Some("nothing comes after"));
     }
 
     /// Files that were written when crashes were all there was.

@@ -136,6 +136,37 @@ fn never_seen_after_a_restart() {
     }
 }
 
+/// Plans of each campaign that end with a restart when all had settled.
+const WHEN_SETTLED: usize = 8;
+
+/// An operator that writes again when it is restarted when all had settled, and its twin, which never does.
+#[test]
+fn when_all_had_settled() {
+    if !needs(&[Need::Go]) {
+        return;
+    }
+    let folder = "tests/corpus/checksum";
+    let house = House::new("forks/when-settled", &[folder, "tests/corpus/operators"]);
+    let mut template = Value::Null;
+    for (name, exit, verdict) in [("campaign", 100, "violated"), ("fixed", 0, "held")] {
+        let campaign = format!("{folder}/{name}.yaml");
+        run(&house.root, ["run", &campaign, "--quiet", "--out", name]).expect(exit);
+        if exit == 100 {
+            template = template_of(&house, name);
+        }
+        let mut trials = json_lines(&house.path(&format!("{name}/plans.jsonl")));
+        let last = |trial: &Value| Some(trial["plan"].as_array()?.last()?["crash"]["at"].clone());
+        trials.retain(|trial| last(trial) == Some(json!("settled")));
+        // Violated ones first.
+        trials.sort_by_key(|trial| trial["verdict"] != verdict);
+        let first: Vec<Value> = trials.into_iter().take(WHEN_SETTLED).collect();
+        let plans = forked(first);
+        assert!(plans.len() >= 2, "{} plans are too few to show anything", plans.len());
+        assert!(plans.values().any(|forked| forked.shown[0].0 == verdict));
+        compare(&house, &campaign, &template, &plans);
+    }
+}
+
 #[test]
 fn bar_foo() {
     check("bar-foo", "examples/bar-foo", "campaign.yaml", 100);

@@ -7,8 +7,8 @@
 
 use std::collections::BTreeMap;
 
-use oracles::{Fingerprint, Verdict, VerdictValue};
-use plans::{Plan, plan::Weight};
+use oracles::{Fingerprint, Oracle, Verdict, VerdictValue};
+use plans::{Crash, Plan, plan::Weight};
 
 use crate::{
     campaign::{
@@ -79,7 +79,8 @@ pub fn findings(
     if groups.is_empty() {
         return findings;
     }
-    let control = Control::run(setup, references);
+    let restarts = groups.values().flatten().any(|suspect| suspect.plan.restarts_when_settled());
+    let control = Control::run(setup, references, restarts);
     progress.tell(Event::Total(groups.len() as u64));
     for ((_, fingerprint), mut group) in groups {
         if findings.explain(&fingerprint) {
@@ -287,27 +288,41 @@ fn matching<'v>(verdicts: &'v [Verdict], symptom: &Fingerprint) -> Option<&'v Ve
 }
 
 /// The same runs without any perturbation, waiting as long as those that confirm: names in both orders.
-struct Control(Vec<(VerdictValue, Vec<Verdict>)>);
+struct Control {
+    runs: Vec<(VerdictValue, Vec<Verdict>)>,
+    /// What such runs write that are restarted when all has settled, where that is suspected of others.
+    restarted: Vec<Verdict>,
+}
 
 impl Control {
-    fn run(setup: &Setup, references: &References) -> Control {
-        let waits = references.settle.confirming();
-        let specs = [0, 1].map(|repeat| from_beginning(&Plan::undisturbed(), repeat, waits));
-        let runs = pool::map(setup.workers, &specs, |spec| trial::run(setup, spec.clone()));
-        let judged = |run: &TrialRun| {
-            setup.forget(run);
-            let verdicts = judge::verdicts(run, &references.baseline);
-            (judge::summary(run, &verdicts), verdicts)
+    fn run(setup: &Setup, references: &References, restarts: bool) -> Control {
+        let judged = |plan: Plan| {
+            let waits = references.settle.confirming();
+            let specs = [0, 1].map(|repeat| from_beginning(&plan, repeat, waits));
+            let runs = pool::map(setup.workers, &specs, |spec| trial::run(setup, spec.clone()));
+            let judged = |run: &TrialRun| {
+                setup.forget(run);
+                let verdicts = judge::verdicts(run, &references.baseline);
+                (judge::summary(run, &verdicts), verdicts)
+            };
+            runs.iter().map(judged).collect::<Vec<_>>()
         };
-        Control(runs.iter().map(judged).collect())
+        let plan = Plan::undisturbed().and(Crash::when_settled());
+        let restarted = if restarts { judged(plan) } else { vec![] };
+        // By any other oracle such a restart is a finding of its own.
+        let restarted = restarted.into_iter().flat_map(|(_, verdicts)| verdicts);
+        let of_writes = restarted.filter(|verdict| verdict.oracle == Oracle::RestartWrites);
+        Control { runs: judged(Plan::undisturbed()), restarted: of_writes.collect() }
     }
 
     /// Whether none of them holds, so that nothing can be told from them.
     fn is_unsure(&self) -> bool {
-        self.0.iter().all(|(summary, _)| *summary != VerdictValue::Held)
+        self.runs.iter().all(|(summary, _)| *summary != VerdictValue::Held)
     }
 
     fn shows(&self, symptom: &Fingerprint) -> bool {
-        self.0.iter().any(|(_, verdicts)| matching(verdicts, symptom).is_some())
+        let undisturbed =
+            self.runs.iter().any(|(_, verdicts)| matching(verdicts, symptom).is_some());
+        undisturbed || matching(&self.restarted, symptom).is_some()
     }
 }

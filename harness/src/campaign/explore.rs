@@ -12,6 +12,9 @@
 //! **What is never seen** has no world of its own: such plans run from the beginning, in turn with worlds, and after the
 //! restart on the first world of each class, once no world is due.
 //!
+//! **When all has settled** a restart must write nothing: tried on the world at the end of one trial of each coarse class
+//! (`settled_restarts.rs`).
+//!
 //! **No batches.** Trials are carried out, judged and taken apart on worker threads ([`pool::stream`]); their results are
 //! counted in order, so that a campaign does not depend on which thread was faster.
 //!
@@ -19,6 +22,7 @@
 //! services are left out; the report's claim says so.
 
 mod job;
+mod settled_restarts;
 
 use std::{
     collections::{BTreeMap, BTreeSet, HashMap, VecDeque},
@@ -39,12 +43,14 @@ use crate::{
         reached::{self, Lens, Node},
         reference::References,
         run_folder::RunFolder,
+        settled_restart,
         setup::{Ground, Setup},
     },
     trial::cpu_time,
 };
 pub use job::Carried;
 use job::{Done, Job, Tried, carry_out, fork};
+use settled_restarts::SettledRestarts;
 
 /// Each world is started again this often at least, with other name suffixes in another order.
 const REPEATS: u64 = 2;
@@ -182,7 +188,10 @@ pub fn to_closure(
     let work = |job: Job| carry_out(setup, references, job);
     // Enough for threads never to wait for a result that is counted late.
     pool::stream(setup.workers, 4 * setup.workers, &mut explorer, work);
-    let mut explored = explorer.explored;
+    let (mut explored, left) = (explorer.explored, explorer.at_ends.waiting() as u64);
+    if left > 0 {
+        explored.frontier.limits.insert("restarts when all had settled".to_owned(), left);
+    }
     if let Some(why) = &explored.stopped {
         progress.tell(Event::Note(format!("stopped: {why}")));
     }
@@ -221,6 +230,8 @@ struct Explorer<'e> {
     from_beginning: VecDeque<(Plan, u64)>,
     /// What is never seen after a restart, each on a fork of its world: once no world is due.
     after_restarts: VecDeque<(Node, Perturbation)>,
+    /// Ends of trials on which the controller is restarted.
+    at_ends: SettledRestarts,
     /// Whether one of those from the beginning comes next, or a world.
     turn: bool,
     /// Trials begun.
@@ -253,12 +264,16 @@ impl Work for Explorer<'_> {
             return None;
         }
         let goes_on = self.goes_on();
-        if !goes_on && self.from_beginning.is_empty() && self.after_restarts.is_empty() {
+        let by_plan = self.from_beginning.len() + self.after_restarts.len();
+        if !goes_on && by_plan + self.at_ends.waiting() == 0 {
             return None;
         }
         self.explored.stopped = self.bounds.reached(self.begun);
         if self.explored.stopped.is_some() {
             return None;
+        }
+        if let Some(node) = self.at_ends.next_new() {
+            return Some(self.restart_at_end(&node));
         }
         self.turn = !self.turn;
         if (self.turn || !goes_on)
@@ -270,6 +285,9 @@ impl Work for Explorer<'_> {
             return Some(Job::by_plan(spec, lens));
         }
         if !goes_on {
+            if let Some(node) = self.at_ends.next() {
+                return Some(self.restart_at_end(&node));
+            }
             return self.next_after_a_restart();
         }
         if let Some((world, visit)) = self.next_restless() {
@@ -293,13 +311,16 @@ impl Work for Explorer<'_> {
         if let Some(then) = then {
             self.explored.frontier.add_following(then, version, violated);
         }
-        let Some(trial) = trial else {
+        let Some(mut trial) = trial else {
             // Nothing but what follows it was asked for.
             self.visits.retain(|at, _| Some(*at) != world);
             return;
         };
         let (signature, writes) = (trial.signature.clone(), trial.writes.clone());
         self.keep_intervals(world, &trial.intervals);
+        if let Some(end) = trial.end.take() {
+            self.keep_end(end);
+        }
         let new = self.count(trial);
         self.tell_of_progress();
         let Some(world) = world else { return };
@@ -318,7 +339,9 @@ impl Work for Explorer<'_> {
 impl<'e> Explorer<'e> {
     fn tell_of_progress(&mut self) {
         let left = self.explored.frontier.waiting() as u64;
-        let by_plan = (self.from_beginning.len() + self.after_restarts.len()) as u64;
+        let by_plan =
+            self.from_beginning.len() + self.after_restarts.len() + self.at_ends.waiting();
+        let by_plan = by_plan as u64;
         self.progress.tell(Event::Total(self.explored.run + REPEATS * left + by_plan));
         if self.explored.run.is_multiple_of(16)
             && let Err(error) = self.folder.write_json("stats.json", &self.explored.stats())
@@ -351,7 +374,7 @@ impl<'e> Explorer<'e> {
         let explored = Explored { frontier, precision: spec.precision, ..Explored::default() };
         let (visits, repeats) = Default::default();
         let (begun, samples) = (0, SAMPLES);
-        let (from_beginning, after_restarts, turn) = Default::default();
+        let (from_beginning, after_restarts, at_ends, turn) = Default::default();
         Explorer {
             setup,
             references,
@@ -363,6 +386,7 @@ impl<'e> Explorer<'e> {
             repeats,
             from_beginning,
             after_restarts,
+            at_ends,
             turn,
             begun,
             samples,
@@ -393,6 +417,8 @@ impl<'e> Explorer<'e> {
                 frontier.add_start(node);
             }
         }
+        self.take_end_of_references();
+        let frontier = &mut self.explored.frontier;
         for reference in &self.references.runs {
             let harvest = reached::harvest(setup, &frontier.lens, reference);
             frontier.absorb(setup, harvest, false);
@@ -446,8 +472,12 @@ impl<'e> Explorer<'e> {
         let frontier = &self.explored.frontier;
         let follow = (repeat == 0).then(|| visit.node.clone());
         let shows_intervals = repeat == 0 && self.shows_intervals(visit);
+        // Only where it was waited for long does late work not look like that of a restart.
+        let shows_end = repeat + 1 == self.at_least()
+            && visit.due < Level::Exact
+            && settled_restart::asked(self.setup);
         let lens = frontier.lens.clone();
-        Some(Job { world: Some(world), spec, lens, follow, shows_intervals })
+        Some(Job { world: Some(world), spec, lens, follow, shows_intervals, shows_end })
     }
 
     /// Whether what may never be seen after this restart is to be tried: at the first world of each class.

@@ -18,6 +18,7 @@ use crate::{
         frontier, judge, missing_permissions,
         reference::References,
         run_folder::RunFolder,
+        settled_restart,
         setup::{ClockMode, Ground, Setup},
     },
     cli::RunArgs,
@@ -268,6 +269,7 @@ fn not_explored(setup: &Setup, references: &References, explored: &Explored) -> 
     for (why, count) in explored.frontier.left_out.iter().chain(&explored.frontier.limits) {
         sentences.push(format!("{count} × {why}"));
     }
+    sentences.extend(settled_restart::not_explored(setup));
     if let ClusterSpec::Embedded(embedded) = &setup.campaign.file.spec.cluster {
         let missing = match embedded.environment {
             Environment::None => {
@@ -513,8 +515,9 @@ fn by_hand(setup: &Setup, found: &confirm::Finding, diff: &[model::ObjectDiff]) 
     let watched = match &crash.at {
         Moment::Committed { call, .. } => Some(call.resource.to_string()),
         Moment::Environment { write, .. } => Some(write.resource.to_string()),
-        Moment::Step { .. } | Moment::Delivery { .. } => None,
+        Moment::Step { .. } | Moment::Delivery { .. } | Moment::Settled => None,
     };
+    let writes: Vec<String> = found.verdict.restart_writes().map(ToString::to_string).collect();
     by_hand::steps(&by_hand::ByHand {
         manifests: &manifests,
         command: &spec.subject.command.join(" "),
@@ -523,6 +526,8 @@ fn by_hand(setup: &Setup, found: &confirm::Finding, diff: &[model::ObjectDiff]) 
         before,
         moment: &crash.at.to_string(),
         watched: watched.as_deref(),
+        at_rest: crash.at == Moment::Settled,
+        writes: &writes,
         restart: crash.restart.to_string().trim_start_matches("started again "),
         after,
         diff,

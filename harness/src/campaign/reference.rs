@@ -14,6 +14,7 @@ use crate::{
         rehearsal,
         run_folder::RunFolder,
         settle::{Settle, Waits},
+        settled_restart,
         setup::Setup,
     },
     exit::{Exit, Expected},
@@ -41,11 +42,16 @@ pub struct References {
     pub never_stable: bool,
 }
 
-/// Runs references until two in a row teach nothing new.
+/// Runs references until two in a row teach nothing new. `restarts`: learns what restarts on their ends write as well.
 ///
 /// # Errors
 /// A reference that fails, or references that disagree: exit 105, with what to look at.
-pub fn learn(setup: &Setup, folder: &RunFolder, progress: &Progress) -> anyhow::Result<References> {
+pub fn learn(
+    setup: &Setup,
+    folder: &RunFolder,
+    progress: &Progress,
+    restarts: bool,
+) -> anyhow::Result<References> {
     let accepted = accepted(setup)?;
     let (settle, mut rehearsal) = rehearsal::settle(setup, folder)?;
     let mut runs: Vec<TrialRun> = Vec::new();
@@ -73,17 +79,22 @@ pub fn learn(setup: &Setup, folder: &RunFolder, progress: &Progress) -> anyhow::
         match oracles::enough(&added) {
             Enough::More => {}
             end => {
-                let baseline = match &rehearsal {
+                let mut baseline = match &rehearsal {
                     Some(run) => baseline.waited_longer(&views, &judge::run_view(run)),
                     None => baseline,
                 };
-                folder.write_json("baseline.json", &baseline)?;
                 folder.write_json(&format!("references/{BEFORE}"), &changed_later(&runs))?;
                 // References are learnt once in a campaign.
                 let _ = setup.drawn_names.set(drawn);
                 let _ = setup.lease.set(runs.iter().filter_map(lease).max());
                 let never_stable = end == Enough::NeverStable;
-                let examination = examine(setup, &runs[0]);
+                let mut examination = examine(setup, &runs[0]);
+                if restarts {
+                    let learnt = settled_restart::learn(setup, &settle, &runs, rehearsal.as_ref());
+                    examination.restart_writes = learnt.sentences();
+                    baseline.restart = Some(learnt);
+                }
+                folder.write_json("baseline.json", &baseline)?;
                 progress.tell(Event::Examined(examination.sentences()));
                 return Ok(References { runs, baseline, examination, settle, never_stable });
             }

@@ -32,7 +32,8 @@ pub fn run(args: &ReplayArgs) -> anyhow::Result<Exit> {
     let setup = Setup::prepare(campaign, folder.path.join("trials"), workers)?;
     let progress = Progress::start(Show::detect(args.quiet));
     progress.tell(Event::Phase { name: "references".to_owned(), total: None });
-    let references = reference::learn(&setup, &folder, &progress)?;
+    let restarts = replay.plan.restarts_when_settled();
+    let references = reference::learn(&setup, &folder, &progress, restarts)?;
     let total = Some(u64::from(args.repeats));
     progress.tell(Event::Phase { name: "replaying".to_owned(), total });
     let waits = references.settle.usual();

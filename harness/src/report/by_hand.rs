@@ -19,10 +19,14 @@ pub struct ByHand<'a> {
     pub moment: &'a str,
     /// The resource whose change announces that moment, for `kubectl get --watch`.
     pub watched: Option<&'a str>,
+    /// That moment is a long one: all has settled.
+    pub at_rest: bool,
     /// When to start it again: `at once`, `when all is quiet`, `after the user's next step`.
     pub restart: &'a str,
     /// The user's steps that are left.
     pub after: &'a [String],
+    /// What it writes after that and should not, each as a sentence says it: `updates configmaps/default/a (.data.x)`.
+    pub writes: &'a [String],
     /// What to look at in the end.
     pub diff: &'a [ObjectDiff],
 }
@@ -51,11 +55,7 @@ pub fn steps(facts: &ByHand<'_>) -> Vec<String> {
     };
     steps.push(format!("Start {every}: `{}`", facts.command));
     steps.extend(facts.before.iter().map(|step| by_user(step)));
-    steps.push(format!(
-        "Kill {killed} with `kill -9` {}. The moment is short: a breakpoint there, or `kill -STOP` \
-         first, makes it certain.",
-        facts.moment
-    ));
+    steps.push(kill(facts, &killed));
     steps.push(format!(
         "Start {} again {}: `{}`",
         killed.split(" (").next().unwrap_or_default(),
@@ -63,8 +63,21 @@ pub fn steps(facts: &ByHand<'_>) -> Vec<String> {
         facts.command
     ));
     steps.extend(facts.after.iter().map(|step| by_user(step)));
+    let writes = |write: &String| format!("Look: it must write nothing now, but it {write}.");
+    steps.extend(facts.writes.iter().map(writes));
     steps.extend(facts.diff.iter().map(look));
     steps
+}
+
+fn kill(facts: &ByHand<'_>, killed: &str) -> String {
+    match facts.at_rest {
+        true => format!("Wait until nothing happens any more, then kill {killed} with `kill -9`."),
+        false => format!(
+            "Kill {killed} with `kill -9` {}. The moment is short: a breakpoint there, or `kill -STOP` \
+             first, makes it certain.",
+            facts.moment
+        ),
+    }
 }
 
 /// A person can't measure quiet, but can wait.
@@ -135,6 +148,7 @@ mod tests {
             restart: "at once",
             after: &["step 1: settle".to_owned()],
             diff: &diff,
+            ..ByHand::default()
         });
         insta::assert_snapshot!(steps.join("\n"), @r"
         Take a cluster that you may break, for example `kind create cluster`.
@@ -146,6 +160,23 @@ mod tests {
         Start the controller again at once: `./bar-foo`
         Wait until nothing happens any more.
         Look: `kubectl get foos.example.com --namespace default -o yaml` shows an object that should not exist.
+        ");
+    }
+
+    #[test]
+    fn a_restart_when_all_had_settled() {
+        let steps = steps(&ByHand {
+            command: "./bar-foo",
+            moment: "when all had settled at the end",
+            at_rest: true,
+            restart: "at once",
+            writes: &["updates configmaps/default/a (.data.x)".to_owned()],
+            ..ByHand::default()
+        });
+        insta::assert_snapshot!(steps[2..].join("\n"), @r"
+        Wait until nothing happens any more, then kill the controller with `kill -9`.
+        Start the controller again at once: `./bar-foo`
+        Look: it must write nothing now, but it updates configmaps/default/a (.data.x).
         ");
     }
 

@@ -419,3 +419,54 @@ fn a_controller_that_goes_on_ending_is_violated() {
     assert_eq!(exits(2), VerdictValue::Held);
     assert_eq!(exits(3), VerdictValue::Violated);
 }
+
+/// A restart when all had settled, which writes this number into a field of the one object.
+fn restarted_when_settled(number: Option<u32>) -> Builder {
+    let trial = Builder::fork_of(&undisturbed("aaaaa"), 1)
+        .crash("subject/0 be killed when all had settled at the end")
+        .when_settled();
+    let status = |number| bar(json!({"objRef": {"name": "foo-aaaaa"}, "seen": number}));
+    let key = "bars.example.com/default/bar";
+    match number {
+        Some(number) => trial.put(SUBJECT, key, status(number)).put(
+            SUBJECT,
+            key,
+            bar(json!({"objRef": {"name": "foo-aaaaa"}})),
+        ),
+        None => trial,
+    }
+    .settle(1, true)
+}
+
+#[test]
+fn a_restart_when_all_had_settled_writes_nothing() {
+    let learn = |runs: [Builder; 2]| {
+        let restart = crate::RestartWrites::learn(&runs.map(Builder::run), &[]);
+        Baseline { restart: Some(restart), ..bar_foo_baseline() }
+    };
+    let writes = || restarted_when_settled(Some(1));
+    let silent = || restarted_when_settled(None);
+    let sound = learn([silent(), silent()]);
+    let held = "restart-writes held: restarted when all had settled, the controller wrote nothing that it does \
+                not write undisturbed";
+    let violated = "restart-writes violated: restarted when all had settled, the controller updates \
+                    bars.example.com/default/bar (.status.seen)";
+    let (all, unknown) = (
+        [ASSUMPTIONS, WORKLOAD, END_STATE, LIVES],
+        "restart-writes unknown: \
+                          what an undisturbed controller writes after such a restart was not learnt",
+    );
+    let with = |last: &'static str| [&all[..], &[last]].concat();
+    check(silent(), &sound, &with(held));
+    let verdicts = check(writes(), &sound, &with(violated));
+    let expect = [
+        "oracle restart-writes",
+        "family intermediate-state",
+        "updated bars.example.com .status.seen",
+    ];
+    assert_eq!(verdicts[4].fingerprint.0, expect);
+    // What undisturbed restarts write is allowed; if they differ, nothing is judged.
+    check(writes(), &learn([writes(), writes()]), &with(held));
+    check(writes(), &learn([writes(), silent()]), &all);
+    check(silent(), &bar_foo_baseline(), &with(unknown));
+}

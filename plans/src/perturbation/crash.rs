@@ -107,6 +107,11 @@ impl Crash {
         Crash { at, member: None, dropped: vec![], restart: Restart::Immediately }
     }
 
+    /// Killed when all had settled at the end, and started again at once: it has nothing to do.
+    pub fn when_settled() -> Crash {
+        Crash::at(Moment::Settled)
+    }
+
     /// Crashes that are one notch simpler.
     pub(super) fn notches(&self) -> Vec<Crash> {
         let mut simpler = Vec::new();
@@ -147,6 +152,12 @@ impl Anomaly for Crash {
         match self.at {
             Moment::Delivery { .. } => {
                 Some("a crash can't wait for a delivery: name the write that makes it".to_owned())
+            }
+            Moment::Settled if !self.dropped.is_empty() => {
+                Some("no write is under way when all has settled".to_owned())
+            }
+            Moment::Settled if self.restart != Restart::Immediately => {
+                Some("nothing comes after all has settled: start it again immediately".to_owned())
             }
             _ if zero => Some("occurrences count from 1".to_owned()),
             _ => None,

@@ -7,7 +7,7 @@ use oracles::{Verdict, VerdictValue};
 use plans::{Family, Perturbation, Plan, PlanId};
 use serde::Serialize;
 
-use super::{Suspect, told};
+use super::{Suspect, settled_restarts::End, told};
 use crate::{
     campaign::{
         confirm,
@@ -17,6 +17,7 @@ use crate::{
         reached::{self, Harvest, Lens, Node, Then},
         reference::References,
         settle::Settle,
+        settled_restart,
         setup::{ClockMode, Setup},
     },
     trial::{self, Fork, RunEnd, Start, TrialRun, TrialSpec},
@@ -75,12 +76,15 @@ pub(super) struct Job {
     pub follow: Option<Node>,
     /// Whether it shows what the subject may never see after this start.
     pub shows_intervals: bool,
+    /// Whether a restart on the world at its end may be tried.
+    pub shows_end: bool,
 }
 
 impl Job {
     /// A plan that is no world's.
     pub fn by_plan(spec: TrialSpec, lens: Arc<Lens>) -> Job {
-        Job { world: None, spec: Some(spec), lens, follow: None, shows_intervals: false }
+        let (shows_intervals, shows_end) = (false, false);
+        Job { world: None, spec: Some(spec), lens, follow: None, shows_intervals, shows_end }
     }
 }
 
@@ -113,18 +117,21 @@ pub(super) struct Tried {
     pub seconds: (f64, f64),
     /// What the subject may never see where the same is done again.
     pub intervals: Vec<Perturbation>,
+    /// Where the controller may be restarted at its end.
+    pub end: Option<End>,
     /// Kept of a violated one.
     pub suspect: Option<Suspect>,
 }
 
 /// Everything that can be done with a trial without knowing what others came to.
 pub(super) fn carry_out(setup: &Setup, references: &References, job: Job) -> Done {
-    let Job { world, spec, lens, follow, shows_intervals } = job;
+    let Job { world, spec, lens, follow, shows_intervals, shows_end } = job;
+    let shows = Shows { intervals: shows_intervals, end: shows_end };
     let then = follow.map(|node| reached::follow(setup, &lens, &node));
     match spec {
         Some(spec) => Done {
             then,
-            trial: Some(tried(setup, references, &lens, spec, shows_intervals)),
+            trial: Some(tried(setup, references, &lens, spec, shows)),
             world,
             version: lens.version,
         },
@@ -132,19 +139,29 @@ pub(super) fn carry_out(setup: &Setup, references: &References, job: Job) -> Don
     }
 }
 
+/// What of a trial is looked at besides, if it is held.
+struct Shows {
+    intervals: bool,
+    end: bool,
+}
+
 fn tried(
     setup: &Setup,
     references: &References,
     lens: &Lens,
     spec: TrialSpec,
-    shows_intervals: bool,
+    shows: Shows,
 ) -> Tried {
     let patient = spec.waits != references.settle.usual();
     let mut run = trial::run(setup, spec);
     let verdicts = judge::verdicts(&run, &references.baseline);
     let verdict = judge::summary(&run, &verdicts);
     let violated = verdict == VerdictValue::Violated;
-    let harvest = reached::harvest(setup, lens, &run);
+    let held = verdict == VerdictValue::Held;
+    let harvest = match run.spec.plan.restarts_when_settled() {
+        true => Harvest { version: lens.version, ..Harvest::default() },
+        false => reached::harvest(setup, lens, &run),
+    };
     let folded = judge::folded(&run);
     let carried = Carried::new(&run, &verdicts, verdict);
     let unknown = verdict == VerdictValue::Unknown;
@@ -162,16 +179,20 @@ fn tried(
         },
         why_unknown: unknown.then(|| judge::why_unknown(&run, &verdicts)),
         harvest,
-        signature,
         writes,
         end_state: judge::end_state(&run, &references.baseline),
         missing_permissions: missing_permissions::missing(&run.history),
         notes: told(&run.history).collect(),
         seconds: (run.real.as_secs_f64(), run.subject_cpu.as_secs_f64()),
-        intervals: match shows_intervals && verdict == VerdictValue::Held {
+        end: (shows.end && held)
+            .then(|| settled_restart::node(setup, lens, &run))
+            .flatten()
+            .map(|node| End { node, wrote: signature.clone() }),
+        intervals: match shows.intervals && held {
             true => unobserved_state::intervals(lens, &run),
             false => vec![],
         },
+        signature,
         carried,
         verdict,
         suspect: None,

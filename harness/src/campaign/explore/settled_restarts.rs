@@ -1,0 +1,98 @@
+//! Worlds at the ends of trials on which the controller is still to be restarted.
+//!
+//! All of them are the references' end state, or the trial would be violated: so they are told apart by more than the
+//! end-state oracle compares. At once come those that are new as far as `scale` tells; once no world is due, those at which
+//! a trial arrived by other writes. What varies by itself (a password's hash that is kept in two places) shows in neither
+//! form of a world, but may fit in one trial and not in another.
+//!
+//! Nothing is explored behind such a restart: if it writes nothing, nothing new follows.
+
+use std::collections::{BTreeSet, HashSet, VecDeque};
+
+use plans::Family;
+use trace::identity::Identity;
+
+use super::{
+    Explorer, REPEATS,
+    job::{Job, fork},
+};
+use crate::campaign::{judge, reached::Node, settled_restart};
+
+/// The end of a trial.
+pub(super) struct End {
+    /// The restart on its world.
+    pub node: Node,
+    /// What the trial wrote.
+    pub wrote: BTreeSet<String>,
+}
+
+/// Ends that were met, and those still to restart on.
+#[derive(Default)]
+pub(super) struct SettledRestarts {
+    classes: HashSet<Identity>,
+    ways: HashSet<(Identity, BTreeSet<String>)>,
+    /// New as far as `scale` tells.
+    new: VecDeque<Node>,
+    /// Reached by other writes.
+    others: VecDeque<Node>,
+}
+
+impl SettledRestarts {
+    /// Takes in an end. Whether it was new.
+    pub fn add(&mut self, end: End) -> bool {
+        let class = end.node.classes.scale;
+        if !self.ways.insert((class, end.wrote)) {
+            return false;
+        }
+        match self.classes.insert(class) {
+            true => self.new.push_back(end.node),
+            false => self.others.push_back(end.node),
+        }
+        true
+    }
+
+    /// The next, as long as worlds are due.
+    pub fn next_new(&mut self) -> Option<Node> {
+        self.new.pop_front()
+    }
+
+    /// The next, once none is due.
+    pub fn next(&mut self) -> Option<Node> {
+        self.next_new().or_else(|| self.others.pop_front())
+    }
+
+    /// How many wait.
+    pub fn waiting(&self) -> usize {
+        self.new.len() + self.others.len()
+    }
+}
+
+impl Explorer<'_> {
+    /// The end of undisturbed runs.
+    pub(super) fn take_end_of_references(&mut self) {
+        let Some(first) = self.references.runs.first() else { return };
+        if !settled_restart::asked(self.setup) {
+            return;
+        }
+        let lens = &self.explored.frontier.lens;
+        if let Some(node) = settled_restart::node(self.setup, lens, first) {
+            let wrote = judge::folded(first).writes(first, &self.references.baseline.masks);
+            self.keep_end(End { node, wrote });
+        }
+    }
+
+    /// Takes in the end of a trial.
+    pub(super) fn keep_end(&mut self, end: End) {
+        if self.at_ends.add(end) {
+            self.explored.frontier.families.of(Family::IntermediateState).enumerated += 1;
+        }
+    }
+
+    /// Restarts the controller on the world at the end of a trial.
+    pub(super) fn restart_at_end(&mut self, node: &Node) -> Job {
+        let repeat = self.begun % REPEATS;
+        self.begun += 1;
+        let spec = fork(self.setup, &self.references.settle, node, repeat, false);
+        Job::by_plan(spec, self.explored.frontier.lens.clone())
+    }
+}

@@ -1,0 +1,100 @@
+//! Restarts when all has settled at the end: what undisturbed runs write then, and the worlds on which it is tried.
+//!
+//! What a controller writes by design when it is started (a time in a status) it writes on the world on which an
+//! undisturbed run settled too. So the ends of some references are forked, and of the rehearsal, which waited for longer;
+//! the controller is started again on each, and what it writes is allowed from then on (`oracles::restart_writes`).
+
+use oracles::RestartWrites;
+use plans::{Crash, Family, Plan};
+use trace::Cursor;
+
+use crate::{
+    campaign::{
+        confirm, judge, pool,
+        reached::{Lens, Node, Place},
+        settle::Settle,
+        setup::{ClockMode, Ground, Setup},
+    },
+    trial::{self, Fork, RunEnd, Start, TrialRun, TrialSpec},
+};
+
+/// References that are restarted at their ends.
+const REFERENCES: usize = 3;
+
+/// Whether the world at the end of a run can be forked. If not, such restarts are part of replay files only.
+pub fn possible(setup: &Setup) -> bool {
+    matches!(setup.ground, Ground::Embedded(_)) && setup.clock != ClockMode::Untouched
+}
+
+/// Whether a campaign tries them.
+pub fn asked(setup: &Setup) -> bool {
+    are_crashes_asked(setup) && possible(setup)
+}
+
+fn are_crashes_asked(setup: &Setup) -> bool {
+    setup.campaign.file.spec.families.contains(&Family::IntermediateState)
+}
+
+/// What the report says where they belong to a campaign and are not possible.
+pub fn not_explored(setup: &Setup) -> Option<String> {
+    (are_crashes_asked(setup) && !possible(setup)).then(|| {
+        "restarts when all has settled, which must write nothing: no world can be forked here; a replay file can ask \
+         for one"
+            .to_owned()
+    })
+}
+
+/// What undisturbed runs write when they are restarted at their ends.
+pub fn learn(
+    setup: &Setup,
+    settle: &Settle,
+    runs: &[TrialRun],
+    rehearsal: Option<&TrialRun>,
+) -> RestartWrites {
+    let alike = &runs[..runs.len().min(REFERENCES)];
+    let specs: Vec<TrialSpec> = alike
+        .iter()
+        .chain(rehearsal)
+        .zip(0..)
+        .map(|(run, repeat)| undisturbed(setup, settle, run, repeat))
+        .collect();
+    let runs = pool::map(setup.workers, &specs, |spec| trial::run(setup, spec.clone()));
+    let ended = runs.iter().all(|run| run.end == RunEnd::Completed);
+    let views: Vec<oracles::Run> = runs.iter().map(judge::run_view).collect();
+    runs.iter().for_each(|run| setup.forget(run));
+    let (alike, longer) = views.split_at(alike.len());
+    RestartWrites { restless: !ended, ..RestartWrites::learn(alike, longer) }
+}
+
+fn undisturbed(setup: &Setup, settle: &Settle, run: &TrialRun, repeat: u64) -> TrialSpec {
+    let plan = Plan::undisturbed().and(Crash::when_settled());
+    let Some((world, cursor)) = end(run).filter(|_| possible(setup)) else {
+        return confirm::from_beginning(&plan, repeat, settle.usual());
+    };
+    TrialSpec {
+        plan,
+        start: Start::Fork(Box::new(Fork { world, cursor, begun: None, behind: None })),
+        armed: vec![],
+        repeat,
+        waits: settle.usual(),
+        folder: None,
+    }
+}
+
+/// The world at the end of a run that settled there, and the workload's end.
+fn end(run: &TrialRun) -> Option<(cluster::World, Cursor)> {
+    let settled = run.history.settles().last().filter(|settled| settled.end)?;
+    let world = run.server.as_ref()?.world();
+    (world.revision() == settled.revision).then_some((world, settled.cursor))
+}
+
+/// A restart on the world at the end of this run; none if it did not settle there, or ended with such a restart.
+pub fn node(setup: &Setup, lens: &Lens, run: &TrialRun) -> Option<Node> {
+    let (world, cursor) = end(run)?;
+    let plan = run.spec.plan.and(Crash::when_settled());
+    let again = run.spec.plan.restarts_when_settled();
+    if again || lens.brute_force || lens.too_deep(&plan) || !possible(setup) {
+        return None;
+    }
+    Some(lens.node(setup, Place { world, cursor, begun: None, plan, behind: None }))
+}
