@@ -1,6 +1,6 @@
 //! The command line.
 
-use std::path::PathBuf;
+use std::{num::NonZeroUsize, path::PathBuf};
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
 
@@ -69,7 +69,7 @@ pub struct RunArgs {
     pub families: Vec<plans::Family>,
     /// Trials side by side; default: one per processor.
     #[arg(long, env = "TROMMEL_WORKERS")]
-    pub workers: Option<usize>,
+    pub workers: Option<NonZeroUsize>,
     /// Explore behind this many violated trials as well.
     #[arg(long, default_value_t = 0, env = "TROMMEL_THROUGH_FINDINGS")]
     pub through_findings: u64,

@@ -51,6 +51,17 @@ spec:
 /// All of these are seen before the first run.
 pub const CASES: &[Case] = &[
     Case {
+        name: "name-leads-out",
+        from: "{name: sound}",
+        to: "{name: ../../x}",
+        exit: 64,
+        says: &[
+            "name-leads-out.yaml",
+            "metadata.name",
+            "\"../../x\" can't be the name of a folder",
+        ],
+    },
+    Case {
         name: "no-replicas",
         from: "    transport: http",
         to: "    transport: http\n    replicas: 0",
@@ -64,7 +75,7 @@ pub const CASES: &[Case] = &[
         exit: 64,
         says: &[
             "unknown-environment.yaml:9:37",
-            "unknown variant `envtest`",
+            "no value \"envtest\"",
             "none, minimal, full",
         ],
     },
@@ -133,7 +144,7 @@ pub const CASES: &[Case] = &[
         from: "    transport: http",
         to: "    transprot: http",
         exit: 64,
-        says: &["unknown-key.yaml:6:5", "unknown field `transprot`", "transport"],
+        says: &["unknown-key.yaml:6:5", "no field \"transprot\"", "did you mean \"transport\"?"],
     },
     Case {
         name: "unknown-value",
