@@ -99,6 +99,14 @@ pub struct Fork {
     pub behind: Option<Revision>,
 }
 
+impl TrialSpec {
+    /// A trial on the world to which the whole plan leads.
+    pub fn on(fork: Fork, plan: &Plan, repeat: u64, waits: Waits) -> TrialSpec {
+        let start = Start::Fork(Box::new(fork));
+        TrialSpec { plan: plan.clone(), start, armed: vec![], repeat, waits, folder: None }
+    }
+}
+
 /// What a trial left behind.
 pub struct TrialRun {
     /// What it did.

@@ -57,15 +57,20 @@ fn beating(commits: &[&Commit]) -> Option<Vec<Accepted>> {
     Some(seen.into_keys().map(field).collect())
 }
 
+/// The object without what changes with each write.
+pub(crate) fn uncounted(object: &Value) -> Value {
+    let mut object = object.clone();
+    if let Some(Value::Object(metadata)) = object.get_mut("metadata") {
+        for field in ["resourceVersion", "managedFields", "generation"] {
+            metadata.remove(field);
+        }
+    }
+    object
+}
+
 /// An object alone, without what the server writes into it.
 fn world(commit: &Commit) -> Value {
-    let mut object = (*commit.object).clone();
-    if let Some(Value::Object(metadata)) = object.get_mut("metadata") {
-        ["resourceVersion", "managedFields", "generation"].iter().for_each(|field| {
-            metadata.remove(*field);
-        });
-    }
-    json!({ "object": object })
+    json!({ "object": uncounted(&commit.object) })
 }
 
 #[cfg(test)]

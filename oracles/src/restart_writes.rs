@@ -18,7 +18,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 use trace::{Change, Folder, ObjectKey, Path, comparison::Segment, diff::differences};
 
-use crate::run::Run;
+use crate::{heartbeats::uncounted, run::Run};
 
 /// Writes of one kind to objects of one folded key.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -169,7 +169,7 @@ pub fn restart_writes(run: &Run) -> Vec<RestartWrite> {
 /// Where two versions of an object differ, with its names folded. Never nothing: a write that changes nothing but what
 /// the API server counts is one to `.metadata`.
 fn changed(folder: &Folder, old: &Value, new: &Value) -> BTreeSet<String> {
-    let world = |object: &Value| Value::from(Map::from_iter([(String::new(), counted(object))]));
+    let world = |object: &Value| Value::from(Map::from_iter([(String::new(), uncounted(object))]));
     let fold = |segment: &Segment| match segment {
         Segment::Key(key) => Segment::Key(folder.text(key)),
         other => other.clone(),
@@ -182,17 +182,6 @@ fn changed(folder: &Folder, old: &Value, new: &Value) -> BTreeSet<String> {
         paths.insert(".metadata".to_owned());
     }
     paths
-}
-
-/// The object without what changes with each write.
-fn counted(object: &Value) -> Value {
-    let mut object = object.clone();
-    if let Some(Value::Object(metadata)) = object.get_mut("metadata") {
-        for field in ["resourceVersion", "generation", "managedFields"] {
-            metadata.remove(field);
-        }
-    }
-    object
 }
 
 #[cfg(test)]

@@ -16,6 +16,8 @@ pub mod perturbation;
 pub mod plan;
 
 pub mod crash_points;
+#[cfg(test)]
+mod fixture;
 pub mod prune;
 pub mod replay;
 pub mod schedule;

@@ -140,6 +140,11 @@ impl Perturbation {
         self.anomaly().crash()
     }
 
+    /// Whether it is a plain restart on a world that has settled at the end.
+    pub fn restarts_when_settled(&self) -> bool {
+        matches!(self, Perturbation::Crash(crash) if crash.at == Moment::Settled)
+    }
+
     /// See [`Anomaly::crash_mut`].
     pub fn crash_mut(&mut self) -> Option<&mut Crash> {
         self.anomaly_mut().crash_mut()

@@ -4,10 +4,7 @@ use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
-use crate::{
-    moment::Moment,
-    perturbation::{Crash, Family, Perturbation},
-};
+use crate::perturbation::{Crash, Family, Perturbation};
 
 /// Perturbations in the order in which they are armed: each only after the one before was carried out.
 /// Carried out from the beginning (prefix), or from the world that the earlier ones lead to (fork): both
@@ -106,8 +103,7 @@ impl Plan {
 
     /// Whether it ends with a plain restart on the world that has settled at the end.
     pub fn restarts_when_settled(&self) -> bool {
-        let last = self.perturbations.last();
-        matches!(last, Some(Perturbation::Crash(crash)) if crash.at == Moment::Settled)
+        self.perturbations.last().is_some_and(Perturbation::restarts_when_settled)
     }
 
     /// User steps for which its last perturbation lasts.

@@ -172,9 +172,9 @@ impl Schedule {
     }
 
     /// Adds what the subject reads in another undisturbed run. The most that any run allows counts.
-    pub fn add_reads(&mut self, other: &Schedule) {
-        for (resource, reading) in &other.types {
-            self.types.entry(resource.clone()).or_default().add(reading);
+    pub fn add_reads(&mut self, other: &Observed<'_>) {
+        for (resource, reading) in reads::readings(other.history, other.generated) {
+            self.types.entry(resource).or_default().add(&reading);
         }
     }
 }

@@ -109,6 +109,27 @@ fn compare(house: &House, campaign: &str, template: &Value, plans: &BTreeMap<Str
     );
 }
 
+/// Compares those plans that `chosen` takes from the trials of an operator of the corpus, and of its twin; it is told the
+/// verdict that they show.
+fn check_twins(
+    test: &str,
+    operator: &str,
+    chosen: impl Fn(Vec<Value>, &str) -> BTreeMap<String, Forked>,
+) {
+    let folder = format!("tests/corpus/{operator}");
+    let house = House::new(&format!("forks/{test}"), &[&folder, "tests/corpus/operators"]);
+    let mut template = Value::Null;
+    for (name, exit, verdict) in [("campaign", 100, "violated"), ("fixed", 0, "held")] {
+        let campaign = format!("{folder}/{name}.yaml");
+        run(&house.root, ["run", &campaign, "--quiet", "--out", name]).expect(exit);
+        if exit == 100 {
+            template = template_of(&house, name);
+        }
+        let plans = chosen(json_lines(&house.path(&format!("{name}/plans.jsonl"))), verdict);
+        compare(&house, &campaign, &template, &plans);
+    }
+}
+
 /// Plans of each campaign of which nothing is seen after a restart.
 const NEVER_SEEN: usize = 6;
 
@@ -118,22 +139,13 @@ fn never_seen_after_a_restart() {
     if !needs(&[Need::Go]) {
         return;
     }
-    let folder = "tests/corpus/drain";
-    let house = House::new("forks/never-seen", &[folder, "tests/corpus/operators"]);
-    let mut template = Value::Null;
-    for (name, exit, verdict) in [("campaign", 100, "violated"), ("fixed", 0, "held")] {
-        let campaign = format!("{folder}/{name}.yaml");
-        run(&house.root, ["run", &campaign, "--quiet", "--out", name]).expect(exit);
-        if exit == 100 {
-            template = template_of(&house, name);
-        }
-        let mut trials = json_lines(&house.path(&format!("{name}/plans.jsonl")));
+    check_twins("never-seen", "drain", |mut trials, verdict| {
         trials.retain(|trial| !trial["plan"][1]["unobservedState"].is_null());
         let plans: BTreeMap<_, _> = forked(trials).into_iter().take(NEVER_SEEN).collect();
         assert_eq!(plans.len(), NEVER_SEEN);
         assert!(plans.values().all(|forked| forked.shown[0].0 == verdict));
-        compare(&house, &campaign, &template, &plans);
-    }
+        plans
+    });
 }
 
 /// Plans of each campaign that end with a restart when all had settled.
@@ -145,16 +157,7 @@ fn when_all_had_settled() {
     if !needs(&[Need::Go]) {
         return;
     }
-    let folder = "tests/corpus/checksum";
-    let house = House::new("forks/when-settled", &[folder, "tests/corpus/operators"]);
-    let mut template = Value::Null;
-    for (name, exit, verdict) in [("campaign", 100, "violated"), ("fixed", 0, "held")] {
-        let campaign = format!("{folder}/{name}.yaml");
-        run(&house.root, ["run", &campaign, "--quiet", "--out", name]).expect(exit);
-        if exit == 100 {
-            template = template_of(&house, name);
-        }
-        let mut trials = json_lines(&house.path(&format!("{name}/plans.jsonl")));
+    check_twins("when-settled", "checksum", |mut trials, verdict| {
         let last = |trial: &Value| Some(trial["plan"].as_array()?.last()?["crash"]["at"].clone());
         trials.retain(|trial| last(trial) == Some(json!("settled")));
         // Violated ones first.
@@ -163,8 +166,8 @@ fn when_all_had_settled() {
         let plans = forked(first);
         assert!(plans.len() >= 2, "{} plans are too few to show anything", plans.len());
         assert!(plans.values().any(|forked| forked.shown[0].0 == verdict));
-        compare(&house, &campaign, &template, &plans);
-    }
+        plans
+    });
 }
 
 #[test]

@@ -49,7 +49,7 @@ use crate::{
     trial::cpu_time,
 };
 pub use job::Carried;
-use job::{Done, Job, Tried, carry_out, fork};
+use job::{Done, Job, Shows, Tried, carry_out, fork};
 use settled_restarts::SettledRestarts;
 
 /// Each world is started again this often at least, with other name suffixes in another order.
@@ -264,8 +264,7 @@ impl Work for Explorer<'_> {
             return None;
         }
         let goes_on = self.goes_on();
-        let by_plan = self.from_beginning.len() + self.after_restarts.len();
-        if !goes_on && by_plan + self.at_ends.waiting() == 0 {
+        if !goes_on && self.by_plan() == 0 {
             return None;
         }
         self.explored.stopped = self.bounds.reached(self.begun);
@@ -339,9 +338,7 @@ impl Work for Explorer<'_> {
 impl<'e> Explorer<'e> {
     fn tell_of_progress(&mut self) {
         let left = self.explored.frontier.waiting() as u64;
-        let by_plan =
-            self.from_beginning.len() + self.after_restarts.len() + self.at_ends.waiting();
-        let by_plan = by_plan as u64;
+        let by_plan = self.by_plan() as u64;
         self.progress.tell(Event::Total(self.explored.run + REPEATS * left + by_plan));
         if self.explored.run.is_multiple_of(16)
             && let Err(error) = self.folder.write_json("stats.json", &self.explored.stats())
@@ -446,6 +443,11 @@ impl<'e> Explorer<'e> {
         }
     }
 
+    /// Trials to come that are no world's.
+    fn by_plan(&self) -> usize {
+        self.from_beginning.len() + self.after_restarts.len() + self.at_ends.waiting()
+    }
+
     /// Trials of each world.
     fn at_least(&self) -> u64 {
         if self.bounds.brute_force.is_some() { 1 } else { REPEATS }
@@ -471,13 +473,15 @@ impl<'e> Explorer<'e> {
         self.begun += u64::from(!passed);
         let frontier = &self.explored.frontier;
         let follow = (repeat == 0).then(|| visit.node.clone());
-        let shows_intervals = repeat == 0 && self.shows_intervals(visit);
-        // Only where it was waited for long does late work not look like that of a restart.
-        let shows_end = repeat + 1 == self.at_least()
-            && visit.due < Level::Exact
-            && settled_restart::asked(self.setup);
+        let shows = Shows {
+            intervals: repeat == 0 && self.shows_intervals(visit),
+            // Only where it was waited for long does late work not look like that of a restart.
+            end: repeat + 1 == self.at_least()
+                && visit.due < Level::Exact
+                && settled_restart::asked(self.setup),
+        };
         let lens = frontier.lens.clone();
-        Some(Job { world: Some(world), spec, lens, follow, shows_intervals, shows_end })
+        Some(Job { world: Some(world), spec, lens, follow, shows })
     }
 
     /// Whether what may never be seen after this restart is to be tried: at the first world of each class.

@@ -30,12 +30,10 @@ pub fn generated_from(names: &BTreeSet<&str>, name: &str) -> Option<String> {
 
 /// The trial as the oracles see it.
 pub fn trial_view(run: &TrialRun) -> Trial {
-    let plan = &run.spec.plan;
-    let last = plan.depth().wrapping_sub(1);
-    let planned = plan.perturbations.iter().enumerate().map(|(at, one)| oracles::Planned {
+    let planned = run.spec.plan.perturbations.iter().map(|one| oracles::Planned {
         family: one.family().to_string(),
         text: one.to_string(),
-        when_settled: at == last && plan.restarts_when_settled(),
+        when_settled: one.restarts_when_settled(),
     });
     Trial { run: run_view(run), perturbations: planned.collect() }
 }

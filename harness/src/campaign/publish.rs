@@ -1,5 +1,6 @@
 //! The end of a campaign: replay files, the report in all its forms, and the exit code.
 
+mod by_hand;
 mod replay_file;
 
 use std::{
@@ -7,9 +8,9 @@ use std::{
     time::Duration,
 };
 
-use plans::{Family, Moment, Perturbation};
+use plans::Family;
 use serde_json::{Value, json};
-use trace::{Event, identity};
+use trace::identity;
 
 use crate::{
     campaign::{
@@ -24,7 +25,7 @@ use crate::{
     cli::RunArgs,
     config::{ClusterSpec, Environment, PaceSpec},
     exit::Exit,
-    report::{self, Report, by_hand, difference, model, text, timeline},
+    report::{self, Report, difference, model, text, timeline},
     stdout,
     trial::{NOT_SEEN_THROUGH, cpu_time, history_file},
 };
@@ -452,7 +453,7 @@ fn finding(
             because: format!("{because}; {}", legality.join("; ")),
         },
         timeline: timeline::around_crash(&found.shown.history),
-        kubectl_steps: by_hand(setup, found, &diff),
+        kubectl_steps: by_hand::steps(setup, found, &diff),
         diff,
         replay_text: replay_file::text(setup, &references.settle, found),
     }
@@ -491,47 +492,6 @@ fn end_state_diff(references: &References, found: &confirm::Finding) -> Vec<mode
 fn objects(world: &Value) -> BTreeMap<String, Value> {
     let objects = world.as_object().into_iter().flatten();
     objects.map(|(key, object)| (key.clone(), object.clone())).collect()
-}
-
-fn by_hand(setup: &Setup, found: &confirm::Finding, diff: &[model::ObjectDiff]) -> Vec<String> {
-    let spec = &setup.campaign.file.spec;
-    let manifests: Vec<String> =
-        spec.manifests.iter().map(|path| path.display().to_string()).collect();
-    let mut titles = Vec::new();
-    let mut split = None;
-    for record in &found.shown.history.records {
-        match &record.event {
-            Event::Step(step) if step.state == trace::StepState::Done => {
-                titles.push(step.title.clone());
-            }
-            Event::Perturbed { .. } => split = Some(titles.len()),
-            _ => {}
-        }
-    }
-    let (before, after) = titles.split_at(split.unwrap_or(titles.len()));
-    // Other families have no recipe for two hands yet.
-    let last = found.plan.perturbations.last();
-    let Some(Perturbation::Crash(crash)) = last else { return vec![] };
-    let watched = match &crash.at {
-        Moment::Committed { call, .. } => Some(call.resource.to_string()),
-        Moment::Environment { write, .. } => Some(write.resource.to_string()),
-        Moment::Step { .. } | Moment::Delivery { .. } | Moment::Settled => None,
-    };
-    let writes: Vec<String> = found.verdict.restart_writes().map(ToString::to_string).collect();
-    by_hand::steps(&by_hand::ByHand {
-        manifests: &manifests,
-        command: &spec.subject.command.join(" "),
-        replicas: spec.subject.replicas,
-        killed: crash.member,
-        before,
-        moment: &crash.at.to_string(),
-        watched: watched.as_deref(),
-        at_rest: crash.at == Moment::Settled,
-        writes: &writes,
-        restart: crash.restart.to_string().trim_start_matches("started again "),
-        after,
-        diff,
-    })
 }
 
 /// The campaign's folder as it is called from where the user stands, which is usually the repository's root:

@@ -21,15 +21,20 @@ pub struct Source<'r> {
 }
 
 impl Source<'_> {
-    /// The model that it is, for a subject that sees what its footprint covers.
-    pub fn schedule(&self, footprint: &Footprint) -> Schedule {
-        Schedule::learn(&Observed {
+    /// Looks at it with the eyes of a subject that sees what its footprint covers.
+    fn observed<T>(&self, footprint: &Footprint, look: impl FnOnce(&Observed<'_>) -> T) -> T {
+        look(&Observed {
             history: self.history,
             before: self.before,
             cursor: self.cursor,
             sees: &|key, object| footprint.covers(key, object),
             generated: &|name| judge::generated_from(&self.names, name),
         })
+    }
+
+    /// The model that it is.
+    fn schedule(&self, footprint: &Footprint) -> Schedule {
+        self.observed(footprint, Schedule::learn)
     }
 }
 
@@ -38,7 +43,7 @@ pub fn of_all(footprint: &Footprint, runs: &[Source<'_>]) -> Schedule {
     let Some((first, others)) = runs.split_first() else { return Schedule::default() };
     let mut schedule = first.schedule(footprint);
     for run in others {
-        schedule.add_reads(&run.schedule(footprint));
+        run.observed(footprint, |other| schedule.add_reads(other));
     }
     schedule
 }

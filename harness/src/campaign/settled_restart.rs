@@ -15,7 +15,7 @@ use crate::{
         settle::Settle,
         setup::{ClockMode, Ground, Setup},
     },
-    trial::{self, Fork, RunEnd, Start, TrialRun, TrialSpec},
+    trial::{self, Fork, RunEnd, TrialRun, TrialSpec},
 };
 
 /// References that are restarted at their ends.
@@ -71,14 +71,8 @@ fn undisturbed(setup: &Setup, settle: &Settle, run: &TrialRun, repeat: u64) -> T
     let Some((world, cursor)) = end(run).filter(|_| possible(setup)) else {
         return confirm::from_beginning(&plan, repeat, settle.usual());
     };
-    TrialSpec {
-        plan,
-        start: Start::Fork(Box::new(Fork { world, cursor, begun: None, behind: None })),
-        armed: vec![],
-        repeat,
-        waits: settle.usual(),
-        folder: None,
-    }
+    let fork = Fork { world, cursor, begun: None, behind: None };
+    TrialSpec::on(fork, &plan, repeat, settle.usual())
 }
 
 /// The world at the end of a run that settled there, and the workload's end.

@@ -48,20 +48,17 @@ pub fn steps(facts: &ByHand<'_>) -> Vec<String> {
         0 | 1 => "the controller".to_owned(),
         replicas => format!("{replicas} replicas of the controller, one after another"),
     };
-    let killed = match (facts.replicas, facts.killed) {
-        (0 | 1, _) => "the controller".to_owned(),
-        (replicas, None) => format!("all {replicas} replicas of the controller"),
-        (_, Some(replica)) => format!("replica {replica} (counted from 0 in the order of starts)"),
+    let (killed, which) = match (facts.replicas, facts.killed) {
+        (0 | 1, _) => ("the controller".to_owned(), ""),
+        (replicas, None) => (format!("all {replicas} replicas of the controller"), ""),
+        (_, Some(replica)) => {
+            (format!("replica {replica}"), " (counted from 0 in the order of starts)")
+        }
     };
     steps.push(format!("Start {every}: `{}`", facts.command));
     steps.extend(facts.before.iter().map(|step| by_user(step)));
-    steps.push(kill(facts, &killed));
-    steps.push(format!(
-        "Start {} again {}: `{}`",
-        killed.split(" (").next().unwrap_or_default(),
-        facts.restart,
-        facts.command
-    ));
+    steps.push(kill(facts, &format!("{killed}{which}")));
+    steps.push(format!("Start {killed} again {}: `{}`", facts.restart, facts.command));
     steps.extend(facts.after.iter().map(|step| by_user(step)));
     let writes = |write: &String| format!("Look: it must write nothing now, but it {write}.");
     steps.extend(facts.writes.iter().map(writes));

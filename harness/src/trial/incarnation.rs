@@ -76,7 +76,7 @@ impl Trial<'_> {
     async fn launch(&mut self, replica: usize) -> anyhow::Result<Incarnation> {
         let number = self.started;
         self.started += 1;
-        let (actor, recorder) = (Actor::Subject(replica as u32), self.recorder.clone());
+        let recorder = self.recorder.clone();
         let folder = match replica {
             0 => self.folder.clone(),
             _ => self.folder.join(format!("replica-{replica}")),
@@ -91,16 +91,12 @@ impl Trial<'_> {
         })?;
         self.following.started(Member::Replica(replica), started.process.reader());
         let what = ProcessHappening::Started { command, pid: started.process.pid() as i32 };
-        let of_process = move |what| {
-            let actor = Actor::Subject(replica as u32);
-            Event::Process(ProcessEvent { actor, incarnation: number, what })
-        };
-        recorder.record(of_process(what));
+        recorder.record(process_event(replica, number, what));
         if let Some(hooks) = &self.hooks {
             hooks.lead_to(Some(started.dialer.clone()));
         }
         let client = proxy::Client {
-            actor,
+            actor: actor(replica),
             incarnation: number,
             tls: self.setup.certificates.server.clone(),
         };
@@ -109,7 +105,7 @@ impl Trial<'_> {
         let following = self.following.clone();
         let output = Output::read(started.output, &log, move |text| {
             following.catch_up();
-            recorder.record(of_process(ProcessHappening::Line { text }));
+            recorder.record(process_event(replica, number, ProcessHappening::Line { text }));
         })?;
         let (process, dialer) = (started.process, started.dialer);
         Ok(Incarnation { process, serving, number, output, dialer })
@@ -201,8 +197,7 @@ impl Trial<'_> {
             hooks.lead_to(other.map(|other| other.dialer.clone()));
         }
         if let Some(what) = how {
-            let (actor, incarnation) = (Actor::Subject(replica as u32), incarnation.number);
-            self.recorder.record(Event::Process(ProcessEvent { actor, incarnation, what }));
+            self.recorder.record(process_event(replica, incarnation.number, what));
         }
         incarnation.serving.close();
         incarnation.output.end().await;
@@ -234,6 +229,14 @@ impl Trial<'_> {
         }
         self.start_subject().await
     }
+}
+
+fn actor(replica: usize) -> Actor {
+    Actor::Subject(replica as u32)
+}
+
+fn process_event(replica: usize, incarnation: u32, what: ProcessHappening) -> Event {
+    Event::Process(ProcessEvent { actor: actor(replica), incarnation, what })
 }
 
 /// What of a subject can't be followed from outside, as notes.

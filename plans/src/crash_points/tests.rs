@@ -4,11 +4,11 @@ use std::sync::Arc;
 
 use serde_json::{Value, json};
 use trace::{
-    Answer, Body, Call, Change, Commit, ConnectionId, Fate, GroupResource, ObjectKey, Record,
-    StepEvent, Verb,
+    Answer, Body, Change, Commit, Fate, GroupResource, ObjectKey, Record, StepEvent, Verb,
 };
 
 use super::*;
+use crate::fixture;
 
 /// Builds a history; a second passes with each record.
 #[derive(Default)]
@@ -29,24 +29,7 @@ impl Builder {
     /// The subject sends something; the calls are numbered from 1.
     fn call(mut self, verb: Verb, resource: &str, connection: u64) -> Builder {
         self.calls += 1;
-        let call = Call {
-            id: CallId(self.calls),
-            actor: Actor::Subject(0),
-            incarnation: 0,
-            connection: ConnectionId(connection),
-            verb,
-            resource: Some(GroupResource::new("", resource)),
-            version: "v1".into(),
-            namespace: "default".into(),
-            name: String::new(),
-            subresource: String::new(),
-            method: String::new(),
-            uri: String::new(),
-            content_type: String::new(),
-            user_agent: String::new(),
-            body: Body::None,
-            raw: None,
-        };
+        let call = fixture::call(self.calls, verb, resource, connection);
         self.record(Event::Call(call))
     }
 

@@ -151,30 +151,15 @@ fn is_closed(writes: &[Write], later: usize, missing: &[usize]) -> bool {
 
 #[cfg(test)]
 mod tests {
+    use trace::Verb;
+
     use super::*;
-    use trace::{Actor, Body, ConnectionId, Verb};
+    use crate::fixture;
 
     /// `(connection, received, answered)` in commit order.
     fn check(calls: &[(u64, u64, u64)], expect: &[(usize, Vec<usize>)]) {
         let write = |(index, &(connection, received, answered)): (usize, &(u64, u64, u64))| Write {
-            call: Call {
-                id: CallId(index as u64 + 1),
-                actor: Actor::Subject(0),
-                incarnation: 0,
-                connection: ConnectionId(connection),
-                verb: Verb::Create,
-                resource: None,
-                version: String::new(),
-                namespace: String::new(),
-                name: String::new(),
-                subresource: String::new(),
-                method: "POST".into(),
-                uri: String::new(),
-                content_type: String::new(),
-                user_agent: String::new(),
-                body: Body::None,
-                raw: None,
-            },
+            call: fixture::call(index as u64 + 1, Verb::Create, "foos", connection),
             revision: Revision(index as u64 + 1),
             received,
             answered: Some(answered),

@@ -2,12 +2,12 @@
 
 use serde_json::json;
 use trace::{
-    Actor, Answer, Body, Call, CallId, Change, Commit, ConnectionId, Delivery, Fate, ProcessEvent,
-    Record, Revision, StepEvent, StepState, Time, Verb,
+    Actor, Answer, Body, Call, CallId, Change, Commit, Delivery, Fate, ProcessEvent, Record,
+    Revision, StepEvent, StepState, Time, Verb,
 };
 
 use super::*;
-use crate::moment::By;
+use crate::{fixture, moment::By};
 
 /// Something that happens, in few words. Objects are `foos`, `bars`, … in `default`; the value is what they say.
 #[derive(Clone, Copy)]
@@ -58,22 +58,9 @@ impl Builder {
         self.calls += 1;
         let id = CallId(self.calls);
         self.record(Event::Call(Call {
-            id,
-            actor: Actor::Subject(0),
             incarnation: self.starts.saturating_sub(1),
-            connection: ConnectionId(connection),
-            verb,
-            resource: Some(GroupResource::new("", resource)),
-            version: "v1".into(),
-            namespace: "default".into(),
-            name: String::new(),
-            subresource: String::new(),
-            method: String::new(),
             uri: format!("/api/v1/namespaces/default/{resource}?{query}"),
-            content_type: String::new(),
-            user_agent: String::new(),
-            body: Body::None,
-            raw: None,
+            ..fixture::call(self.calls, verb, resource, connection)
         }));
         id
     }
@@ -171,18 +158,23 @@ impl Builder {
 }
 
 /// The subject sees everything but `hiddens`.
-fn learnt(events: &[Happens]) -> Schedule {
+/// Looks at a run in which this happens.
+fn observed<T>(events: &[Happens], look: impl FnOnce(&Observed<'_>) -> T) -> T {
     let mut builder = Builder::default();
     for event in events {
         builder.happens(*event);
     }
-    let schedule = Schedule::learn(&Observed {
+    look(&Observed {
         history: &builder.history,
         before: &[],
         cursor: Cursor::default(),
         sees: &|key, _| *key.resource.resource != *"hiddens",
         generated: &|name| name.strip_suffix("abcde").map(str::to_owned),
-    });
+    })
+}
+
+fn learnt(events: &[Happens]) -> Schedule {
+    let schedule = observed(events, Schedule::learn);
     // Plain data: as JSON it is the same.
     let text = serde_json::to_string(&schedule).unwrap();
     assert_eq!(serde_json::from_str::<Schedule>(&text).unwrap(), schedule, "{text}");
@@ -232,7 +224,7 @@ fn reads_of_other_runs_are_added() {
         User("foos", 1),
         User("foos", 2),
     ];
-    schedule.add_reads(&learnt(&other));
+    observed(&other, |other| schedule.add_reads(other));
     let of = |name: &str| &schedule.types[&GroupResource::new("", name)];
     assert_eq!(of("foos").first, Some(FirstRead::Any));
     assert!(of("bars").watched && !of("foos").watched);

@@ -74,17 +74,22 @@ pub(super) struct Job {
     pub lens: Arc<Lens>,
     /// What follows this world while the controller stays down is still to be worked out.
     pub follow: Option<Node>,
-    /// Whether it shows what the subject may never see after this start.
-    pub shows_intervals: bool,
-    /// Whether a restart on the world at its end may be tried.
-    pub shows_end: bool,
+    pub shows: Shows,
+}
+
+/// What of a trial is looked at besides, if it is held.
+#[derive(Clone, Copy, Default)]
+pub(super) struct Shows {
+    /// What the subject may never see after this start.
+    pub intervals: bool,
+    /// Its end, where a restart may be tried.
+    pub end: bool,
 }
 
 impl Job {
     /// A plan that is no world's.
     pub fn by_plan(spec: TrialSpec, lens: Arc<Lens>) -> Job {
-        let (shows_intervals, shows_end) = (false, false);
-        Job { world: None, spec: Some(spec), lens, follow: None, shows_intervals, shows_end }
+        Job { world: None, spec: Some(spec), lens, follow: None, shows: Shows::default() }
     }
 }
 
@@ -125,8 +130,7 @@ pub(super) struct Tried {
 
 /// Everything that can be done with a trial without knowing what others came to.
 pub(super) fn carry_out(setup: &Setup, references: &References, job: Job) -> Done {
-    let Job { world, spec, lens, follow, shows_intervals, shows_end } = job;
-    let shows = Shows { intervals: shows_intervals, end: shows_end };
+    let Job { world, spec, lens, follow, shows } = job;
     let then = follow.map(|node| reached::follow(setup, &lens, &node));
     match spec {
         Some(spec) => Done {
@@ -137,12 +141,6 @@ pub(super) fn carry_out(setup: &Setup, references: &References, job: Job) -> Don
         },
         None => Done { world, version: lens.version, then, trial: None },
     }
-}
-
-/// What of a trial is looked at besides, if it is held.
-struct Shows {
-    intervals: bool,
-    end: bool,
 }
 
 fn tried(
@@ -222,12 +220,6 @@ pub(super) fn fork(
     };
     let Node { cursor, begun, .. } = *node;
     let behind = node.behind.as_ref().map(|behind| behind.revision);
-    TrialSpec {
-        plan: node.plan.clone(),
-        start: Start::Fork(Box::new(Fork { world: world.clone(), cursor, begun, behind })),
-        armed: vec![],
-        repeat,
-        waits: if patient { settle.explored_to_the_end() } else { settle.usual() },
-        folder: None,
-    }
+    let waits = if patient { settle.explored_to_the_end() } else { settle.usual() };
+    TrialSpec::on(Fork { world: world.clone(), cursor, begun, behind }, &node.plan, repeat, waits)
 }
