@@ -15,12 +15,14 @@ use crate::exit::{Exit, Expected};
 mod access;
 mod answers;
 mod embedded;
+mod names;
 mod paces;
 mod stage_files;
 
 pub use access::{AccountName, AuthorizationSpec, Located};
 pub use answers::read_answers;
 pub use embedded::{EmbeddedSpec, Environment};
+pub use names::check_name;
 pub use paces::PaceSpec;
 pub use stage_files::{StageFile, read_stages};
 
@@ -42,7 +44,7 @@ pub struct CampaignFile {
 #[derive(Debug, Clone, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Metadata {
-    /// Used in reports and file names.
+    /// Used in reports and as the name of a folder: see [`check_name`].
     pub name: String,
 }
 
@@ -340,6 +342,8 @@ impl Campaign {
                 plans::replay::API_VERSION,
             )));
         }
+        check_name(&file.metadata.name)
+            .map_err(|what| usage(format!("{}: metadata.name: {what}", path.display())))?;
         if let Some(name) = profile {
             apply_profile(&mut file.spec, name, path)?;
         }

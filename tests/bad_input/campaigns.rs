@@ -51,6 +51,17 @@ spec:
 /// All of these are seen before the first run.
 pub const CASES: &[Case] = &[
     Case {
+        name: "name-leads-out",
+        from: "{name: sound}",
+        to: "{name: ../../x}",
+        exit: 64,
+        says: &[
+            "name-leads-out.yaml",
+            "metadata.name",
+            "\"../../x\" can't be the name of a folder",
+        ],
+    },
+    Case {
         name: "no-replicas",
         from: "    transport: http",
         to: "    transport: http\n    replicas: 0",

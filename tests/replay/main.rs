@@ -143,6 +143,8 @@ fn damaged_files_are_refused_with_their_names() {
         ("kind.yaml", with("kind", json!("Campaign")).to_string()),
         ("version.yaml", with("apiVersion", json!("trommel.dev/v9")).to_string()),
         ("empty.yaml", String::new()),
+        ("finding.yaml", with("finding", json!("x/../../y")).to_string()),
+        ("campaign-name.yaml", with("campaign", json!("../x")).to_string()),
     ];
     for (name, text) in &damaged {
         house.write(name, text);

@@ -14,7 +14,7 @@ use crate::{
         setup::{self, Setup},
     },
     cli::ReplayArgs,
-    config::Campaign,
+    config::{Campaign, check_name},
     exit::{Exit, Expected},
     trial::{self, RunEnd, TrialRun},
 };
@@ -66,6 +66,9 @@ fn load(path: &Path) -> anyhow::Result<Replay> {
     }
     if let Some(why) = replay.plan.wrong() {
         return Err(usage(format!("plan: {why}")));
+    for (key, name) in [("finding", &replay.finding), ("campaign", &replay.campaign)] {
+        check_name(name).map_err(|what| usage(format!("{key}: {what}")))?;
+    }
     }
     Ok(replay)
 }
