@@ -7,7 +7,7 @@ use clap::{Args, Parser, Subcommand, ValueEnum};
 use crate::{
     campaign,
     commands::{bench_bare, doctor, envtest, init, play, replay, serve, show},
-    exit::{Exit, Expected},
+    exit::Exit,
 };
 
 const EXAMPLES: &str = "\
@@ -68,7 +68,7 @@ pub struct RunArgs {
     #[arg(long, value_delimiter = ',', value_parser = family, env = "TROMMEL_FAMILIES")]
     pub families: Vec<plans::Family>,
     /// Trials side by side; default: one per processor.
-    #[arg(long, env = "TROMMEL_WORKERS")]
+    #[arg(long, env = "TROMMEL_WORKERS", value_parser = at_least_one)]
     pub workers: Option<usize>,
     /// Explore behind this many violated trials as well.
     #[arg(long, default_value_t = 0, env = "TROMMEL_THROUGH_FINDINGS")]
@@ -90,6 +90,15 @@ pub struct RunArgs {
     pub quiet: bool,
 }
 
+/// A number of trials or runs: with none, nothing would ever end.
+pub fn at_least_one(text: &str) -> Result<usize, String> {
+    match text.parse() {
+        Ok(0) => Err("it needs at least 1".to_owned()),
+        Ok(number) => Ok(number),
+        Err(_) => Err("not a whole number".to_owned()),
+    }
+}
+
 /// A family by its name.
 fn family(text: &str) -> Result<plans::Family, String> {
     text.parse().map_err(|plans::perturbation::UnknownFamily(known)| {
@@ -109,7 +118,7 @@ pub struct ReplayArgs {
     #[arg(long, num_args = 1.., allow_hyphen_values = true, conflicts_with = "campaign")]
     pub command: Vec<String>,
     /// How often.
-    #[arg(short = 'k', long, default_value_t = 5, env = "TROMMEL_REPEATS")]
+    #[arg(short = 'k', long, default_value_t = 5, env = "TROMMEL_REPEATS", value_parser = clap::value_parser!(u32).range(1..))]
     pub repeats: u32,
     /// Run folder; default: trommel-out/replay-FINDING/NUMBER.
     #[arg(long, env = "TROMMEL_OUT")]
@@ -143,7 +152,8 @@ pub fn main() -> anyhow::Result<Exit> {
         Err(error) if error.use_stderr() => {
             let said = error.render();
             let said = if colour() { said.ansi().to_string() } else { said.to_string() };
-            return Err(Expected::error(Exit::Usage, said));
+            eprint!("trommel: {said}");
+            return Ok(Exit::Usage);
         }
         Err(help) => {
             print!("{help}");

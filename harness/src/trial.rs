@@ -35,7 +35,7 @@ use std::{
     collections::{BTreeSet, VecDeque},
     path::PathBuf,
     sync::Arc,
-    time::Duration,
+    time::{Duration, Instant},
 };
 
 use cluster::World;
@@ -44,6 +44,7 @@ use trace::{Cursor, DrawnNames, Event, History, Recorder, Revision, Time};
 
 use crate::{
     campaign::{
+        disk,
         settle::Waits,
         setup::{ClockMode, Setup},
     },
@@ -73,6 +74,8 @@ pub struct TrialSpec {
     pub repeat: u64,
     /// How long it waits for its world to settle.
     pub waits: Waits,
+    /// When to stop waiting for it, by this machine's clock: it proves nothing then. None: never.
+    pub until: Option<Instant>,
     /// Where to keep its files; none: nowhere.
     pub folder: Option<PathBuf>,
 }
@@ -166,6 +169,7 @@ pub(crate) struct Trial<'setup> {
     hooks: Option<SubjectCaller>,
     folder: PathBuf,
     waits: Waits,
+    until: Option<Instant>,
     /// Incarnations started so far.
     started: u32,
     /// Times that the subject ended by itself.
@@ -233,10 +237,13 @@ fn broken(spec: TrialSpec, why: String) -> TrialRun {
 }
 
 async fn run_here(setup: &Setup, spec: TrialSpec) -> TrialRun {
-    let began = std::time::Instant::now();
+    let began = Instant::now();
     let mut trial = match Trial::set_up(setup, &spec).await {
         Ok(trial) => trial,
-        Err(error) => return broken(spec, format!("{error:#}")),
+        Err(error) => {
+            disk::noted(spec.folder.as_deref().unwrap_or(&setup.scratch), &error);
+            return broken(spec, format!("{error:#}"));
+        }
     };
     let before = trial.cluster.state();
     let now = trial.cluster.now();
@@ -339,6 +346,7 @@ impl<'setup> Trial<'setup> {
             hooks,
             folder,
             waits: spec.waits,
+            until: spec.until,
             started: 0,
             exits: 0,
             cursor,

@@ -560,20 +560,9 @@ pub fn write(
         folder.write(&format!("{below}/history.jsonl.zst"), &bytes)?;
     }
     folder.write_json("end-states.json", &explored.end_states)?;
-    folder.write("plans.jsonl", &lines(&explored.trials)?)?;
     folder.write_json("figures.json", &figures(explored))?;
     report::write(report, &folder.path)?;
     Ok(())
-}
-
-/// One line of JSON each.
-fn lines(values: &[impl serde::Serialize]) -> serde_json::Result<Vec<u8>> {
-    let mut bytes = Vec::new();
-    for value in values {
-        serde_json::to_writer(&mut bytes, value)?;
-        bytes.push(b'\n');
-    }
-    Ok(bytes)
 }
 
 /// What the exploration took, for `cargo ci bench`: as a whole, and each trial.

@@ -77,6 +77,7 @@ fn undisturbed(setup: &Setup, settle: &Settle, run: &TrialRun, repeat: u64) -> T
         armed: vec![],
         repeat,
         waits: settle.usual(),
+        until: None,
         folder: None,
     }
 }

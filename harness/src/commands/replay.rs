@@ -7,7 +7,7 @@ use plans::{Expectation, Replay};
 
 use crate::{
     campaign::{
-        confirm, judge, pool,
+        confirm, disk, judge, pool,
         progress::{Event, Progress, Show},
         reference,
         run_folder::RunFolder,
@@ -33,7 +33,7 @@ pub fn run(args: &ReplayArgs) -> anyhow::Result<Exit> {
     let progress = Progress::start(Show::detect(args.quiet));
     progress.tell(Event::Phase { name: "references".to_owned(), total: None });
     let restarts = replay.plan.restarts_when_settled();
-    let references = reference::learn(&setup, &folder, &progress, restarts)?;
+    let references = reference::learn(&setup, &folder, &progress, restarts, None)?;
     let total = Some(u64::from(args.repeats));
     progress.tell(Event::Phase { name: "replaying".to_owned(), total });
     let waits = references.settle.usual();
@@ -47,6 +47,7 @@ pub fn run(args: &ReplayArgs) -> anyhow::Result<Exit> {
     });
     progress.finish();
     let outcome = Outcome::of(&replay, &runs, &references.baseline);
+    disk::check()?;
     println!("{}", outcome.sentence(&replay));
     for other in &outcome.others {
         println!("  {other}");
