@@ -4,6 +4,7 @@
 mod campaigns;
 mod controllers;
 mod disk;
+mod unlucky;
 
 use trommel_tests::{house::House, product::run};
 
@@ -79,6 +80,8 @@ fn wrong_command_lines_are_usage() {
     };
     check(&["run", "missing.yaml"], 64, &["missing.yaml", "No such file"]);
     check(&["run", "campaign.yaml", "--bogus"], 64, &["--bogus", "Usage"]);
+    check(&["run", "campaign.yaml", "--workers", "0"], 64, &["--workers", "at least 1"]);
+    check(&["play", "campaign.yaml", "--workers", "0"], 64, &["--workers", "at least 1"]);
     check(&["walk"], 64, &["walk", "Usage"]);
     check(&["run", "campaign.yaml", "-P", "nightly"], 64, &["campaign.yaml", "nightly"]);
     check(&["run", "campaign.yaml", "--out", "file/run"], 75, &["file/run", "--out"]);

@@ -16,6 +16,7 @@ use crate::{
     cli::ReplayArgs,
     config::{Campaign, check_name},
     exit::{Exit, Expected},
+    report::plain,
     trial::{self, RunEnd, TrialRun},
 };
 
@@ -46,11 +47,11 @@ pub fn run(args: &ReplayArgs) -> anyhow::Result<Exit> {
         run
     });
     progress.finish();
-    let outcome = Outcome::of(&replay, &runs, &references.baseline);
     disk::check()?;
-    println!("{}", outcome.sentence(&replay));
+    let outcome = Outcome::of(&replay, &runs, &references.baseline);
+    println!("{}", plain::text(&outcome.sentence(&replay)));
     for other in &outcome.others {
-        println!("  {other}");
+        println!("  {}", plain::text(other));
     }
     setup.clean_up();
     Ok(outcome.exit())
@@ -65,11 +66,11 @@ fn load(path: &Path) -> anyhow::Result<Replay> {
     if replay.api_version != plans::replay::API_VERSION || replay.kind != "Replay" {
         return Err(usage(format!("{} {} is not a replay file", replay.api_version, replay.kind)));
     }
-    if let Some(why) = replay.plan.wrong() {
-        return Err(usage(format!("plan: {why}")));
     for (key, name) in [("finding", &replay.finding), ("campaign", &replay.campaign)] {
         check_name(name).map_err(|what| usage(format!("{key}: {what}")))?;
     }
+    if let Some(why) = replay.plan.wrong() {
+        return Err(usage(format!("plan: {why}")));
     }
     Ok(replay)
 }
