@@ -24,7 +24,10 @@ pub mod setup;
 pub mod tally;
 pub mod while_down;
 
-use std::time::{Duration, Instant};
+use std::{
+    num::NonZeroUsize,
+    time::{Duration, Instant},
+};
 
 use explore::Bounds;
 use progress::{Event, Progress, Show};
@@ -53,7 +56,7 @@ pub fn run(args: &RunArgs) -> anyhow::Result<Exit> {
     let folder = RunFolder::create(args.out.as_deref(), campaign.name())?;
     setup::build(&campaign)?;
     interrupt::listen()?;
-    let workers = args.workers.unwrap_or_else(processors);
+    let workers = args.workers.map_or_else(processors, NonZeroUsize::get);
     let prepared = Setup::prepare(campaign, folder.path.join("trials"), workers)?;
     let setup = Setup { keep_files: args.keep, ..prepared };
     folder.write("config.yaml", &std::fs::read(&setup.campaign.path)?)?;

@@ -1,6 +1,6 @@
 //! The command line.
 
-use std::path::PathBuf;
+use std::{num::NonZeroUsize, path::PathBuf};
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
 
@@ -68,8 +68,8 @@ pub struct RunArgs {
     #[arg(long, value_delimiter = ',', value_parser = family, env = "TROMMEL_FAMILIES")]
     pub families: Vec<plans::Family>,
     /// Trials side by side; default: one per processor.
-    #[arg(long, env = "TROMMEL_WORKERS", value_parser = at_least_one)]
-    pub workers: Option<usize>,
+    #[arg(long, env = "TROMMEL_WORKERS")]
+    pub workers: Option<NonZeroUsize>,
     /// Explore behind this many violated trials as well.
     #[arg(long, default_value_t = 0, env = "TROMMEL_THROUGH_FINDINGS")]
     pub through_findings: u64,
@@ -88,15 +88,6 @@ pub struct RunArgs {
     /// No progress.
     #[arg(short, long, env = "TROMMEL_QUIET")]
     pub quiet: bool,
-}
-
-/// A number of trials or runs: with none, nothing would ever end.
-pub fn at_least_one(text: &str) -> Result<usize, String> {
-    match text.parse() {
-        Ok(0) => Err("it needs at least 1".to_owned()),
-        Ok(number) => Ok(number),
-        Err(_) => Err("not a whole number".to_owned()),
-    }
 }
 
 /// A family by its name.

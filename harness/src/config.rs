@@ -17,6 +17,7 @@ mod answers;
 mod embedded;
 mod names;
 mod paces;
+pub mod reading;
 mod stage_files;
 
 pub use access::{AccountName, AuthorizationSpec, Located};
@@ -326,22 +327,7 @@ impl Campaign {
         let text = std::fs::read_to_string(path).map_err(|error| {
             usage(format!("cannot read the campaign {}: {error}", path.display()))
         })?;
-        let mut file: CampaignFile = serde_saphyr::from_str(&text).map_err(|error| {
-            let at = error
-                .location()
-                .map_or(String::new(), |at| format!(":{}:{}", at.line(), at.column()));
-            let first = error.to_string();
-            usage(format!("{}{at}: {first}", path.display()))
-        })?;
-        if file.api_version != plans::replay::API_VERSION || file.kind != "Campaign" {
-            return Err(usage(format!(
-                "{}: apiVersion {} and kind {} are not a campaign: write apiVersion: {} and kind: Campaign",
-                path.display(),
-                file.api_version,
-                file.kind,
-                plans::replay::API_VERSION,
-            )));
-        }
+        let mut file: CampaignFile = reading::read(&text, path, "Campaign")?;
         check_name(&file.metadata.name)
             .map_err(|what| usage(format!("{}: metadata.name: {what}", path.display())))?;
         if let Some(name) = profile {

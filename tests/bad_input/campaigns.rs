@@ -75,7 +75,7 @@ pub const CASES: &[Case] = &[
         exit: 64,
         says: &[
             "unknown-environment.yaml:9:37",
-            "unknown variant `envtest`",
+            "no value \"envtest\"",
             "none, minimal, full",
         ],
     },
@@ -144,7 +144,7 @@ pub const CASES: &[Case] = &[
         from: "    transport: http",
         to: "    transprot: http",
         exit: 64,
-        says: &["unknown-key.yaml:6:5", "unknown field `transprot`", "transport"],
+        says: &["unknown-key.yaml:6:5", "no field \"transprot\"", "did you mean \"transport\"?"],
     },
     Case {
         name: "unknown-value",

@@ -4,7 +4,7 @@
 //! For whoever writes a campaign ("does my controller settle at all?"), for tests that hold the moments of a
 //! history against what a controller promises, and for `cargo ci bench`. Nothing is judged.
 
-use std::{collections::BTreeSet, path::PathBuf, time::Duration};
+use std::{collections::BTreeSet, num::NonZeroUsize, path::PathBuf, time::Duration};
 
 use oracles::Examination;
 use serde::Serialize;
@@ -37,8 +37,8 @@ pub struct Options {
     #[arg(long)]
     out: Option<PathBuf>,
     /// Runs side by side.
-    #[arg(long, default_value_t = 1, value_parser = crate::cli::at_least_one)]
-    workers: usize,
+    #[arg(long, default_value = "1")]
+    workers: NonZeroUsize,
     /// Let time pass at this machine's pace.
     #[arg(long)]
     real_time: bool,
@@ -103,7 +103,7 @@ pub fn run(options: &Options) -> anyhow::Result<Exit> {
     let folder = RunFolder::create(options.out.as_deref(), campaign.name())?;
     setup::build(&campaign)?;
     interrupt::listen()?;
-    let setup = Setup::prepare(campaign, folder.path.join("trials"), options.workers)?;
+    let setup = Setup::prepare(campaign, folder.path.join("trials"), options.workers.get())?;
     // Without a rehearsal, as after one that had nothing to teach.
     let settle = Settle::given(&setup).unwrap_or_else(|| Settle::learnt(Duration::ZERO, None));
     // The same names in all of them, so that they can be equal.

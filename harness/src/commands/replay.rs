@@ -14,7 +14,7 @@ use crate::{
         setup::{self, Setup},
     },
     cli::ReplayArgs,
-    config::{Campaign, check_name},
+    config::{Campaign, check_name, reading},
     exit::{Exit, Expected},
     report::plain,
     trial::{self, RunEnd, TrialRun},
@@ -61,11 +61,7 @@ fn load(path: &Path) -> anyhow::Result<Replay> {
     let usage =
         |message: String| Expected::error(Exit::Usage, format!("{}: {message}", path.display()));
     let text = std::fs::read_to_string(path).map_err(|error| usage(error.to_string()))?;
-    let replay: Replay = serde_saphyr::from_str(&text)
-        .map_err(|error| usage(format!("not a replay file: {error}")))?;
-    if replay.api_version != plans::replay::API_VERSION || replay.kind != "Replay" {
-        return Err(usage(format!("{} {} is not a replay file", replay.api_version, replay.kind)));
-    }
+    let replay: Replay = reading::read(&text, path, "Replay")?;
     for (key, name) in [("finding", &replay.finding), ("campaign", &replay.campaign)] {
         check_name(name).map_err(|what| usage(format!("{key}: {what}")))?;
     }

@@ -1,0 +1,131 @@
+//! Reading the files that people write: of which kind one is, and what is wrong with it, in one sentence with its place.
+
+use std::path::Path;
+
+use serde::{Deserialize, de::DeserializeOwned};
+use serde_saphyr::Error;
+
+use crate::exit::{Exit, Expected};
+
+/// How alike two names must be for one to be meant by the other, from 0 to 1 (Jaro-Winkler).
+const ALIKE: f64 = 0.8;
+
+/// What every such file begins with.
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct Head {
+    #[serde(default)]
+    api_version: String,
+    #[serde(default)]
+    kind: String,
+}
+
+/// Reads a file of this kind.
+///
+/// # Errors
+/// A file of another kind or version, or a wrong one (exit 64), with file, line and column.
+pub fn read<T: DeserializeOwned>(text: &str, path: &Path, kind: &str) -> anyhow::Result<T> {
+    let usage = |message: String| Expected::error(Exit::Usage, message);
+    let shown = path.display();
+    if let Ok(head) = serde_saphyr::from_str::<Head>(text)
+        && let Some(what) = other_kind(&head, kind, path)
+    {
+        return Err(usage(format!("{shown}: {what}")));
+    }
+    serde_saphyr::from_str(text).map_err(|error| usage(format!("{shown}{}", explained(&error))))
+}
+
+/// What it is instead.
+fn other_kind(head: &Head, kind: &str, path: &Path) -> Option<String> {
+    let (version, path) = (plans::replay::API_VERSION, path.display());
+    if head.kind == kind && head.api_version == version {
+        return None;
+    }
+    let instead = match head.kind.as_str() {
+        // What is wrong with it stands at a place.
+        "" => return None,
+        _ if head.kind == kind => {
+            format!("apiVersion {:?} is not known here: write {version}", head.api_version)
+        }
+        "Campaign" => format!("this is a campaign: `trommel run {path}`"),
+        "Replay" => format!("this is a replay file: `trommel replay {path}`"),
+        "Test" => "this is a workload, which a campaign names in spec.workload.file".to_owned(),
+        other => format!("kind {other:?} is no {kind}: write kind: {kind}, apiVersion: {version}"),
+    };
+    Some(instead)
+}
+
+/// `:6:3: no field "workloads" …`.
+fn explained(error: &Error) -> String {
+    let at = error.location().map(|at| format!(":{}:{}", at.line(), at.column()));
+    let what = match error.without_snippet() {
+        Error::SerdeUnknownField { field, expected, .. } => unknown("field", field, expected),
+        Error::SerdeUnknownVariant { variant, expected, .. } => unknown("value", variant, expected),
+        other => {
+            let text = other.to_string();
+            text.lines().next().unwrap_or_default().to_owned()
+        }
+    };
+    format!("{}: {what}", at.unwrap_or_default())
+}
+
+fn unknown(what: &str, found: &str, known: &[&str]) -> String {
+    let alike = known.iter().map(|name| (strsim::jaro_winkler(found, name), name));
+    let nearest = alike.max_by(|(some, _), (other, _)| some.total_cmp(other));
+    match nearest {
+        Some((alike, name)) if alike >= ALIKE => {
+            format!("no {what} {found:?} is known here; did you mean {name:?}?")
+        }
+        _ => format!("no {what} {found:?} is known here, only {}", known.join(", ")),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::config::CampaignFile;
+
+    fn check(text: &str, expect: &str) {
+        let error = read::<CampaignFile>(text, Path::new("a.yaml"), "Campaign").expect_err("wrong");
+        assert_eq!(error.to_string(), expect);
+    }
+
+    const HEAD: &str = "apiVersion: trommel.dev/v1alpha1\nkind: Campaign\nmetadata: {name: a}\n";
+
+    #[test]
+    fn what_is_wrong_is_said_in_one_sentence_with_its_place() {
+        let spec = |spec: &str| format!("{HEAD}spec:\n{spec}");
+        check(
+            &spec("  workloads: {file: w.yaml}\n"),
+            "a.yaml:5:3: no field \"workloads\" is known here; did you mean \"workload\"?",
+        );
+        check(
+            &format!("{HEAD}speed: 1\n"),
+            "a.yaml:4:1: no field \"speed\" is known here; did you mean \"spec\"?",
+        );
+        check(
+            &format!("{HEAD}x: 1\n"),
+            "a.yaml:4:1: no field \"x\" is known here, only apiVersion, kind, metadata, spec",
+        );
+    }
+
+    #[test]
+    fn files_of_another_kind_are_named() {
+        check(
+            "kind: Replay\nfinding: a\n",
+            "a.yaml: this is a replay file: `trommel replay a.yaml`",
+        );
+        check(
+            "kind: Test\n",
+            "a.yaml: this is a workload, which a campaign names in spec.workload.file",
+        );
+        check(
+            "apiVersion: trommel.dev/v9\nkind: Campaign\n",
+            "a.yaml: apiVersion \"trommel.dev/v9\" is not known here: write trommel.dev/v1alpha1",
+        );
+        check(
+            "apiVersion: v1\nkind: Pod\n",
+            "a.yaml: kind \"Pod\" is no Campaign: write kind: Campaign, apiVersion: trommel.dev/v1alpha1",
+        );
+    }
+}
