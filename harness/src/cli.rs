@@ -108,6 +108,9 @@ pub struct ReplayArgs {
     /// Run this program instead; everything after it is its arguments, so give this last.
     #[arg(long, num_args = 1.., allow_hyphen_values = true, conflicts_with = "campaign")]
     pub command: Vec<String>,
+    /// Run what the file names without asking, though no campaign beside it runs the same.
+    #[arg(short, long)]
+    pub yes: bool,
     /// How often.
     #[arg(short = 'k', long, default_value_t = 5, env = "TROMMEL_REPEATS", value_parser = clap::value_parser!(u32).range(1..))]
     pub repeats: u32,

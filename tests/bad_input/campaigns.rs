@@ -73,11 +73,7 @@ pub const CASES: &[Case] = &[
         from: "  workload:",
         to: "  cluster: {embedded: {environment: envtest}}\n  workload:",
         exit: 64,
-        says: &[
-            "unknown-environment.yaml:9:37",
-            "no value \"envtest\"",
-            "none, minimal, full",
-        ],
+        says: &["unknown-environment.yaml:9:37", "no value \"envtest\"", "none, minimal, full"],
     },
     Case {
         name: "answers-of-nobody",

@@ -534,10 +534,17 @@ fn by_hand(setup: &Setup, found: &confirm::Finding, diff: &[model::ObjectDiff]) 
     })
 }
 
-/// The campaign's folder as it is called from where the user stands, which is usually the repository's root:
-/// a replay file is to work on other machines.
+/// The campaign's folder as it is called from where the user stands, if it is below that, else from the root of its
+/// repository: a replay file is to work on other machines.
 fn portable(folder: &std::path::Path) -> String {
-    shown(folder)
+    let here = std::env::current_dir().ok();
+    let root = folder.ancestors().find(|above| above.join(".git").exists());
+    let bases = here.as_deref().into_iter().chain(root);
+    let below = bases.filter_map(|base| folder.strip_prefix(base).ok()).next();
+    match below {
+        Some(below) if below.as_os_str().is_empty() => ".".to_owned(),
+        below => below.unwrap_or(folder).display().to_string(),
+    }
 }
 
 /// Writes the run folder's final files.

@@ -45,7 +45,7 @@ fn other_kind(head: &Head, kind: &str, path: &Path) -> Option<String> {
         // What is wrong with it stands at a place.
         "" => return None,
         _ if head.kind == kind => {
-            format!("apiVersion {:?} is not known here: write {version}", head.api_version)
+            format!("apiVersion {:?} is not known here: write apiVersion: {version}", head.api_version)
         }
         "Campaign" => format!("this is a campaign: `trommel run {path}`"),
         "Replay" => format!("this is a replay file: `trommel replay {path}`"),
@@ -121,7 +121,7 @@ mod tests {
         );
         check(
             "apiVersion: trommel.dev/v9\nkind: Campaign\n",
-            "a.yaml: apiVersion \"trommel.dev/v9\" is not known here: write trommel.dev/v1alpha1",
+            "a.yaml: apiVersion \"trommel.dev/v9\" is not known here: write apiVersion: trommel.dev/v1alpha1",
         );
         check(
             "apiVersion: v1\nkind: Pod\n",
