@@ -45,7 +45,10 @@ fn other_kind(head: &Head, kind: &str, path: &Path) -> Option<String> {
         // What is wrong with it stands at a place.
         "" => return None,
         _ if head.kind == kind => {
-            format!("apiVersion {:?} is not known here: write apiVersion: {version}", head.api_version)
+            format!(
+                "apiVersion {:?} is not known here: write apiVersion: {version}",
+                head.api_version
+            )
         }
         "Campaign" => format!("this is a campaign: `trommel run {path}`"),
         "Replay" => format!("this is a replay file: `trommel replay {path}`"),

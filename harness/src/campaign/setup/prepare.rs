@@ -16,7 +16,7 @@ use super::{Certificates, ClockMode, Ground, Setup};
 use crate::{
     config::{Campaign, ClockSpec, ClusterSpec, EmbeddedSpec},
     exit::{Exit, Expected},
-    providers::{client_files::real_now, kubeconfig::Remote},
+    providers::{client_files::real_now, kubeconfig::Remote, secret},
 };
 
 /// Runs the campaign's build command, if it has one. Its output goes to stderr.
@@ -121,11 +121,13 @@ impl Setup {
             _ => ClockMode::Untouched,
         };
         let certificates = certificates(spec.subject.transport == crate::config::Transport::Tls)?;
-        let mut token = cluster::ADMIN_TOKEN.to_owned();
+        let admin_token = secret::token()?;
+        let mut token = admin_token.clone();
         let ground = match &spec.cluster {
             ClusterSpec::Embedded(embedded) => {
                 let (stages, root_ca) = (campaign.stages()?, &certificates.authority_pem);
                 let world = first_world(&manifests, embedded, clock, root_ca, stages)?;
+                let world = with_admin_token(world, &admin_token);
                 if let Some(account) = spec.subject.service_account.as_ref().map(|at| &at.value) {
                     let minted = world.account_token(&account.namespace, &account.name, TOKEN_LIFE);
                     token = match (minted, campaign.no_account()) {
@@ -147,6 +149,7 @@ impl Setup {
             workload_text,
             manifests,
             ground,
+            admin_token,
             token,
             command,
             manager,
@@ -235,6 +238,11 @@ fn first_world(
     applied.map_err(|error| usage(format!("the cluster refused a manifest: {error}")))?;
     server.run_environment()?;
     Ok(server.world())
+}
+
+fn with_admin_token(mut world: World, token: &str) -> World {
+    world.set_admin_token(token);
+    world
 }
 
 fn certificates(tls: bool) -> anyhow::Result<Certificates> {
