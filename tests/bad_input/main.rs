@@ -2,6 +2,7 @@
 //! that docs/exit-codes.md gives it, and with a message that says where to look and what to do.
 
 mod campaigns;
+mod confined;
 mod controllers;
 mod disk;
 mod unlucky;

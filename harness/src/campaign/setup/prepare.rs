@@ -48,6 +48,11 @@ pub fn build(campaign: &Campaign) -> anyhow::Result<()> {
     }
 }
 
+/// What this machine lacks, in a line on stderr. That is no progress, so `--quiet` does not hide it.
+fn tell(what: &str) {
+    eprintln!("trommel: {what}");
+}
+
 fn usage(message: String) -> anyhow::Error {
     Expected::error(Exit::Usage, message)
 }
@@ -103,6 +108,10 @@ impl Setup {
             ));
         }
         let embedded = matches!(spec.cluster, ClusterSpec::Embedded(_));
+        if let Err(why) = &capabilities.namespaces.result {
+            let without = capabilities.namespaces.without;
+            tell(&format!("isolation is off: {why}. So {without}; see `trommel doctor`"));
+        }
         if spec.subject.clock == ClockSpec::Virtual && !embedded {
             let message = "spec.subject.clock: virtual time needs the embedded cluster";
             return Err(usage(format!("{}: {message}", campaign.path.display())));
@@ -120,6 +129,11 @@ impl Setup {
             ClockSpec::Real if embedded && capabilities.jump.works() => ClockMode::Real,
             _ => ClockMode::Untouched,
         };
+        if let (ClockSpec::Auto, true, Err(why)) =
+            (spec.subject.clock, embedded, &capabilities.jump.result)
+        {
+            tell(&format!("time is real: {why}; see `trommel doctor`"));
+        }
         let certificates = certificates(spec.subject.transport == crate::config::Transport::Tls)?;
         let admin_token = secret::token()?;
         let mut token = admin_token.clone();
