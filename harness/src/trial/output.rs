@@ -139,7 +139,10 @@ impl<Tell: Fn(String)> Lines<Tell> {
 
 #[cfg(test)]
 mod tests {
-    use std::sync::{Arc, Mutex};
+    use std::{
+        io::Write,
+        sync::{Arc, Mutex},
+    };
 
     use super::*;
 

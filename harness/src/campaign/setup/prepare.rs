@@ -10,7 +10,7 @@ use std::{
 use cluster::{Server, SuffixOrder, World, WorldOptions};
 use stages::Stages;
 use trace::{Accepted, Actor, Heartbeats, Time};
-use workloads::Workload;
+use workloads::{Place, Workload};
 
 use super::{Certificates, ClockMode, Ground, Setup};
 use crate::{
@@ -88,12 +88,15 @@ impl Setup {
             return Err(Expected::error(Exit::Nothing, message));
         }
         let workload_text = std::fs::read_to_string(&workload_file)?;
-        let mut manifests = Vec::new();
+        let (mut manifests, mut places) = (Vec::new(), Vec::new());
         let pod = spec.subject.pod.iter().map(|pod| &pod.manifest);
         for path in spec.manifests.iter().chain(pod) {
             let read = workloads::manifest::load(&campaign.resolve(path));
             let read = read.map_err(|error| usage(error.to_string()))?;
-            manifests.extend(read.into_iter().map(|manifest| manifest.object));
+            for manifest in read {
+                manifests.push(manifest.object);
+                places.push(manifest.place);
+            }
         }
         let capabilities = subject::probe();
         let isolation = capabilities.isolation();
@@ -140,7 +143,7 @@ impl Setup {
         let ground = match &spec.cluster {
             ClusterSpec::Embedded(embedded) => {
                 let (stages, root_ca) = (campaign.stages()?, &certificates.authority_pem);
-                let world = first_world(&manifests, embedded, clock, root_ca, stages)?;
+                let world = first_world((&manifests, &places), embedded, clock, root_ca, stages)?;
                 let world = with_admin_token(world, &admin_token);
                 if let Some(account) = spec.subject.service_account.as_ref().map(|at| &at.value) {
                     let minted = world.account_token(&account.namespace, &account.name, TOKEN_LIFE);
@@ -232,7 +235,7 @@ const DAY_SECONDS: i64 = 24 * 3600;
 
 /// The embedded world before the subject starts: a new cluster with the manifests applied, its environment quiet.
 fn first_world(
-    manifests: &[serde_json::Value],
+    (manifests, places): (&[serde_json::Value], &[Place]),
     embedded: &EmbeddedSpec,
     clock: ClockMode,
     root_ca: &str,
@@ -249,7 +252,10 @@ fn first_world(
     let client = workloads::Client::as_actor(server.service(), Actor::Trommel);
     let runtime = tokio::runtime::Builder::new_current_thread().build()?;
     let applied = runtime.block_on(workloads::apply_manifests(&client, manifests));
-    applied.map_err(|error| usage(format!("the cluster refused a manifest: {error}")))?;
+    applied.map_err(|error| {
+        let place = places.get(error.index).map(|place| format!("{place}: ")).unwrap_or_default();
+        usage(format!("{place}the cluster refused a manifest: {error}"))
+    })?;
     server.run_environment()?;
     Ok(server.world())
 }
