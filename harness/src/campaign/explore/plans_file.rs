@@ -43,3 +43,38 @@ impl PlansFile {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use oracles::VerdictValue;
+    use plans::Plan;
+    use serde_json::Value;
+
+    use super::*;
+
+    #[test]
+    fn each_line_is_there_when_its_trial_is_over() {
+        let out = tempfile::tempdir().unwrap();
+        let folder = RunFolder::create(Some(out.path()), "a").unwrap();
+        let mut file = PlansFile::create(&folder);
+        for lines in 1..=2 {
+            let plan = Plan::undisturbed();
+            file.add(&Carried {
+                id: plan.id(),
+                repeat: 0,
+                forked: true,
+                verdict: VerdictValue::Unknown,
+                fingerprints: vec![],
+                why: Some("it can't be had".to_owned()),
+                not_possible: lines == 2,
+                text: plan.to_string(),
+                plan,
+            });
+            let text = std::fs::read_to_string(out.path().join("plans.jsonl")).unwrap();
+            let read: Vec<Value> =
+                text.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+            assert_eq!(read.len(), lines);
+            assert_eq!(read[lines - 1]["notPossible"] == true, lines == 2);
+        }
+    }
+}
