@@ -2,6 +2,7 @@
 //! confirm → publish. Each stage is the file of its name.
 
 pub mod confirm;
+pub mod disk;
 pub mod explore;
 pub mod families;
 pub mod frontier;
@@ -64,13 +65,15 @@ pub fn run(args: &RunArgs) -> anyhow::Result<Exit> {
     let progress = Progress::start(Show::detect(args.quiet));
     progress.tell(phase("references"));
     let restarts = settled_restart::asked(&setup);
-    let references = reference::learn(&setup, &folder, &progress, restarts)?;
-    progress.tell(phase("exploring"));
     let bounds = bounds(args, &setup, began);
+    let references = reference::learn(&setup, &folder, &progress, restarts, bounds.until)?;
+    progress.tell(phase("exploring"));
     let mut explored = explore::to_closure(&setup, &references, &bounds, &progress, &folder);
+    disk::check()?;
     progress.tell(phase("confirming"));
     let suspects = std::mem::take(&mut explored.suspects);
     let findings = confirm::findings(&setup, &references, suspects, &progress);
+    disk::check()?;
     let report =
         publish::report(&setup, &folder, &references, &explored, &findings, began.elapsed(), args);
     progress.finish();

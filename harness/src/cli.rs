@@ -7,7 +7,7 @@ use clap::{Args, Parser, Subcommand, ValueEnum};
 use crate::{
     campaign,
     commands::{bench_bare, doctor, envtest, init, play, replay, serve, show},
-    exit::{Exit, Expected},
+    exit::Exit,
 };
 
 const EXAMPLES: &str = "\
@@ -108,8 +108,11 @@ pub struct ReplayArgs {
     /// Run this program instead; everything after it is its arguments, so give this last.
     #[arg(long, num_args = 1.., allow_hyphen_values = true, conflicts_with = "campaign")]
     pub command: Vec<String>,
+    /// Run what the file names without asking, though no campaign beside it runs the same.
+    #[arg(short, long)]
+    pub yes: bool,
     /// How often.
-    #[arg(short = 'k', long, default_value_t = 5, env = "TROMMEL_REPEATS")]
+    #[arg(short = 'k', long, default_value_t = 5, env = "TROMMEL_REPEATS", value_parser = clap::value_parser!(u32).range(1..))]
     pub repeats: u32,
     /// Run folder; default: trommel-out/replay-FINDING/NUMBER.
     #[arg(long, env = "TROMMEL_OUT")]
@@ -143,7 +146,8 @@ pub fn main() -> anyhow::Result<Exit> {
         Err(error) if error.use_stderr() => {
             let said = error.render();
             let said = if colour() { said.ansi().to_string() } else { said.to_string() };
-            return Err(Expected::error(Exit::Usage, said));
+            eprint!("trommel: {said}");
+            return Ok(Exit::Usage);
         }
         Err(help) => {
             print!("{help}");

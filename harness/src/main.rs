@@ -27,7 +27,7 @@ fn main() -> ExitCode {
     let exit = match commands::envtest::stand_in().unwrap_or_else(cli::main) {
         Ok(exit) => exit,
         Err(error) => {
-            eprintln!("trommel: {error:#}");
+            eprintln!("trommel: {}", report::plain::text(&format!("{error:#}")));
             exit::exit_of(&error)
         }
     };

@@ -6,8 +6,10 @@
 pub mod client_files;
 pub mod codec;
 pub mod embedded;
+pub mod guard;
 pub mod kubeconfig;
 pub mod listener;
+pub mod secret;
 pub mod webhooks;
 
 use std::{path::Path, sync::Arc};

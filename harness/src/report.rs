@@ -8,6 +8,7 @@
 pub mod by_hand;
 pub mod difference;
 pub mod model;
+pub mod plain;
 pub mod text;
 pub mod timeline;
 

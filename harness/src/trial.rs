@@ -35,7 +35,7 @@ use std::{
     collections::{BTreeSet, VecDeque},
     path::PathBuf,
     sync::Arc,
-    time::Duration,
+    time::{Duration, Instant},
 };
 
 use cluster::World;
@@ -44,6 +44,7 @@ use trace::{Cursor, DrawnNames, Event, History, Recorder, Revision, Time};
 
 use crate::{
     campaign::{
+        disk,
         settle::Waits,
         setup::{ClockMode, Setup},
     },
@@ -73,6 +74,8 @@ pub struct TrialSpec {
     pub repeat: u64,
     /// How long it waits for its world to settle.
     pub waits: Waits,
+    /// When to stop waiting for it, by this machine's clock: it proves nothing then. None: never.
+    pub until: Option<Instant>,
     /// Where to keep its files; none: nowhere.
     pub folder: Option<PathBuf>,
 }
@@ -103,7 +106,7 @@ impl TrialSpec {
     /// A trial on the world to which the whole plan leads.
     pub fn on(fork: Fork, plan: &Plan, repeat: u64, waits: Waits) -> TrialSpec {
         let start = Start::Fork(Box::new(fork));
-        TrialSpec { plan: plan.clone(), start, armed: vec![], repeat, waits, folder: None }
+        TrialSpec { plan: plan.clone(), start, armed: vec![], repeat, waits, until: None, folder: None }
     }
 }
 
@@ -174,6 +177,7 @@ pub(crate) struct Trial<'setup> {
     hooks: Option<SubjectCaller>,
     folder: PathBuf,
     waits: Waits,
+    until: Option<Instant>,
     /// Incarnations started so far.
     started: u32,
     /// Times that the subject ended by itself.
@@ -241,10 +245,13 @@ fn broken(spec: TrialSpec, why: String) -> TrialRun {
 }
 
 async fn run_here(setup: &Setup, spec: TrialSpec) -> TrialRun {
-    let began = std::time::Instant::now();
+    let began = Instant::now();
     let mut trial = match Trial::set_up(setup, &spec).await {
         Ok(trial) => trial,
-        Err(error) => return broken(spec, format!("{error:#}")),
+        Err(error) => {
+            disk::noted(spec.folder.as_deref().unwrap_or(&setup.scratch), &error);
+            return broken(spec, format!("{error:#}"));
+        }
     };
     let before = trial.cluster.state();
     let now = trial.cluster.now();
@@ -347,6 +354,7 @@ impl<'setup> Trial<'setup> {
             hooks,
             folder,
             waits: spec.waits,
+            until: spec.until,
             started: 0,
             exits: 0,
             cursor,

@@ -92,8 +92,11 @@ pub struct Replay {
     pub legality: Vec<Citation>,
     /// Name of the campaign that found it.
     pub campaign: String,
-    /// The campaign's folder, relative to the folder in which Trommel was run (usually the repository's root).
+    /// The campaign's folder, relative to the folder in which Trommel was run, or to the root of its repository.
     pub folder: String,
+    /// The campaign's file in that folder.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub campaign_file: Option<String>,
     /// The controller.
     pub subject: ReplaySubject,
     /// What else the campaign said of its runs.
@@ -106,7 +109,7 @@ pub struct Replay {
     /// Files that the workload names, by their path relative to it.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub workload_files: BTreeMap<String, String>,
-    /// Hash (blake3, hexadecimal) of the workload and its files: a changed one is noticed.
+    /// Hash (blake3, hexadecimal) of the workload and its files: a changed one is refused.
     pub workload_hash: String,
     /// The version of Trommel that wrote it.
     pub made_by: String,

@@ -74,14 +74,19 @@ const OVERSLEPT: u32 = 200;
 
 /// Tries each ability on a tiny program. Takes some milliseconds.
 pub fn probe() -> Capabilities {
-    let isolated = start(Isolation::Namespaces);
+    let isolated = Sleeper::start(Isolation::Namespaces);
     let namespaces = match &isolated {
         Ok(_) => Ok("own PID, mount and network namespaces".to_owned()),
         Err(error) => Err(error.to_string()),
     };
-    let started = isolated.or_else(|_| start(Isolation::None));
-    let (books, clock, jump) = match started {
-        Ok(mut started) => (books(&mut started), clock(&started), jump(&mut started)),
+    let sleeper = isolated.or_else(|_| Sleeper::start(Isolation::None));
+    let (books, clock, jump) = match sleeper {
+        Ok(Sleeper { mut started, traced: Ok(()) }) => {
+            (books(&mut started), clock(&started), jump(&mut started))
+        }
+        Ok(Sleeper { mut started, traced: Err(why) }) => {
+            (books(&mut started), Err(why.clone()), Err(why))
+        }
         Err(error) => (Err(error.to_string()), Err(error.to_string()), Err(error.to_string())),
     };
     Capabilities {
@@ -122,13 +127,32 @@ pub fn probe() -> Capabilities {
     }
 }
 
-fn start(isolation: Isolation) -> Result<Started, StartError> {
+/// The tiny program, started as well as the machine allows.
+struct Sleeper {
+    started: Started,
+    /// Or why not: then its clock is the machine's. Campaigns run there as well.
+    traced: Result<(), String>,
+}
+
+impl Sleeper {
+    fn start(isolation: Isolation) -> Result<Sleeper, StartError> {
+        match start(isolation, crate::Pace::Virtual { ahead: 0 }) {
+            Ok(started) => Ok(Sleeper { started, traced: Ok(()) }),
+            Err(error) => match start(isolation, crate::Pace::Untouched) {
+                Ok(started) => Ok(Sleeper { started, traced: Err(error.to_string()) }),
+                Err(_) => Err(error),
+            },
+        }
+    }
+}
+
+fn start(isolation: Isolation, clock: crate::Pace) -> Result<Started, StartError> {
     process::start(&Launch {
         command: vec![SLEEPER.into(), SLEEP_SECONDS.to_string()],
         dir: PathBuf::from("/"),
         env: Vec::new(),
         isolation,
-        clock: crate::Pace::Virtual { ahead: 0 },
+        clock,
         port: 0,
         service_account: None,
         determinism: Default::default(),

@@ -1,6 +1,6 @@
 //! Waiting until subjects are quiet.
 //!
-//! **No limit in real time.** A subject is given up when it has used a minute of processor time without a quiet
+//! **No limit in real time.** A subject is given up when it has used half a minute of processor time without a quiet
 //! moment, or stands still in what nobody here can give ([`Patience`]). A machine that is busy only makes it late.
 //! That its disk answers, or takes a core dump, is waited for as long as it lasts.
 
@@ -77,9 +77,9 @@ pub struct Patience {
 }
 
 impl Default for Patience {
-    /// A minute of each, if the machine is not busy.
+    /// Half a minute of work; a minute of doing nothing, if the machine is not busy.
     fn default() -> Patience {
-        Patience { work: Duration::from_secs(60), idle_looks: 20_000 }
+        Patience { work: Duration::from_secs(30), idle_looks: 20_000 }
     }
 }
 
@@ -257,6 +257,12 @@ fn look_at_all(watched: &mut [Watched<'_>], flights: &[Flight]) -> Result<Seen, 
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    /// Whoever waits for a controller that spins is told within half a minute of its work.
+    #[test]
+    fn one_that_spins_is_told_soon() {
+        assert!(Patience::default().work <= Duration::from_secs(30));
+    }
 
     /// Looks twice as often as there is patience for at one that does nothing.
     fn check(state: char, stands: bool) {

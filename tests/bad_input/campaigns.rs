@@ -29,6 +29,26 @@ spec:
         - settle: {}
 ";
 
+/// A ConfigMap, and a CRD whose name is not that of its type.
+pub const WRONG_CRD: &str = "\
+apiVersion: v1
+kind: ConfigMap
+metadata: {name: first, namespace: default}
+---
+apiVersion: apiextensions.k8s.io/v1
+kind: CustomResourceDefinition
+metadata: {name: foos.example.com}
+spec:
+  group: example.com
+  names: {kind: Foo, plural: fools, singular: foo}
+  scope: Namespaced
+  versions:
+    - name: v1
+      served: true
+      storage: true
+      schema: {openAPIV3Schema: {type: object}}
+";
+
 /// Waits for what no controller here does.
 pub const ASSERTING: &str = "\
 apiVersion: trommel.dev/v1alpha1
@@ -211,6 +231,18 @@ pub const CASES: &[Case] = &[
         to: "examples/gone/",
         exit: 64,
         says: &["examples/gone", "No such file"],
+    },
+    Case {
+        name: "wrong-crd",
+        from: "examples/bar-foo/crds/",
+        to: "crd.yaml",
+        exit: 64,
+        says: &[
+            "crd.yaml:5:1",
+            "the cluster refused a manifest",
+            "foos.example.com",
+            "spec.names.plural",
+        ],
     },
     Case {
         name: "missing-program",

@@ -91,7 +91,14 @@ pub const CASES: &[Case] = &[
         from: "{file: workload.yaml}",
         to: "{file: asserting.yaml}",
         exit: 105,
-        says: &["the workload failed", "\"answer\"", "assert configmaps/default/a", ".data"],
+        says: &[
+            "the workload failed",
+            "\"answer\"",
+            "assert configmaps/default/a",
+            ".data",
+            "asserting.yaml:10:11",
+            "the object as it was:\napiVersion: v1",
+        ],
     },
     Case {
         name: "differs",

@@ -55,6 +55,35 @@ fn full_during_the_references() {
     check("references", "64", false);
 }
 
+/// In between it may be full at the last moment only: what was found before does not count, because a controller whose
+/// disk is full may do anything.
+#[test]
+fn full_at_any_time() {
+    if !needs(&[Need::Mounts]) {
+        return;
+    }
+    let house = House::new("bad-input/disk-any", &["examples/bar-foo"]);
+    fs::create_dir(house.path("disk")).expect("a folder can be made");
+    let mut full = 0;
+    for kib in (140..400).step_by(20) {
+        let mut command = Command::new("unshare");
+        let script = SCRIPT.replace(" --keep", "");
+        command
+            .args(["--user", "--map-root-user", "--mount", "sh", "-c", &script, "sh"])
+            .arg(binary())
+            .arg(kib.to_string())
+            .current_dir(&house.root);
+        let ended = Ended::of(command);
+        assert!(!ended.stdout.contains("No finding"), "{kib} KiB: {ended}");
+        if ended.code != Some(100) {
+            ended.expect(75);
+            full += 1;
+            assert!(ended.stderr.contains("No space left on device"), "{kib} KiB: {ended}");
+        }
+    }
+    assert!(full > 2, "it was never full: this shows nothing");
+}
+
 #[test]
 fn full_during_the_trials() {
     check("trials", "240", true);

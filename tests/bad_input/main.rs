@@ -2,8 +2,10 @@
 //! that docs/exit-codes.md gives it, and with a message that says where to look and what to do.
 
 mod campaigns;
+mod confined;
 mod controllers;
 mod disk;
+mod unlucky;
 
 use trommel_tests::{house::House, product::run};
 
@@ -23,6 +25,7 @@ struct Case {
 fn house(test: &str) -> House {
     let house = House::new(&format!("bad-input/{test}"), &["examples/bar-foo"]);
     house.write("workload.yaml", campaigns::WORKLOAD);
+    house.write("crd.yaml", campaigns::WRONG_CRD);
     house.write("asserting.yaml", campaigns::ASSERTING);
     house.write("misspelt.yaml", &campaigns::WORKLOAD.replace("settle: {}", "setle: {}"));
     for (name, script) in controllers::SCRIPTS {
@@ -82,6 +85,7 @@ fn wrong_command_lines_are_usage() {
     check(&["run", "workload.yaml"], 64, &["this is a workload"]);
     check(&["run", "missing.yaml"], 64, &["missing.yaml", "No such file"]);
     check(&["run", "campaign.yaml", "--bogus"], 64, &["--bogus", "Usage"]);
+    check(&["play", "campaign.yaml", "--workers", "0"], 64, &["--workers", "0"]);
     check(&["walk"], 64, &["walk", "Usage"]);
     check(&["run", "campaign.yaml", "-P", "nightly"], 64, &["campaign.yaml", "nightly"]);
     check(&["run", "campaign.yaml", "--out", "file/run"], 75, &["file/run", "--out"]);

@@ -17,7 +17,7 @@ use serde_json::Value;
 use trommel_tests::{
     house::House,
     processes::{naming, outlived},
-    product::{command, json, run},
+    product::{command, json, json_lines, run},
 };
 
 const FOLDER: &str = "examples/bar-foo";
@@ -39,7 +39,7 @@ fn whenever_it_is_killed_nothing_is_lost_or_left() {
     let findings = findings(&house.path("whole"));
     let whole = bytes(&house.path("whole"));
     let moments = kills();
-    let mut alive = 0;
+    let (mut alive, mut lines) = (0, 0);
     for moment in 1..=moments {
         // Not up to the very end: sizes vary a little from run to run.
         let share = whole * moment / (moments + 2);
@@ -64,11 +64,15 @@ fn whenever_it_is_killed_nothing_is_lost_or_left() {
         assert_eq!(outlived(left), [], "{out}: processes that outlived Trommel");
         histories::nothing_is_lost(&folder, &before);
         assert!(!folder.join("summary.json").exists(), "{out}: no summary of half a campaign");
+        if folder.join("plans.jsonl").exists() {
+            lines += json_lines(&folder.join("plans.jsonl")).len();
+        }
 
         // Into the same folder: what lies there must not be in the way.
         run(&house.root, arguments(&out)).expect(100);
         assert_eq!(self::findings(&folder), findings, "{out}");
     }
+    assert!(lines > 0, "trials were over, and plans.jsonl had none of them");
     assert!(alive > 0, "no subject ran at any of the moments: this shows nothing");
 }
 

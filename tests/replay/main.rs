@@ -5,16 +5,21 @@ use std::path::PathBuf;
 use serde_json::{Value, json};
 use trommel_tests::{
     house::House,
-    product::{Ended, run, yaml},
+    product::{Ended, command, run, yaml},
 };
 
 const FOLDER: &str = "examples/bar-foo";
 
 /// A repository in which Trommel has found bar-foo's bug, and the finding's replay file.
 fn found(test: &str) -> (House, PathBuf) {
+    found_in(test, "", &format!("{FOLDER}/campaign.yaml"))
+}
+
+/// The same by a user who stands in this folder.
+fn found_in(test: &str, below: &str, campaign: &str) -> (House, PathBuf) {
     let house = House::new(&format!("replay/{test}"), &[FOLDER]);
-    let campaign = format!("{FOLDER}/campaign.yaml");
-    run(&house.root, ["run", &campaign, "--quiet", "--out", "run"]).expect(100);
+    let out = house.path("run");
+    run(&house.path(below), ["run", campaign, "--quiet", "--out", text(&out)]).expect(100);
     let findings: Vec<PathBuf> = std::fs::read_dir(house.path("run/findings"))
         .expect("a run has a folder for findings")
         .map(|entry| entry.expect("a folder can be listed").path().join("replay.yaml"))
@@ -109,6 +114,87 @@ fn it_works_from_any_folder_of_its_repository() {
     replay(&house, "regressions", &["foo.yaml"]).expect(100);
 }
 
+/// Found by somebody who stood in the campaign's folder, and run from another one.
+#[test]
+fn it_works_where_the_campaign_is_not_named_by_a_path() {
+    let (house, file) = found_in("unnamed", FOLDER, "campaign.yaml");
+    let moved = format!("{FOLDER}/regressions/foo.yaml");
+    house.write(&moved, &std::fs::read_to_string(&file).expect("a replay file is text"));
+    replay(&house, "", &[&moved]).expect(100);
+}
+
+/// A file that runs something else than the campaign beside it.
+#[test]
+fn what_a_stranger_wrote_is_not_run_unasked() {
+    let (house, file) = found("stranger");
+    let script = house.path("owned.sh");
+    house.write("owned.sh", "touch owned; exec sleep infinity\n");
+    let mut stranger = yaml(&file);
+    stranger["subject"]["command"] = json!(["/bin/sh", text(&script)]);
+    stranger["subject"]["build"] = json!("touch built\u{1b}[2J");
+    house.write("stranger.yaml", &stranger.to_string());
+    let folder = house.root.clone();
+    for ci in ["true", ""] {
+        let mut command = command(&folder, ["replay", "stranger.yaml", "--out", "replayed"]);
+        command.env("CI", ci);
+        let ended = Ended::of(command);
+        for part in ["build:      touch built␛[2J", "controller: /bin/sh", "owned.sh", "--yes"] {
+            assert!(ended.expect(64).stderr.contains(part), "no {part:?} in {ended}");
+        }
+    }
+    assert!(!house.path(FOLDER).join("owned").exists(), "it was run");
+    let wanted = replay(&house, "", &["stranger.yaml", "--yes"]);
+    assert!(house.path(FOLDER).join("owned").exists(), "it was not run: {wanted}");
+}
+
+/// Not only the controller: what the workload runs, also where only the controller is another.
+#[test]
+fn what_the_workload_of_a_stranger_runs_is_not_run_unasked() {
+    let (house, file) = found("stranger-workload");
+    let mut stranger = yaml(&file);
+    let workload = stranger["workload"].as_str().expect("a workload").to_owned();
+    let (before, after) = workload.split_once("      try:\n").expect("a workload has a step");
+    let workload = format!(
+        "{before}      try:\n        - script: {{content: 'touch {}'}}\n{after}",
+        house.path("owned").display()
+    );
+    stranger["workload"] = json!(workload);
+    house.write("stranger.yaml", &stranger.to_string());
+    let ended = replay(&house, "", &["stranger.yaml"]);
+    assert!(ended.expect(64).stderr.contains("workloadHash"), "a changed workload: {ended}");
+    let (_, rest) = ended.stderr.split_once("its hash is ").expect("the hash is said");
+    stranger["workloadHash"] = json!(rest.split(',').next());
+    house.write("stranger.yaml", &stranger.to_string());
+    for flags in [
+        &[][..],
+        &["--campaign", "examples/bar-foo/campaign.yaml"],
+        &["--command", "target/debug/bar-foo"],
+    ] {
+        let ended = replay(&house, "", &[&["stranger.yaml"], flags].concat());
+        assert!(ended.expect(64).stderr.contains("workload:   "), "{flags:?}: {ended}");
+    }
+    assert!(!house.path("owned").exists(), "it was run");
+}
+
+#[test]
+fn a_program_that_is_older_than_its_sources_is_told() {
+    let (house, file) = found("stale");
+    std::fs::create_dir(house.path(".git")).expect("a folder can be made");
+    let mut replay_file = yaml(&file);
+    replay_file["subject"]["build"] = json!("make bar-foo");
+    house.write("stale.yaml", &replay_file.to_string());
+    std::fs::copy(house.path("target/debug/bar-foo"), house.path("manager")).expect("a copy");
+    let command = ["stale.yaml", "--command", "./manager"];
+    let ended = replay(&house, "", &command);
+    assert!(!ended.expect(100).stderr.contains("older than"), "{ended}");
+    std::fs::remove_dir_all(house.path("replayed")).expect("the run folder can be removed");
+    house.write("src/main.rs", "");
+    let ended = replay(&house, "", &command);
+    for part in ["is older than src/main.rs", "make bar-foo"] {
+        assert!(ended.expect(100).stderr.contains(part), "no {part:?} in {ended}");
+    }
+}
+
 #[test]
 fn away_from_its_repository_it_says_what_it_needs() {
     let (house, file) = found("away");
@@ -116,7 +202,8 @@ fn away_from_its_repository_it_says_what_it_needs() {
     replay_file["folder"] = json!("examples/gone");
     house.write("away.yaml", &replay_file.to_string());
     let ended = replay(&house, "", &["away.yaml"]);
-    for needed in ["away.yaml", "examples/gone", "--campaign"] {
+    let looked = house.path("examples/gone");
+    for needed in ["away.yaml", "examples/gone", "--campaign", text(&looked)] {
         assert!(ended.expect(64).stderr.contains(needed), "{needed}: {ended}");
     }
 }

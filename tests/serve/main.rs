@@ -3,8 +3,17 @@
 
 mod script;
 
+use std::{os::unix::fs::PermissionsExt, process::Command};
+
 use rustix::process::Signal;
-use trommel_tests::{Need, house::House, needs, product::run, served::Served};
+use serde_json::Value;
+use trommel_tests::{
+    Need,
+    house::House,
+    needs,
+    product::{Ended, run, yaml},
+    served::Served,
+};
 
 const DEPLOYMENT: &str = "\
 apiVersion: apps/v1
@@ -63,6 +72,41 @@ fn kubectl_works_with_it() {
     let (code, said) = served.end(Signal::INT);
     assert_eq!(code, Some(0), "{said}");
     assert!(!kubeconfig.exists(), "a kubeconfig for nothing is left");
+}
+
+/// Everybody on this machine can connect to it; a page in a browser can make a name of its own lead to it.
+#[test]
+fn nobody_is_anybody_without_its_token() {
+    let house = House::new("serve/strangers", &[]);
+    let served = Served::start(&house.root, &["--environment", "none"]);
+    let mode = std::fs::metadata(&served.kubeconfig).expect("a kubeconfig").permissions().mode();
+    assert_eq!(mode & 0o777, 0o600, "everybody can read the token");
+    let server = text_of(&served, "/clusters/0/cluster/server");
+    let token = text_of(&served, "/users/0/user/token");
+    let get = |path: &str, headers: &[String]| {
+        let mut curl = Command::new("curl");
+        curl.args(["-sk", "-o", "/dev/null", "-w", "%{http_code}", &format!("{server}{path}")]);
+        for header in headers {
+            curl.args(["-H", header]);
+        }
+        Ended::of(curl).stdout
+    };
+    let bearer = |token: &str| format!("Authorization: Bearer {token}");
+    let host = "Host: evil.example.com".to_owned();
+    let namespaces = "/api/v1/namespaces";
+    assert_eq!(get(namespaces, &[bearer(&token)]), "200");
+    assert_eq!(get(namespaces, &[]), "401");
+    assert_eq!(get(namespaces, &[bearer("trommel")]), "401", "a token that everybody knows");
+    assert_eq!(get(namespaces, &["Authorization: Basic YTpi".to_owned()]), "401");
+    assert_eq!(get(namespaces, &[bearer(&token), host.clone()]), "421");
+    assert_eq!((get("/healthz", &[]), get("/healthz", &[host])), ("200".into(), "421".into()));
+    let other = Served::start(&house.path("target"), &["--environment", "none"]);
+    assert_ne!(text_of(&other, "/users/0/user/token"), token, "a token that is always the same");
+}
+
+fn text_of(served: &Served, path: &str) -> String {
+    let config = yaml(&served.kubeconfig);
+    config.pointer(path).and_then(Value::as_str).expect("a kubeconfig").to_owned()
 }
 
 #[test]

@@ -32,6 +32,8 @@ pub enum CheckOutcome {
     NotYet {
         /// What was expected and what was found, one line a difference.
         message: String,
+        /// The object that comes nearest, as it is; none if there is none.
+        nearest: Option<Value>,
     },
 }
 
@@ -54,14 +56,18 @@ pub async fn check(operation: &Operation, client: &Client) -> Result<CheckOutcom
         Err(error) => Err(Trouble::Evaluation(error)),
     };
     match looked {
-        Ok(lines) if lines.is_empty() => Ok(CheckOutcome::Holds),
-        Ok(lines) => Ok(CheckOutcome::NotYet { message: shortened(lines) }),
-        Err(Trouble::Evaluation(error)) => Ok(CheckOutcome::NotYet { message: error.to_string() }),
+        Ok((lines, _)) if lines.is_empty() => Ok(CheckOutcome::Holds),
+        Ok((lines, nearest)) => Ok(CheckOutcome::NotYet { message: shortened(lines), nearest }),
+        Err(Trouble::Evaluation(error)) => Ok(not_yet(&error)),
         Err(Trouble::Client(
             error @ (ClientError::Transport { .. } | ClientError::Malformed { .. }),
         )) => Err(CheckError(error.to_string())),
-        Err(Trouble::Client(error)) => Ok(CheckOutcome::NotYet { message: error.to_string() }),
+        Err(Trouble::Client(error)) => Ok(not_yet(&error)),
     }
+}
+
+fn not_yet(error: &dyn std::fmt::Display) -> CheckOutcome {
+    CheckOutcome::NotYet { message: error.to_string(), nearest: None }
 }
 
 enum Trouble {
@@ -95,10 +101,10 @@ struct Found {
 }
 
 impl Look<'_> {
-    /// Why it does not hold, line by line; nothing if it holds.
-    async fn run(&self) -> Result<Vec<String>, Trouble> {
+    /// Why it does not hold, line by line; nothing if it holds. With the object that comes nearest.
+    async fn run(&self) -> Result<(Vec<String>, Option<Value>), Trouble> {
         let Some(target) = &self.check.target else {
-            return Ok(match &self.check.expected {
+            let lines = match &self.check.expected {
                 Expected::Match(tree) => lines("", tree, &Value::Null, &self.bindings)?,
                 Expected::NoMatch(tree) => {
                     let holds = tree.mismatches(&Value::Null, &self.bindings)?.is_empty();
@@ -106,18 +112,33 @@ impl Look<'_> {
                     holds.then(line).into_iter().collect()
                 }
                 _ => Vec::new(),
-            });
+            };
+            return Ok((lines, None));
         };
         let found = match self.find(target).await {
             // The deletion before was answered: the kind was there then, and its objects went with it.
             Err(Trouble::Client(ClientError::UnknownKind { .. }))
                 if matches!(self.check.expected, Expected::Gone) =>
             {
-                return Ok(Vec::new());
+                return Ok((Vec::new(), None));
             }
             found => found?,
         };
-        self.judge(&found)
+        let lines = self.judge(&found)?;
+        let nearest = if lines.is_empty() { None } else { self.nearest(&found).cloned() };
+        Ok((lines, nearest))
+    }
+
+    /// Of the objects that were found, the one that differs least.
+    fn nearest<'f>(&self, found: &'f Found) -> Option<&'f Value> {
+        let Expected::Match(tree) = &self.check.expected else {
+            return found.objects.first().map(|(_, object)| object);
+        };
+        let differences = |object: &Value| {
+            tree.mismatches(object, &self.bindings).map_or(usize::MAX, |found| found.len())
+        };
+        let objects = found.objects.iter().map(|(_, object)| object);
+        objects.min_by_key(|object| differences(object))
     }
 
     fn judge(&self, found: &Found) -> Result<Vec<String>, Trouble> {

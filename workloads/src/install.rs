@@ -8,6 +8,8 @@ use crate::client::{Client, ClientError};
 #[derive(Debug, thiserror::Error)]
 #[error("{object}: {source}")]
 pub struct InstallError {
+    /// Its position among the given ones, from 0.
+    pub index: usize,
     /// The object: `CustomResourceDefinition foos.example.com`.
     pub object: String,
     /// Why.
@@ -20,11 +22,12 @@ pub struct InstallError {
 /// It waits for nothing: whether a CRD is served the moment it is created is the cluster's affair, and a
 /// kind that is not there yet is an error.
 pub async fn apply_manifests(client: &Client, objects: &[Value]) -> Result<(), InstallError> {
-    let mut ordered: Vec<&Value> = objects.iter().collect();
-    ordered.sort_by_key(|object| rank(object)); // stable: the given order within a rank
-    for object in ordered {
+    let mut ordered: Vec<(usize, &Value)> = objects.iter().enumerate().collect();
+    ordered.sort_by_key(|(_, object)| rank(object)); // stable: the given order within a rank
+    for (index, object) in ordered {
         let text = |pointer: &str| object.pointer(pointer).and_then(Value::as_str).unwrap_or("");
         put(client, object).await.map_err(|source| InstallError {
+            index,
             object: format!("{} {}", text("/kind"), text("/metadata/name")),
             source,
         })?;

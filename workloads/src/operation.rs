@@ -70,6 +70,18 @@ pub enum OperationKind {
 }
 
 impl Operation {
+    /// Command lines of the programs that it runs, as they are written.
+    pub(crate) fn programs(&self) -> Vec<String> {
+        match &self.kind {
+            OperationKind::Run(run) => {
+                let words = std::iter::once(&run.program).chain(&run.args);
+                vec![words.map(String::as_str).collect::<Vec<_>>().join(" ")]
+            }
+            OperationKind::Concurrently(all) => all.iter().flat_map(Operation::programs).collect(),
+            _ => vec![],
+        }
+    }
+
     /// How many documents an act sends; 0 for everything else.
     pub fn documents(&self) -> u32 {
         match &self.kind {

@@ -58,7 +58,7 @@ async fn carry_out(workload: &Workload, client: &Client, from: Cursor) -> Vec<St
             },
             OperationKind::Check(_) => match check(operation, client).await {
                 Ok(CheckOutcome::Holds) => "holds".to_owned(),
-                Ok(CheckOutcome::NotYet { message }) => format!("not yet: {message}"),
+                Ok(CheckOutcome::NotYet { message, .. }) => format!("not yet: {message}"),
                 Err(error) => format!("failed: {error}"),
             },
             _ => String::new(),

@@ -48,6 +48,11 @@ impl Workload {
         &self.files
     }
 
+    /// Command lines of all programs that it runs, as they are written, in order.
+    pub fn programs(&self) -> Vec<String> {
+        self.operations.iter().flat_map(Operation::programs).collect()
+    }
+
     /// The operation at a position; `None` at the end.
     pub fn operation(&self, cursor: Cursor) -> Option<&Operation> {
         self.operations.get(cursor.operation as usize)

@@ -276,6 +276,7 @@ pub fn from_beginning(plan: &Plan, repeat: u64, waits: Waits) -> TrialSpec {
         armed: plan.perturbations.clone(),
         repeat,
         waits,
+        until: None,
         folder: None,
     }
 }

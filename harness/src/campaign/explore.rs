@@ -22,6 +22,7 @@
 //! services are left out; the report's claim says so.
 
 mod job;
+mod plans_file;
 mod settled_restarts;
 
 use std::{
@@ -35,7 +36,7 @@ use trace::{Event as Happened, History, Level, Masks};
 
 use crate::{
     campaign::{
-        confirm, families,
+        confirm, disk, families,
         frontier::{Frontier, New, Writes},
         interrupt, judge,
         pool::{self, Work},
@@ -50,6 +51,7 @@ use crate::{
 };
 pub use job::Carried;
 use job::{Done, Job, Shows, Tried, carry_out, fork};
+use plans_file::PlansFile;
 use settled_restarts::SettledRestarts;
 
 /// Each world is started again this often at least, with other name suffixes in another order.
@@ -204,6 +206,9 @@ impl Bounds {
         if interrupt::asked() {
             return Some("interrupted".to_owned());
         }
+        if let Some(why) = disk::why() {
+            return Some(why.to_owned());
+        }
         if self.until.is_some_and(|until| Instant::now() >= until) {
             return Some("the time budget was used up".to_owned());
         }
@@ -221,6 +226,7 @@ struct Explorer<'e> {
     bounds: &'e Bounds,
     progress: &'e Progress,
     folder: &'e RunFolder,
+    plans_file: PlansFile,
     explored: Explored,
     /// Worlds that are being explored.
     visits: HashMap<usize, Visit>,
@@ -378,6 +384,7 @@ impl<'e> Explorer<'e> {
             bounds,
             progress,
             folder,
+            plans_file: PlansFile::create(folder),
             explored,
             visits,
             repeats,
@@ -555,6 +562,7 @@ impl<'e> Explorer<'e> {
 
     /// Counts a trial and takes in the worlds that it reached.
     fn count(&mut self, done: Tried) -> New {
+        self.plans_file.add(&done.carried);
         let explored = &mut self.explored;
         if let (Some(why), Some(family)) = (done.not_possible, done.family) {
             let tally = explored.frontier.families.of(family);

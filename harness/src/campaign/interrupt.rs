@@ -1,12 +1,30 @@
 //! Ctrl-C: once means *finish what runs, report, exit 5*; twice means *stop now*.
 
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::{
+    sync::atomic::{AtomicBool, Ordering},
+    time::{Duration, Instant},
+};
+
+use crate::exit::{Exit, Expected};
+
+/// What comes so soon after the first signal is the same one: `timeout`, shells and CI systems send theirs to the
+/// process and to its group.
+const SAME: Duration = Duration::from_secs(1);
 
 static ASKED: AtomicBool = AtomicBool::new(false);
 
 /// Whether the user asked to finish.
 pub fn asked() -> bool {
     ASKED.load(Ordering::Relaxed)
+}
+
+/// # Errors
+/// The user asked to finish, while this was under way: exit 5.
+pub fn check(during: &str) -> anyhow::Result<()> {
+    match asked() {
+        true => Err(Expected::error(Exit::Incomplete, format!("interrupted during {during}"))),
+        false => Ok(()),
+    }
 }
 
 /// Listens for SIGINT and SIGTERM from now on, on a thread of its own.
@@ -19,18 +37,24 @@ pub fn listen() -> anyhow::Result<()> {
         else {
             return;
         };
+        let mut first: Option<Instant> = None;
         loop {
             tokio::select! {
                 _ = interrupt.recv() => {}
                 _ = terminate.recv() => {}
             }
-            if ASKED.swap(true, Ordering::Relaxed) {
+            match first {
+                Some(first) if first.elapsed() < SAME => {}
                 // Subjects die with this process: each is in a process namespace that ends with it.
-                std::process::exit(i32::from(crate::exit::Exit::Incomplete.code()));
+                Some(_) => std::process::exit(i32::from(Exit::Incomplete.code())),
+                None => {
+                    first = Some(Instant::now());
+                    ASKED.store(true, Ordering::Relaxed);
+                    eprintln!(
+                        "trommel: finishing what runs, then reporting; once more stops at once"
+                    );
+                }
             }
-            eprintln!(
-                "trommel: finishing the trials that run, then reporting; once more stops at once"
-            );
         }
     };
     std::thread::Builder::new()

@@ -15,6 +15,8 @@ use std::{
 
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 
+use crate::report::plain;
+
 /// Without a terminal, a line comes at least this often.
 const LINE_EVERY: Duration = Duration::from_secs(10);
 
@@ -209,10 +211,10 @@ impl State {
             }
             Event::Finding { title } => {
                 self.findings += 1;
-                Some(format!("finding {}: {title}", self.findings))
+                Some(format!("finding {}: {}", self.findings, plain::text(title)))
             }
             Event::Examined(sentences) => examined(sentences),
-            Event::Note(text) => Some(format!("note: {text}")),
+            Event::Note(text) => Some(format!("note: {}", plain::text(text))),
         }
     }
 
@@ -237,7 +239,7 @@ fn examined(sentences: &[String]) -> Option<String> {
     let mut lines: Vec<String> = sentences
         .iter()
         .take(EXAMINED_MAX)
-        .map(|sentence| format!("undisturbed: {sentence}"))
+        .map(|sentence| format!("undisturbed: {}", plain::text(sentence)))
         .collect();
     let left = sentences.len().saturating_sub(EXAMINED_MAX);
     lines.extend(

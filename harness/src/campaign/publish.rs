@@ -494,10 +494,17 @@ fn objects(world: &Value) -> BTreeMap<String, Value> {
     objects.map(|(key, object)| (key.clone(), object.clone())).collect()
 }
 
-/// The campaign's folder as it is called from where the user stands, which is usually the repository's root:
-/// a replay file is to work on other machines.
+/// The campaign's folder as it is called from where the user stands, if it is below that, else from the root of its
+/// repository: a replay file is to work on other machines.
 fn portable(folder: &std::path::Path) -> String {
-    shown(folder)
+    let here = std::env::current_dir().ok();
+    let root = folder.ancestors().find(|above| above.join(".git").exists());
+    let bases = here.as_deref().into_iter().chain(root);
+    let below = bases.filter_map(|base| folder.strip_prefix(base).ok()).next();
+    match below {
+        Some(below) if below.as_os_str().is_empty() => ".".to_owned(),
+        below => below.unwrap_or(folder).display().to_string(),
+    }
 }
 
 /// Writes the run folder's final files.
@@ -520,20 +527,9 @@ pub fn write(
         folder.write(&format!("{below}/history.jsonl.zst"), &bytes)?;
     }
     folder.write_json("end-states.json", &explored.end_states)?;
-    folder.write("plans.jsonl", &lines(&explored.trials)?)?;
     folder.write_json("figures.json", &figures(explored))?;
     report::write(report, &folder.path)?;
     Ok(())
-}
-
-/// One line of JSON each.
-fn lines(values: &[impl serde::Serialize]) -> serde_json::Result<Vec<u8>> {
-    let mut bytes = Vec::new();
-    for value in values {
-        serde_json::to_writer(&mut bytes, value)?;
-        bytes.push(b'\n');
-    }
-    Ok(bytes)
 }
 
 /// What the exploration took, for `cargo ci bench`: as a whole, and each trial.

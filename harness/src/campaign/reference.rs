@@ -1,6 +1,10 @@
 //! Reference runs: what happens undisturbed, as often as it takes to know what varies by itself.
 
-use std::{collections::BTreeSet, sync::Arc, time::Duration};
+use std::{
+    collections::BTreeSet,
+    sync::Arc,
+    time::{Duration, Instant},
+};
 
 use oracles::{Baseline, Enough, Examination, Learnt};
 use plans::Plan;
@@ -9,7 +13,7 @@ use trace::{Accepted, Change, DrawnNames, History, ObjectKey};
 
 use crate::{
     campaign::{
-        interrupt, judge, missing_permissions, pool,
+        disk, interrupt, judge, missing_permissions, pool,
         progress::{Event, Progress},
         rehearsal,
         run_folder::RunFolder,
@@ -43,35 +47,42 @@ pub struct References {
 }
 
 /// Runs references until two in a row teach nothing new. `restarts`: learns what restarts on their ends write as well.
+/// None goes on after `until`.
 ///
 /// # Errors
-/// A reference that fails, or references that disagree: exit 105, with what to look at.
+/// A reference that fails, or references that disagree: exit 105, with what to look at. An interrupt, or the end of the
+/// time: exit 5.
 pub fn learn(
     setup: &Setup,
     folder: &RunFolder,
     progress: &Progress,
     restarts: bool,
+    until: Option<Instant>,
 ) -> anyhow::Result<References> {
     let accepted = accepted(setup)?;
-    let (settle, mut rehearsal) = rehearsal::settle(setup, folder)?;
+    let (settle, mut rehearsal) = rehearsal::settle(setup, folder, until)?;
     let mut runs: Vec<TrialRun> = Vec::new();
     loop {
         // The first three are needed in any case.
         let wanted = oracles::baseline::REFERENCES_MIN.saturating_sub(runs.len()).max(1) as u64;
         let first = runs.len() as u64;
-        let specs: Vec<TrialSpec> =
-            (first..first + wanted).map(|repeat| spec(folder, repeat, settle.usual())).collect();
-        for run in pool::map(setup.workers, &specs, |spec| trial::run(setup, spec.clone())) {
+        let specs: Vec<TrialSpec> = (first..first + wanted)
+            .map(|repeat| TrialSpec { until, ..spec(folder, repeat, settle.usual()) })
+            .collect();
+        let run = |spec: &TrialSpec| {
+            goes_on(until, "the undisturbed runs").map(|()| trial::run(setup, spec.clone()))
+        };
+        for run in pool::map(setup.workers, &specs, run) {
+            let run = run?;
             progress.tell(Event::Done { unknown: false });
+            out_of_time(until, "the undisturbed runs")?;
             check(&run, folder, &format!("undisturbed run {}", run.spec.repeat))?;
             runs.push(run);
         }
         let drawn = drawn_names(&runs);
         runs.iter_mut().chain(&mut rehearsal).for_each(|run| run.tell_drawn_names(&drawn));
         let views: Vec<oracles::Run> = runs.iter().map(judge::run_view).collect();
-        if interrupt::asked() {
-            return Err(Expected::error(Exit::Incomplete, "interrupted during the reference runs"));
-        }
+        goes_on(until, "the undisturbed runs")?;
         let Learnt { baseline, disagreements, added } = oracles::learn(&views, &accepted);
         if !disagreements.is_empty() {
             return Err(disagree(&disagreements, folder));
@@ -99,6 +110,30 @@ pub fn learn(
                 return Ok(References { runs, baseline, examination, settle, never_stable });
             }
         }
+    }
+}
+
+/// Whether another undisturbed run may begin.
+///
+/// # Errors
+/// The user asked to finish, the time is over (exit 5), or the disk is full (exit 75).
+pub fn goes_on(until: Option<Instant>, during: &str) -> anyhow::Result<()> {
+    disk::check()?;
+    interrupt::check(during)?;
+    out_of_time(until, during)
+}
+
+/// # Errors
+/// The time is over: exit 5.
+pub fn out_of_time(until: Option<Instant>, during: &str) -> anyhow::Result<()> {
+    match until.is_some_and(|until| Instant::now() >= until) {
+        true => Err(Expected::error(
+            Exit::Incomplete,
+            format!(
+                "the time budget was used up during {during}: nothing was tried; see spec.budget.time"
+            ),
+        )),
+        false => Ok(()),
     }
 }
 
@@ -157,6 +192,7 @@ pub fn spec(folder: &RunFolder, repeat: u64, waits: Waits) -> TrialSpec {
         armed: vec![],
         repeat,
         waits,
+        until: None,
         folder: Some(folder.path.join("references").join(repeat.to_string())),
     }
 }

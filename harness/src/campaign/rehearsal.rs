@@ -15,7 +15,7 @@
 //! after it ([`waits_long`]); a thousand jumps end that wait. Work that comes later than ten minutes after everything
 //! else needs `settle.horizon`; pending timers are named in the report's notes.
 
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use trace::{Event, History, ProcessHappening, Time};
 
@@ -35,16 +35,23 @@ const REACTION: Duration = Duration::from_secs(1);
 /// When the campaign's worlds count as settled: as given, or else learnt from a rehearsal, which comes with it.
 ///
 /// # Errors
-/// A rehearsal that fails, as of a reference: it waits longer than those, which may not come to see why.
-pub fn settle(setup: &Setup, folder: &RunFolder) -> anyhow::Result<(Settle, Option<TrialRun>)> {
+/// A rehearsal that fails, as of a reference: it waits longer than those, which may not come to see why. An interrupt, or
+/// the end of the time (`until`): exit 5.
+pub fn settle(
+    setup: &Setup,
+    folder: &RunFolder,
+    until: Option<Instant>,
+) -> anyhow::Result<(Settle, Option<TrialRun>)> {
     if let Some(given) = Settle::given(setup) {
         return Ok((given, None));
     }
     let spec = TrialSpec {
         folder: Some(folder.path.join("references").join("rehearsal")),
+        until,
         ..reference::spec(folder, 0, Waits::REHEARSAL)
     };
     let run = trial::run(setup, spec);
+    reference::goes_on(until, "the rehearsal")?;
     reference::check(&run, folder, "the rehearsal, which waits for ten minutes")?;
     Ok((Settle::learnt(longest_gap(&run.history), cut_short(&run.history)), Some(run)))
 }

@@ -1,47 +1,56 @@
 //! The folder of one run: everything that it leaves behind (docs/campaign.md, "The run folder").
 
 use std::{
-    fs,
+    fs::{self, File, TryLockError},
+    io::{Read, Write},
     path::{Path, PathBuf},
+    sync::Arc,
 };
 
 use serde::Serialize;
 
-use crate::exit::{Exit, Expected};
+use crate::{
+    campaign::disk,
+    exit::{Exit, Expected},
+};
 
 /// The folder of one run.
 #[derive(Debug, Clone)]
 pub struct RunFolder {
     /// Where it is.
     pub path: PathBuf,
+    /// Held as long as somebody writes here; none where the file system knows no locks.
+    _lock: Option<Arc<File>>,
 }
+
+/// The file whose lock (flock) says that a run writes here. It holds the number of the process.
+const LOCK: &str = "lock";
 
 impl RunFolder {
     /// Makes a new folder: `out` itself if given, else `trommel-out/CAMPAIGN/NUMBER` below the current folder,
     /// with `latest` pointing to it.
     ///
     /// # Errors
-    /// A folder that holds another run (exit 64) or can't be written (exit 75).
+    /// A folder that holds another run, or into which one is being written (exit 64); or one that can't be written
+    /// (exit 75).
     pub fn create(out: Option<&Path>, campaign: &str) -> anyhow::Result<RunFolder> {
         let path = match out {
             Some(out) => {
-                if out.join("summary.json").exists() {
-                    return Err(Expected::error(
-                        Exit::Usage,
-                        format!("{} holds another run: give another --out", out.display()),
-                    ));
-                }
+                holds_none(out)?;
                 fs::create_dir_all(out).map_err(|error| cannot_write(out, &error))?;
                 out.to_owned()
             }
             None => numbered(&Path::new("trommel-out").join(campaign))?,
         };
         let path = std::path::absolute(path)?;
+        let lock = lock(&path)?.map(Arc::new);
+        // One may have ended between the two looks.
+        holds_none(&path)?;
         for below in ["references", "trials", "findings"] {
             let below = path.join(below);
             fs::create_dir_all(&below).map_err(|error| cannot_write(&below, &error))?;
         }
-        Ok(RunFolder { path })
+        Ok(RunFolder { path, _lock: lock })
     }
 
     /// Writes a file of this folder; a full disk is told as such.
@@ -83,9 +92,42 @@ fn numbered(below: &Path) -> anyhow::Result<PathBuf> {
     unreachable!("u32 folders")
 }
 
+/// Locks the folder until the file is dropped, or the process ends however it does.
+fn lock(folder: &Path) -> anyhow::Result<Option<File>> {
+    let path = folder.join(LOCK);
+    let open = File::options().read(true).write(true).create(true).truncate(false).open(&path);
+    let mut file = open.map_err(|error| cannot_write(&path, &error))?;
+    match file.try_lock() {
+        Ok(()) => {}
+        Err(TryLockError::WouldBlock) => {
+            let mut by = String::new();
+            // Only to say who it is.
+            drop(file.read_to_string(&mut by));
+            let message = format!(
+                "another run (process {}) writes into {}: wait for its end, or give another --out",
+                by.trim(),
+                folder.display()
+            );
+            return Err(Expected::error(Exit::Usage, message));
+        }
+        Err(TryLockError::Error(_)) => return Ok(None),
+    }
+    let number = format!("{}\n", std::process::id());
+    let written = file.set_len(0).and_then(|()| file.write_all(number.as_bytes()));
+    written.map_err(|error| cannot_write(&path, &error))?;
+    Ok(Some(file))
+}
+
+fn holds_none(folder: &Path) -> anyhow::Result<()> {
+    match folder.join("summary.json").exists() {
+        true => Err(Expected::error(
+            Exit::Usage,
+            format!("{} holds another run: give another --out", folder.display()),
+        )),
+        false => Ok(()),
+    }
+}
+
 fn cannot_write(path: &Path, error: &std::io::Error) -> anyhow::Error {
-    Expected::error(
-        Exit::Environment,
-        format!("cannot write {}: {error}; free space or give another --out", path.display()),
-    )
+    Expected::error(Exit::Environment, disk::cannot_write(path, error))
 }

@@ -32,6 +32,8 @@ pub struct Setup {
     pub manifests: Vec<serde_json::Value>,
     /// Where trials run.
     pub ground: Ground,
+    /// The administrator's on the embedded cluster: another in each run.
+    pub admin_token: String,
     /// By which the subject is known to the API.
     pub token: String,
     /// The subject's command line, paths resolved.

@@ -12,7 +12,7 @@ use trace::{Event, History, ProcessHappening, Time};
 
 use crate::{
     campaign::{
-        interrupt, missing_permissions, pool,
+        disk, interrupt, missing_permissions, pool,
         reached::Lens,
         reference,
         run_folder::RunFolder,
@@ -31,7 +31,7 @@ pub struct Options {
     /// The campaign file.
     campaign: PathBuf,
     /// How often.
-    #[arg(short = 'k', long, default_value_t = 1)]
+    #[arg(short = 'k', long, default_value_t = 1, value_parser = clap::value_parser!(u64).range(1..))]
     repeats: u64,
     /// Run folder; default: trommel-out/CAMPAIGN/NUMBER.
     #[arg(long)]
@@ -113,6 +113,7 @@ pub fn run(options: &Options) -> anyhow::Result<Exit> {
     let runs = pool::map(setup.workers, &specs, |spec| {
         summary(&setup, &folder, trial::run(&setup, spec.clone()))
     });
+    disk::check()?;
     let own = cpu_time::Used::so_far().since(before).own;
     let (by_writes, by_requests) = (kinds(&runs, |run| &run.1), kinds(&runs, |run| &run.2));
     let completed = runs.iter().all(|(run, ..)| run.end == COMPLETED);

@@ -1,13 +1,18 @@
 //! `trommel replay`: carries a replay file's plan out again, against the controller that it names or another.
 
+mod origin;
+mod stale;
+mod trust;
+
 use std::path::Path;
 
 use oracles::VerdictValue;
 use plans::{Expectation, Replay};
+use workloads::Workload;
 
 use crate::{
     campaign::{
-        confirm, judge, pool,
+        confirm, disk, judge, pool,
         progress::{Event, Progress, Show},
         reference,
         run_folder::RunFolder,
@@ -16,6 +21,7 @@ use crate::{
     cli::ReplayArgs,
     config::{Campaign, check_name, reading},
     exit::{Exit, Expected},
+    report::plain,
     trial::{self, RunEnd, TrialRun},
 };
 
@@ -24,8 +30,11 @@ use crate::{
 pub fn run(args: &ReplayArgs) -> anyhow::Result<Exit> {
     let replay = load(&args.file)?;
     let folder = RunFolder::create(args.out.as_deref(), &format!("replay-{}", replay.finding))?;
-    let campaign = campaign(args, &replay, &folder)?;
+    let (campaign, known) = campaign(args, &replay, &folder)?;
     check_members(args, &replay, &campaign)?;
+    let workload = workload(args, &replay, &campaign)?;
+    trust::check(args, &replay, &campaign, &known, &workload)?;
+    say_if_stale(&replay, &campaign);
     setup::build(&campaign)?;
     crate::campaign::interrupt::listen()?;
     let workers = std::thread::available_parallelism().map_or(1, usize::from);
@@ -33,7 +42,7 @@ pub fn run(args: &ReplayArgs) -> anyhow::Result<Exit> {
     let progress = Progress::start(Show::detect(args.quiet));
     progress.tell(Event::Phase { name: "references".to_owned(), total: None });
     let restarts = replay.plan.restarts_when_settled();
-    let references = reference::learn(&setup, &folder, &progress, restarts)?;
+    let references = reference::learn(&setup, &folder, &progress, restarts, None)?;
     let total = Some(u64::from(args.repeats));
     progress.tell(Event::Phase { name: "replaying".to_owned(), total });
     let waits = references.settle.usual();
@@ -46,10 +55,11 @@ pub fn run(args: &ReplayArgs) -> anyhow::Result<Exit> {
         run
     });
     progress.finish();
+    disk::check()?;
     let outcome = Outcome::of(&replay, &runs, &references.baseline);
-    println!("{}", outcome.sentence(&replay));
+    println!("{}", plain::text(&outcome.sentence(&replay)));
     for other in &outcome.others {
-        println!("  {other}");
+        println!("  {}", plain::text(other));
     }
     setup.clean_up();
     Ok(outcome.exit())
@@ -62,6 +72,9 @@ fn load(path: &Path) -> anyhow::Result<Replay> {
     let replay: Replay = reading::read(&text, path, "Replay")?;
     for (key, name) in [("finding", &replay.finding), ("campaign", &replay.campaign)] {
         check_name(name).map_err(|what| usage(format!("{key}: {what}")))?;
+    }
+    if let Some(name) = &replay.campaign_file {
+        check_name(name).map_err(|what| usage(format!("campaignFile: {what}")))?;
     }
     if let Some(why) = replay.plan.wrong() {
         return Err(usage(format!("plan: {why}")));
@@ -87,8 +100,48 @@ fn check_members(args: &ReplayArgs, replay: &Replay, campaign: &Campaign) -> any
     Err(Expected::error(Exit::Usage, message))
 }
 
-/// The campaign that the replay stands for: the file's own, with subject or everything swapped.
-fn campaign(args: &ReplayArgs, replay: &Replay, folder: &RunFolder) -> anyhow::Result<Campaign> {
+/// The file's workload as it was written out.
+///
+/// # Errors
+/// It is not the one that the file has the hash of: exit 64.
+fn workload(args: &ReplayArgs, replay: &Replay, campaign: &Campaign) -> anyhow::Result<Workload> {
+    let usage = |message: String| {
+        Expected::error(Exit::Usage, format!("{}: {message}", args.file.display()))
+    };
+    let file = campaign.resolve(&campaign.file.spec.workload.file);
+    let workload = Workload::load(&file).map_err(|error| usage(format!("workload: {error}")))?;
+    match workload.hash() == replay.workload_hash {
+        true => Ok(workload),
+        false => Err(usage(format!(
+            "the workload is not the one that the finding was made with: its hash is {}, workloadHash says {}; if you \
+             changed it yourself, write that hash",
+            workload.hash(),
+            replay.workload_hash
+        ))),
+    }
+}
+
+/// Says so if the controller is one that nobody builds here, and that the file's build would make anew.
+fn say_if_stale(replay: &Replay, campaign: &Campaign) {
+    let subject = &campaign.file.spec.subject;
+    let (None, Some(build), Some(program)) =
+        (&subject.build, &replay.subject.build, subject.command.first())
+    else {
+        return;
+    };
+    let program = campaign.resolve(Path::new(program));
+    if let Some(sentence) = stale::sentence(&program, &campaign.folder, build) {
+        eprintln!("trommel: {}", plain::text(&sentence));
+    }
+}
+
+/// The campaign that the replay stands for: the file's own, with subject or everything swapped. And those campaigns that
+/// are known here.
+fn campaign(
+    args: &ReplayArgs,
+    replay: &Replay,
+    folder: &RunFolder,
+) -> anyhow::Result<(Campaign, Vec<Campaign>)> {
     // The file's own manifests and workload are written out, so that it needs nothing but the controller.
     let workload = write_workload(replay, folder)?;
     let mut manifests = String::new();
@@ -99,9 +152,10 @@ fn campaign(args: &ReplayArgs, replay: &Replay, folder: &RunFolder) -> anyhow::R
     }
     folder.write("manifests/all.yaml", manifests.as_bytes())?;
     if let Some(path) = &args.campaign {
-        let mut campaign = Campaign::load(path, None)?;
+        let given = Campaign::load(path, None)?;
+        let mut campaign = given.clone();
         campaign.file.spec.workload.file = workload;
-        return Ok(campaign);
+        return Ok((campaign, vec![given]));
     }
     let command =
         if args.command.is_empty() { replay.subject.command.clone() } else { args.command.clone() };
@@ -144,15 +198,20 @@ fn campaign(args: &ReplayArgs, replay: &Replay, folder: &RunFolder) -> anyhow::R
         "spec": spec,
     });
     // A program given on the command line is relative to where the user stands.
-    let base = if args.command.is_empty() { find(args, replay)? } else { ".".into() };
-    Ok(Campaign {
+    let (base, known) = match (origin::find(&args.file, replay), args.command.is_empty()) {
+        (Ok(origin), true) => (origin.folder, origin.campaigns),
+        (Err(nowhere), true) => return Err(nowhere),
+        (origin, false) => (".".into(), origin.map_or(vec![], |origin| origin.campaigns)),
+    };
+    let campaign = Campaign {
         file: serde_json::from_value(file).map_err(|error| {
             let file = args.file.display();
             Expected::error(Exit::Usage, format!("{file}: settings: {error}"))
         })?,
         path: std::path::absolute(&args.file)?,
         folder: std::path::absolute(base)?,
-    })
+    };
+    Ok((campaign, known))
 }
 
 /// Writes the workload and the files that it names, deep enough for paths that lead upwards.
@@ -170,25 +229,6 @@ fn write_workload(replay: &Replay, folder: &RunFolder) -> anyhow::Result<std::pa
         folder.write(&format!("{below}/{path}"), text.as_bytes())?;
     }
     Ok(folder.path.join(below).join("workload.yaml"))
-}
-
-/// The campaign's folder: below the current folder, or below one of those above the replay file, so that a
-/// file in `regressions/` works from anywhere in its repository.
-fn find(args: &ReplayArgs, replay: &Replay) -> anyhow::Result<std::path::PathBuf> {
-    let file = std::path::absolute(&args.file)?;
-    let here = std::env::current_dir()?;
-    let above = file.ancestors().skip(1);
-    let mut folders =
-        std::iter::once(here.as_path()).chain(above).map(|base| base.join(&replay.folder));
-    folders.find(|folder| folder.is_dir()).ok_or_else(|| {
-        let file = args.file.display();
-        let message = format!(
-            "{file}: its campaign's folder {} is not here: run it from the repository's root, or give \
-             --campaign or --command",
-            replay.folder
-        );
-        Expected::error(Exit::Usage, message)
-    })
 }
 
 struct Outcome {

@@ -31,7 +31,7 @@ use crate::{
     exit::{Exit, Expected},
     providers::{
         client_files::{self, real_now},
-        listener, webhooks,
+        guard, listener, secret, webhooks,
     },
     stdout,
 };
@@ -126,13 +126,17 @@ pub fn run(options: &Options) -> anyhow::Result<Exit> {
     }
     let authority = Authority::mint(real_now())?;
     let mut world = world(&embedded, &authority.pair().certificate, stages);
+    let token = secret::token()?;
+    world.set_admin_token(&token);
+    world.ask_for_credentials();
     let clients = trust(&mut world, options.client_ca_file.as_deref())?;
     let pair = authority.server(real_now(), &[])?;
     let tls = proxy::tls::asking_server_config(&pair, &clients)?;
     let server = Server::new(world, None);
     server.call_webhooks_by(webhooks::loopback());
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
-    runtime.block_on(serve(options.port, kubeconfig, &server, (&authority, tls)))?;
+    let access = Access { authority: &authority, tls, token: &token };
+    runtime.block_on(serve(options.port, kubeconfig, &server, access))?;
     Ok(Exit::Clean)
 }
 
@@ -162,11 +166,18 @@ pub fn trust(world: &mut World, file: Option<&Path>) -> anyhow::Result<String> {
     Ok(authorities)
 }
 
+/// By what clients know the server, and it them.
+struct Access<'a> {
+    authority: &'a Authority,
+    tls: Arc<rustls::ServerConfig>,
+    token: &'a str,
+}
+
 async fn serve(
     port: u16,
     kubeconfig: &Path,
     server: &Server,
-    (authority, tls): (&Authority, Arc<rustls::ServerConfig>),
+    access: Access<'_>,
 ) -> anyhow::Result<()> {
     let (mut interrupt, mut terminate) =
         (signal(SignalKind::interrupt())?, signal(SignalKind::terminate())?);
@@ -179,10 +190,12 @@ async fn serve(
     })?;
     listener.set_nonblocking(true)?;
     let port = listener.local_addr()?.port();
-    let written = Kubeconfig::write(kubeconfig, port, &authority.pair().certificate)?;
+    let authority = &access.authority.pair().certificate;
+    let written = Kubeconfig::write(kubeconfig, port, authority, access.token)?;
     let listener = tokio::net::TcpListener::from_std(listener)?;
+    let service = guard::by_own_name(live(server));
     let mut answering =
-        tokio::spawn(listener::serve(listener, live(server), Some(tls), Actor::User));
+        tokio::spawn(listener::serve(listener, service, Some(access.tls), Actor::User));
     let release = server.world().release().git_version();
     eprintln!(
         "trommel: Kubernetes {release} API on https://127.0.0.1:{port} until SIGINT or SIGTERM; nothing is kept"
@@ -247,7 +260,7 @@ struct Kubeconfig {
 }
 
 impl Kubeconfig {
-    fn write(path: &Path, port: u16, authority: &str) -> anyhow::Result<Kubeconfig> {
+    fn write(path: &Path, port: u16, authority: &str, token: &str) -> anyhow::Result<Kubeconfig> {
         let cannot = |error: io::Error| {
             let message =
                 format!("cannot write {}: {error}; --kubeconfig names another", path.display());
@@ -261,7 +274,6 @@ impl Kubeconfig {
             );
             return Err(Expected::error(Exit::Usage, message));
         }
-        let token = cluster::ADMIN_TOKEN;
         client_files::write_for(&path, port, Some(authority), token).map_err(cannot)?;
         let text = std::fs::read_to_string(&path).map_err(cannot)?;
         Ok(Kubeconfig { path, text })

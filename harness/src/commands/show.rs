@@ -10,7 +10,7 @@ use trace::file::{FileError, Stored, Truncated};
 use crate::{
     cli::Output,
     exit::{Exit, Expected},
-    report::{text, timeline},
+    report::{plain, text, timeline},
     stdout,
 };
 
@@ -44,7 +44,8 @@ pub fn run(args: &ShowArgs) -> anyhow::Result<Exit> {
         return Err(Expected::error(Exit::Usage, message));
     }
     let stored = read(&args.path)?;
-    stdout::write(&(text::timeline(&timeline::all(&stored.history)) + "\n"));
+    let lines = text::timeline(&timeline::all(&stored.history));
+    stdout::write(&(plain::text(&lines).into_owned() + "\n"));
     Ok(as_far_as_it_goes(&args.path, stored.truncated.as_ref()))
 }
 

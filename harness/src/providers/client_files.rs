@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use serde_json::json;
 use trace::Time;
 
-use crate::campaign::setup::Setup;
+use crate::{campaign::setup::Setup, providers::secret};
 
 /// Writes a kubeconfig for `https://127.0.0.1:port`, where the campaign's certificate is shown, and whoever has the
 /// token.
@@ -41,7 +41,7 @@ pub fn write_for(
         "current-context": "trommel",
     });
     // JSON is YAML, and every client reads it.
-    std::fs::write(path, serde_json::to_vec_pretty(&config)?)
+    secret::write(path, &serde_json::to_vec_pretty(&config)?)
 }
 
 /// Writes what a Pod finds under /var/run/secrets/kubernetes.io/serviceaccount.
@@ -50,7 +50,7 @@ pub fn write_service_account(folder: &Path, setup: &Setup) -> std::io::Result<Pa
     let namespace = named.map_or("default", |account| &account.value.namespace);
     let account = folder.join("serviceaccount");
     std::fs::create_dir_all(&account)?;
-    std::fs::write(account.join("token"), &setup.token)?;
+    secret::write(&account.join("token"), setup.token.as_bytes())?;
     std::fs::write(account.join("namespace"), namespace)?;
     std::fs::write(account.join("ca.crt"), &setup.certificates.authority_pem)?;
     Ok(account)

@@ -11,6 +11,7 @@ use trace::{Answer, Call, Event, Flight, Recorder};
 
 use crate::{
     campaign::setup::Setup,
+    providers::guard,
     trial::{Start, TrialSpec, history_file},
 };
 
@@ -95,7 +96,7 @@ impl Live {
                 let port = listener.local_addr()?.port();
                 let quiet = Recorder::new(Arc::new(Default::default), None);
                 let front = proxy::Proxy::new(
-                    self.server.service(),
+                    guard::with_token(self.server.service(), &setup.admin_token),
                     quiet,
                     Arc::new(crate::providers::codec::ClusterCodec),
                 );
@@ -106,7 +107,7 @@ impl Live {
                 };
                 let _serving = front.serve(listener, client)?;
                 let path = folder.join("user.kubeconfig");
-                crate::providers::client_files::write(&path, port, setup, cluster::ADMIN_TOKEN)?;
+                crate::providers::client_files::write(&path, port, setup, &setup.admin_token)?;
                 let kubeconfig = path.clone();
                 self.user_listener = Some(UserListener { proxy: front, _serving, kubeconfig });
                 Ok(path)

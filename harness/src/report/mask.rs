@@ -5,13 +5,15 @@
 //! net goes over the whole [`Report`], so that a field added later can't be forgotten. A password in a log
 //! line that looks like any other word is not recognised: that is the cost of not guessing.
 
+use std::borrow::Cow;
+
 use serde_json::Value;
 
-use super::model::Report;
+use super::{model::Report, plain};
 
 const MASKED: &str = "(masked)";
 
-/// The same report without credentials.
+/// The same report without credentials, and without what steers a terminal ([`plain`]).
 pub fn report(report: &Report) -> Report {
     let mut clean = report.clone();
     for finding in &mut clean.findings {
@@ -144,9 +146,17 @@ fn mask_blocks(lines: &mut Vec<String>, skip: usize, range: std::ops::Range<usiz
 
 fn mask_strings(value: &mut Value) {
     match value {
-        Value::String(string) => *string = text(string),
+        Value::String(string) => *string = plain::text(&text(string)).into_owned(),
         Value::Array(items) => items.iter_mut().for_each(mask_strings),
-        Value::Object(map) => map.values_mut().for_each(mask_strings),
+        Value::Object(map) => {
+            let steering = |key: &String| matches!(plain::text(key), Cow::Owned(_));
+            let keys: Vec<String> = map.keys().filter(|key| steering(key)).cloned().collect();
+            for key in keys {
+                let value = map.remove(&key).unwrap_or_default();
+                map.insert(plain::text(&key).into_owned(), value);
+            }
+            map.values_mut().for_each(mask_strings);
+        }
         _ => {}
     }
 }

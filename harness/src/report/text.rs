@@ -20,6 +20,8 @@ impl Style {
 /// The last lines of a run: result sentence, findings, what was left out, and the next command. `page` is where
 /// the report page lies, as the user can type it.
 pub fn terminal(report: &Report, page: &str, style: Style) -> String {
+    // What colours there are come from here.
+    let report = &super::mask::report(report);
     let mut out = String::new();
     let color = match report.exit {
         100 => "1;31",
@@ -43,11 +45,11 @@ pub fn terminal(report: &Report, page: &str, style: Style) -> String {
     for gap in &report.not_explored {
         line(&mut out, &format!("not explored: {gap}"));
     }
-    line(&mut out, &format!("report:   {page}"));
+    line(&mut out, &format!("report:   {}", super::plain::text(page)));
     if let Some(first) = report.findings.first() {
         line(&mut out, &format!("next:     {}", style.paint("1", &first.replay_command)));
     }
-    super::mask::text(&out)
+    out
 }
 
 fn findings(out: &mut String, report: &Report, style: Style) {

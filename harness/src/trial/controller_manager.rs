@@ -8,7 +8,6 @@
 
 use std::sync::Arc;
 
-use cluster::ADMIN_TOKEN;
 use plans::Moment;
 use subject::Watched;
 use trace::{Actor, Flight, Recorder};
@@ -86,7 +85,7 @@ impl Trial<'_> {
         let (_, started) = self.start_program(&Program {
             command: &command,
             env: &Default::default(),
-            token: ADMIN_TOKEN,
+            token: &self.setup.admin_token,
             folder: &self.folder.join(NAME),
             account: None,
             replica: None,

@@ -14,7 +14,12 @@ use super::{
     members::Member,
     output::{self, Output},
 };
-use crate::{campaign::setup::ClockMode, config::Dice, providers::client_files, trial::cpu_time};
+use crate::{
+    campaign::{disk, setup::ClockMode},
+    config::Dice,
+    providers::client_files,
+    trial::cpu_time,
+};
 
 /// Where the proxy listens inside the subject's network namespace.
 const PORT: u16 = 6443;
@@ -67,7 +72,10 @@ impl Trial<'_> {
     pub(super) async fn start_next_replica(&mut self) -> Going<bool> {
         let Some(replica) = self.members.next_to_start() else { return Ok(false) };
         let launched = self.launch(replica).await;
-        let incarnation = launched.map_err(|error| Stop(RunEnd::Broken(format!("{error:#}"))))?;
+        let incarnation = launched.map_err(|error| {
+            disk::noted(&self.folder, &error);
+            Stop(RunEnd::Broken(format!("{error:#}")))
+        })?;
         self.members.started(replica, incarnation);
         self.disturbed_at = self.cluster.now();
         Ok(true)

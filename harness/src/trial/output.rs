@@ -3,15 +3,29 @@
 //! What a subject says comes before what happens next. Its output is a pipe; bytes in it that nobody has read keep a
 //! moment from being quiet. Otherwise its lines would be stamped with the time after the next jump, and one that
 //! stands still in a write to a full pipe would pass for asleep.
+//!
+//! However much it says, what is kept is bounded: of the log file its beginning and end (`output/log.rs`), of the history
+//! the lines of the beginning, of a line its beginning. What was left out is said there. Lines come into the history
+//! without what steers a terminal; the file has each byte as it came.
 
-use std::{
-    fs::File,
-    io::{self, Write},
-    os::fd::OwnedFd,
-    path::Path,
-};
+mod log;
+
+use std::{io, os::fd::OwnedFd, path::Path};
 
 use tokio::net::unix::pipe::Receiver;
+
+use crate::report::plain;
+use log::Log;
+pub(super) use log::tail;
+
+/// Bytes of a line that are told.
+const LINE: usize = 64 * 1024;
+
+/// Bytes of lines that are told of one process.
+const TOLD: usize = 4 * 1024 * 1024;
+
+/// Bytes that a line takes besides its text, more or less.
+const RECORD: usize = 100;
 
 /// The output of one incarnation.
 pub(super) struct Output {
@@ -20,15 +34,15 @@ pub(super) struct Output {
 }
 
 impl Output {
-    /// Reads it from now on: each byte into the file, each line to `tell`. No byte is on its way between the two: what
-    /// is no longer [`Output::unread`] has been told, but for the beginning of a line.
+    /// Reads it from now on: into the file, and each line to `tell`, as far as both are bounded. No byte is on its way
+    /// between the two: what is no longer [`Output::unread`] has been told, but for the beginning of a line.
     pub fn read(
         pipe: OwnedFd,
         log: &Path,
         tell: impl Fn(String) + Send + 'static,
     ) -> io::Result<Output> {
         let receiver = Receiver::from_owned_fd(pipe.try_clone()?)?;
-        let mut lines = Lines { log: File::create(log)?, begun: Vec::new(), tell };
+        let mut lines = Lines::new(Log::create(log)?, tell);
         let reading = tokio::spawn(async move {
             while receiver.readable().await.is_ok() && lines.take(&receiver) {}
             lines.end();
@@ -48,13 +62,21 @@ impl Output {
 }
 
 struct Lines<Tell> {
-    log: File,
-    /// A line without its end.
+    log: Log,
+    /// A line without its end, as far as it will be told.
     begun: Vec<u8>,
+    /// Bytes of that line that will not be.
+    over: usize,
+    /// Bytes of lines that may still be told.
+    left: usize,
     tell: Tell,
 }
 
 impl<Tell: Fn(String)> Lines<Tell> {
+    fn new(log: Log, tell: Tell) -> Lines<Tell> {
+        Lines { log, begun: Vec::new(), over: 0, left: TOLD, tell }
+    }
+
     /// Takes a piece of what is there. Whether more may come.
     fn take(&mut self, pipe: &Receiver) -> bool {
         let mut bytes = [0; 8192];
@@ -69,40 +91,58 @@ impl<Tell: Fn(String)> Lines<Tell> {
     }
 
     fn bytes(&mut self, bytes: &[u8]) {
-        // A full disk must not stop the trial: the history keeps the lines as well.
-        drop(self.log.write_all(bytes));
-        self.begun.extend_from_slice(bytes);
-        let Some(last) = self.begun.iter().rposition(|byte| *byte == b'\n') else { return };
-        let rest = self.begun.split_off(last + 1);
-        let whole = std::mem::replace(&mut self.begun, rest);
-        whole[..last].split(|byte| *byte == b'\n').for_each(|line| self.line(line));
+        self.log.add(bytes);
+        for piece in bytes.split_inclusive(|byte| *byte == b'\n') {
+            let (text, whole) = match piece.split_last() {
+                Some((b'\n', text)) => (text, true),
+                _ => (piece, false),
+            };
+            let room = (LINE - self.begun.len()).min(text.len());
+            self.begun.extend_from_slice(&text[..room]);
+            self.over += text.len() - room;
+            if whole {
+                self.line();
+            }
+        }
     }
 
-    fn line(&self, line: &[u8]) {
-        (self.tell)(String::from_utf8_lossy(line).trim_end().to_owned());
+    /// Tells the line that has come to its end.
+    fn line(&mut self) {
+        let (line, over) = (std::mem::take(&mut self.begun), std::mem::take(&mut self.over));
+        if self.left == 0 {
+            return;
+        }
+        let size = line.len() + RECORD;
+        if size > self.left {
+            self.left = 0;
+            let text = format!(
+                "[trommel: it says more than {} MiB; the rest stands in its log file, as far as that was kept]",
+                TOLD >> 20
+            );
+            return (self.tell)(text);
+        }
+        self.left -= size;
+        let text = String::from_utf8_lossy(&line);
+        let text = plain::text(text.trim_end());
+        (self.tell)(match over {
+            0 => text.into_owned(),
+            over => format!("{text} [trommel: {over} more bytes]"),
+        });
     }
 
-    fn end(&self) {
+    fn end(&mut self) {
         if !self.begun.is_empty() {
-            self.line(&self.begun);
+            self.line();
         }
     }
 }
 
-/// The last lines of a log, as the end of a sentence.
-pub(super) fn tail(log: &Path) -> String {
-    let text = std::fs::read_to_string(log).unwrap_or_default();
-    let lines: Vec<&str> = text.lines().rev().take(5).collect();
-    if lines.is_empty() {
-        return ", without a word".to_owned();
-    }
-    let tail: Vec<&str> = lines.into_iter().rev().collect();
-    format!("; it last said:\n  {}", tail.join("\n  "))
-}
-
 #[cfg(test)]
 mod tests {
-    use std::sync::{Arc, Mutex};
+    use std::{
+        io::Write,
+        sync::{Arc, Mutex},
+    };
 
     use super::*;
 
@@ -139,5 +179,26 @@ mod tests {
         assert_eq!(told(&["\n\r\n"]).await, [vec!["", ""], vec![]]);
         let long = "0123456789".repeat(6000) + "\nx\n";
         assert_eq!(told(&[&long]).await, [vec![&long[..60_000], "x"], vec![]]);
+        assert_eq!(told(&["\u{1b}[31mred\n"]).await, [vec!["␛[31mred"], vec![]]);
+    }
+
+    /// A line of 100 MB and a million lines: what is told of them, and how much of it.
+    #[test]
+    fn what_is_told_is_bounded() {
+        let log = tempfile::NamedTempFile::new().unwrap();
+        let all = Mutex::new(Vec::new());
+        let tell = |line: String| all.lock().unwrap().push(line);
+        let mut lines = Lines::new(Log::create(log.path()).unwrap(), tell);
+        let piece = [b'x'; 8192];
+        (0..12_800).for_each(|_| lines.bytes(&piece));
+        lines.bytes(b"\n");
+        (0..1_000_000).for_each(|_| lines.bytes(b"again\n"));
+        lines.end();
+        drop(lines);
+        let all = all.into_inner().unwrap();
+        let over = 12_800 * 8192 - LINE;
+        assert!(all[0].ends_with(&format!("x [trommel: {over} more bytes]")), "{}", all[0].len());
+        assert!(all.iter().map(String::len).sum::<usize>() <= TOLD);
+        assert!(all.last().is_some_and(|last| last.contains("more than 4 MiB")));
     }
 }

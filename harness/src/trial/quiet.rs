@@ -6,7 +6,7 @@
 //! identity (`World::pending`). A killed controller is started again at once, on a world in which they have not
 //! reacted, or when they are quiet.
 
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use trace::{Event, Settled, Time};
 
@@ -27,6 +27,9 @@ pub(crate) const AT_ONCE: Duration = Duration::from_millis(50);
 
 /// How often to look whether something happened while real time passes. It decides nothing.
 const PACE: Duration = Duration::from_millis(1);
+
+/// Why a trial ends that may not take longer.
+const OUT_OF_TIME: &str = "the time budget was used up";
 
 /// What quiet found.
 pub(super) struct Quiet {
@@ -110,7 +113,10 @@ impl Trial<'_> {
     /// Waits until the programs are quiet, or something has to be done before. Requests that wait for a webhook of the
     /// subject don't count: it may be asleep ([`Trial::asks`]).
     pub(super) async fn wait(&mut self) -> Waited {
-        let limits = Limits::new(&self.recorder);
+        if self.until.is_some_and(|until| Instant::now() >= until) {
+            return Waited::Exceeded(OUT_OF_TIME.to_owned());
+        }
+        let limits = Limits::new(&self.recorder, self.until);
         let Trial { members, cluster, armed, hooks, .. } = self;
         let mut watched = members.watched(cluster, hooks.as_ref());
         tokio::select! {
@@ -279,7 +285,7 @@ impl Trial<'_> {
                 }
             };
             // The only real wait of the project: a subject's timer on a machine without virtual time.
-            let began = std::time::Instant::now();
+            let began = Instant::now();
             drop(tokio::time::timeout(duration, changed).await);
             self.cluster.advance_to(from.plus(began.elapsed().min(duration)));
         }
@@ -312,12 +318,13 @@ pub(super) enum Waited {
 struct Limits {
     recorder: trace::Recorder,
     records_before: usize,
+    until: Option<Instant>,
 }
 
 impl Limits {
-    fn new(recorder: &trace::Recorder) -> Limits {
+    fn new(recorder: &trace::Recorder, until: Option<Instant>) -> Limits {
         let records_before = recorder.with(|history| history.records.len());
-        Limits { recorder: recorder.clone(), records_before }
+        Limits { recorder: recorder.clone(), records_before, until }
     }
 
     /// Ends when a limit is exceeded; checked ten times a second, which decides nothing else.
@@ -325,6 +332,9 @@ impl Limits {
         let mut pace = tokio::time::interval(Duration::from_millis(100));
         loop {
             pace.tick().await;
+            if self.until.is_some_and(|until| Instant::now() >= until) {
+                return OUT_OF_TIME.to_owned();
+            }
             let requests = self.recorder.with(|history| {
                 let new = &history.records[self.records_before.min(history.records.len())..];
                 new.iter().filter(|record| matches!(record.event, Event::Call(_))).count()

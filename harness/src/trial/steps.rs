@@ -10,6 +10,7 @@ use trace::{Cursor, Event, StepEvent, StepState, Time};
 use workloads::{CheckError, CheckOutcome, Operation, OperationKind};
 
 use super::{Going, RunEnd, Stop, Trial};
+use crate::report::timeline::object_yaml;
 
 impl Trial<'_> {
     /// Performs the operation at the cursor and moves the cursor past it. A failure that the author allows
@@ -144,9 +145,9 @@ impl Trial<'_> {
         let mut began = self.began();
         loop {
             let quiet = self.quiet().await?;
-            let message = match self.look(operation).await? {
+            let (message, nearest) = match self.look(operation).await? {
                 Ok(CheckOutcome::Holds) => return Ok(()),
-                Ok(CheckOutcome::NotYet { message }) => message,
+                Ok(CheckOutcome::NotYet { message, nearest }) => (message, nearest),
                 Err(error) => return Err(self.failed(operation, error.to_string())),
             };
             let left = self.patience(operation).saturating_sub(self.cluster.now().since(began));
@@ -161,7 +162,7 @@ impl Trial<'_> {
                     self.bring_up().await?;
                     began = self.cluster.now();
                 }
-                _ => return Err(self.failed(operation, message)),
+                _ => return Err(self.failed_on_object(operation, message, nearest.as_ref())),
             }
         }
     }
@@ -248,8 +249,23 @@ impl Trial<'_> {
     }
 
     fn failed(&self, operation: &Operation, message: String) -> Stop {
+        self.failed_on_object(operation, message, None)
+    }
+
+    /// The user is told where the step is written, and what the object was like.
+    fn failed_on_object(
+        &self,
+        operation: &Operation,
+        message: String,
+        object: Option<&serde_json::Value>,
+    ) -> Stop {
         self.step(operation, self.cursor, StepState::Failed { message: message.clone() });
-        Stop(RunEnd::StepFailed(format!("{}: {message}", operation.title)))
+        let mut told =
+            format!("{}: {message}\nit is written at {}", operation.title, operation.place);
+        if let Some(object) = object {
+            told += &format!("\nthe object as it was:\n{}", object_yaml(object));
+        }
+        Stop(RunEnd::StepFailed(told))
     }
 
     fn step(&self, operation: &Operation, cursor: Cursor, state: StepState) {

@@ -48,6 +48,10 @@ pub struct World {
     pub(crate) release: Release,
     /// Whether permissions count.
     pub(crate) authorization: Authorization,
+    /// The administrator's token.
+    pub(crate) admin_token: Arc<str>,
+    /// Whether users have to say who they are.
+    pub(crate) asks_for_credentials: bool,
     /// Whose client certificates count.
     pub(crate) client_authorities: Authorities,
     /// Whether pods get their account and its token.
@@ -100,6 +104,8 @@ impl World {
             customs: RedBlackTreeMapSync::new_sync(),
             release: Release::CURRENT,
             authorization: Authorization::AlwaysAllow,
+            admin_token: crate::ADMIN_TOKEN.into(),
+            asks_for_credentials: false,
             client_authorities: x509::authorities(),
             service_accounts: false,
             environment: None,
@@ -212,6 +218,17 @@ impl World {
     /// The release that it says it is of.
     pub fn release(&self) -> Release {
         self.release
+    }
+
+    /// Gives the administrator another token than [`crate::ADMIN_TOKEN`], which is nobody's then.
+    pub fn set_admin_token(&mut self, token: &str) {
+        self.admin_token = token.into();
+    }
+
+    /// From now on users ([`trace::Actor::User`]) are nobody without a token or certificate that counts; without this
+    /// they are the administrator, for requests from within this process carry none.
+    pub fn ask_for_credentials(&mut self) {
+        self.asks_for_credentials = true;
     }
 
     /// From now on permissions count; the roles and bindings exist that every cluster has.

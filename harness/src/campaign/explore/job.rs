@@ -41,6 +41,9 @@ pub struct Carried {
     /// Why it proved nothing, if so.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub why: Option<String>,
+    /// It can't be carried out in such a run, for that reason: no part of the trials that are counted.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub not_possible: bool,
     /// The plan in words.
     pub text: String,
     /// The plan.
@@ -59,6 +62,7 @@ impl Carried {
             verdict,
             fingerprints: violated.map(|one| one.fingerprint.id()).collect(),
             why: unknown.then(|| judge::why_unknown(run, verdicts)),
+            not_possible: matches!(run.end, RunEnd::NotPossible(_)),
             text: plan.to_string(),
             plan,
         }

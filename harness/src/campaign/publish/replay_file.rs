@@ -27,6 +27,12 @@ pub fn text(setup: &Setup, settle: &Settle, found: &Finding) -> String {
         legality: found.plan.perturbations.iter().map(Perturbation::citation).collect(),
         campaign: setup.campaign.name().to_owned(),
         folder: super::portable(&setup.campaign.folder),
+        campaign_file: setup
+            .campaign
+            .path
+            .file_name()
+            .and_then(|name| name.to_str())
+            .map(str::to_owned),
         subject: ReplaySubject {
             build: spec.subject.build.clone(),
             command: spec.subject.command.clone(),

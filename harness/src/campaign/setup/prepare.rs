@@ -10,13 +10,13 @@ use std::{
 use cluster::{Server, SuffixOrder, World, WorldOptions};
 use stages::Stages;
 use trace::{Accepted, Actor, Heartbeats, Time};
-use workloads::Workload;
+use workloads::{Place, Workload};
 
 use super::{Certificates, ClockMode, Ground, Setup};
 use crate::{
     config::{Campaign, ClockSpec, ClusterSpec, EmbeddedSpec},
     exit::{Exit, Expected},
-    providers::{client_files::real_now, kubeconfig::Remote},
+    providers::{client_files::real_now, kubeconfig::Remote, secret},
 };
 
 /// Runs the campaign's build command, if it has one. Its output goes to stderr.
@@ -46,6 +46,11 @@ pub fn build(campaign: &Campaign) -> anyhow::Result<()> {
         Ok(status) => Err(usage(format!("the subject's build failed ({status}): {build}"))),
         Err(error) => Err(usage(format!("the subject's build could not be started: {error}"))),
     }
+}
+
+/// What this machine lacks, in a line on stderr. That is no progress, so `--quiet` does not hide it.
+fn tell(what: &str) {
+    eprintln!("trommel: {what}");
 }
 
 fn usage(message: String) -> anyhow::Error {
@@ -83,12 +88,15 @@ impl Setup {
             return Err(Expected::error(Exit::Nothing, message));
         }
         let workload_text = std::fs::read_to_string(&workload_file)?;
-        let mut manifests = Vec::new();
+        let (mut manifests, mut places) = (Vec::new(), Vec::new());
         let pod = spec.subject.pod.iter().map(|pod| &pod.manifest);
         for path in spec.manifests.iter().chain(pod) {
             let read = workloads::manifest::load(&campaign.resolve(path));
             let read = read.map_err(|error| usage(error.to_string()))?;
-            manifests.extend(read.into_iter().map(|manifest| manifest.object));
+            for manifest in read {
+                manifests.push(manifest.object);
+                places.push(manifest.place);
+            }
         }
         let capabilities = subject::probe();
         let isolation = capabilities.isolation();
@@ -103,6 +111,10 @@ impl Setup {
             ));
         }
         let embedded = matches!(spec.cluster, ClusterSpec::Embedded(_));
+        if let Err(why) = &capabilities.namespaces.result {
+            let without = capabilities.namespaces.without;
+            tell(&format!("isolation is off: {why}. So {without}; see `trommel doctor`"));
+        }
         if spec.subject.clock == ClockSpec::Virtual && !embedded {
             let message = "spec.subject.clock: virtual time needs the embedded cluster";
             return Err(usage(format!("{}: {message}", campaign.path.display())));
@@ -120,12 +132,19 @@ impl Setup {
             ClockSpec::Real if embedded && capabilities.jump.works() => ClockMode::Real,
             _ => ClockMode::Untouched,
         };
+        if let (ClockSpec::Auto, true, Err(why)) =
+            (spec.subject.clock, embedded, &capabilities.jump.result)
+        {
+            tell(&format!("time is real: {why}; see `trommel doctor`"));
+        }
         let certificates = certificates(spec.subject.transport == crate::config::Transport::Tls)?;
-        let mut token = cluster::ADMIN_TOKEN.to_owned();
+        let admin_token = secret::token()?;
+        let mut token = admin_token.clone();
         let ground = match &spec.cluster {
             ClusterSpec::Embedded(embedded) => {
                 let (stages, root_ca) = (campaign.stages()?, &certificates.authority_pem);
-                let world = first_world(&manifests, embedded, clock, root_ca, stages)?;
+                let world = first_world((&manifests, &places), embedded, clock, root_ca, stages)?;
+                let world = with_admin_token(world, &admin_token);
                 if let Some(account) = spec.subject.service_account.as_ref().map(|at| &at.value) {
                     let minted = world.account_token(&account.namespace, &account.name, TOKEN_LIFE);
                     token = match (minted, campaign.no_account()) {
@@ -147,6 +166,7 @@ impl Setup {
             workload_text,
             manifests,
             ground,
+            admin_token,
             token,
             command,
             manager,
@@ -215,7 +235,7 @@ const DAY_SECONDS: i64 = 24 * 3600;
 
 /// The embedded world before the subject starts: a new cluster with the manifests applied, its environment quiet.
 fn first_world(
-    manifests: &[serde_json::Value],
+    (manifests, places): (&[serde_json::Value], &[Place]),
     embedded: &EmbeddedSpec,
     clock: ClockMode,
     root_ca: &str,
@@ -232,9 +252,17 @@ fn first_world(
     let client = workloads::Client::as_actor(server.service(), Actor::Trommel);
     let runtime = tokio::runtime::Builder::new_current_thread().build()?;
     let applied = runtime.block_on(workloads::apply_manifests(&client, manifests));
-    applied.map_err(|error| usage(format!("the cluster refused a manifest: {error}")))?;
+    applied.map_err(|error| {
+        let place = places.get(error.index).map(|place| format!("{place}: ")).unwrap_or_default();
+        usage(format!("{place}the cluster refused a manifest: {error}"))
+    })?;
     server.run_environment()?;
     Ok(server.world())
+}
+
+fn with_admin_token(mut world: World, token: &str) -> World {
+    world.set_admin_token(token);
+    world
 }
 
 fn certificates(tls: bool) -> anyhow::Result<Certificates> {

@@ -21,6 +21,7 @@ use crate::{
     },
     cli::Output,
     exit::{Exit, Expected},
+    report::plain,
     stdout,
 };
 
@@ -37,7 +38,7 @@ pub fn show(path: &Path, output: Output) -> anyhow::Result<Exit> {
     let histories: Vec<&History> = stored.iter().map(|stored| &stored.history).collect();
     let schedule = learn(&histories, &before);
     stdout::write(&match output {
-        Output::Text => text::text(&schedule, files.len()),
+        Output::Text => plain::text(&text::text(&schedule, files.len())).into_owned(),
         Output::Json => serde_json::to_string_pretty(&schedule)? + "\n",
     });
     let ends = files.iter().zip(&stored);
