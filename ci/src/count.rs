@@ -30,6 +30,9 @@ impl fmt::Display for Counts {
     }
 }
 
+/// Of a failed test's output, so many lines are repeated at the end of a run.
+const SAID_AT_MOST: usize = 24;
+
 /// Sums up the lines of `cargo test -- --show-output`.
 ///
 /// The test harness of Rust knows no skipping at run time. A test that can't run here therefore passes and
@@ -39,9 +42,12 @@ pub struct Counter {
     said: Counts,
     /// Why tests skipped.
     pub skips: Vec<String>,
-    /// What failed tests said, each program's between its lines `failures:` and `test result:`.
+    /// What failed tests said, each program's between its lines `failures:` and `test result:`: of each test the
+    /// first [`SAID_AT_MOST`] lines from its panic on. All of it stands where the test ran.
     pub failures: Vec<String>,
     in_failures: bool,
+    /// How many lines may still be kept of the test that is being told.
+    left: usize,
     /// Tests that the harness called slow and that have not ended since.
     under_way: Vec<String>,
     /// Tests in the order of their ends, with the time since the program's start.
@@ -52,11 +58,7 @@ impl Counter {
     /// Looks at one line, said so long after the program's start.
     pub fn line(&mut self, line: &str, at: Duration) {
         self.progress(line, at);
-        self.in_failures |= line == "failures:";
-        if self.in_failures {
-            self.failures.push(line.to_owned());
-        }
-        self.in_failures &= !line.starts_with("test result: ");
+        self.failure(line);
         if let Some(result) = line.strip_prefix("test result: ") {
             let number = |noun: &str| {
                 let before = result.split(noun).next().filter(|before| before.len() < result.len());
@@ -71,6 +73,22 @@ impl Counter {
         } else if let Some(reason) = line.strip_prefix("skipped: ") {
             self.skips.push(reason.to_owned());
         }
+    }
+
+    /// A line between `failures:` and `test result:`, if it is one.
+    fn failure(&mut self, line: &str) {
+        self.in_failures |= line == "failures:";
+        let heads =
+            ["failures:", "test result: ", "---- "].iter().any(|head| line.starts_with(head));
+        // A test's own output may be long; its panic says what is wrong.
+        let begins = heads || line.contains(" panicked at ");
+        self.left = if begins { SAID_AT_MOST } else { self.left };
+        if self.in_failures && self.left > 0 {
+            self.failures.push(line.to_owned());
+            self.left -= 1;
+        }
+        self.left = if line == "stack backtrace:" { 0 } else { self.left };
+        self.in_failures &= !line.starts_with("test result: ");
     }
 
     /// `test NAME has been running for over 60 seconds`, and later `test NAME ... ok`.
@@ -156,6 +174,24 @@ mod tests {
         slow.iter().for_each(|line| counter.line(line, Duration::ZERO));
         counter.line("test a ... ok", Duration::ZERO);
         assert_eq!(counter.under_way(), ["b"]);
+    }
+
+    #[test]
+    fn of_a_long_failure_the_panic_is_kept() {
+        let mut counter = Counter::default();
+        let mut say = |line: &str| counter.line(line, Duration::ZERO);
+        ["failures:", "---- a stdout ----"].iter().for_each(|line| say(line));
+        (0..500).for_each(|n| say(&format!("step {n}")));
+        let end = ["thread 'a' panicked at a.rs:1:1:", "it is 2", "stack backtrace:"];
+        end.iter().for_each(|line| say(line));
+        (0..9).for_each(|n| say(&format!("{n}: a_frame")));
+        say("test result: FAILED. 0 passed; 1 failed;");
+        assert_eq!(counter.failures.len(), 1 + SAID_AT_MOST + end.len() + 1);
+        assert!(counter.failures.ends_with(&[
+            end[1].to_owned(),
+            end[2].to_owned(),
+            counter.failures.last().unwrap().clone()
+        ]));
     }
 
     #[test]

@@ -27,6 +27,7 @@ mod output;
 mod perturbation;
 mod programs;
 pub(crate) mod quiet;
+mod restarted;
 mod steps;
 mod trigger;
 mod webhook_calls;
@@ -58,6 +59,7 @@ use delivery_order::InTurn;
 pub use incarnation::NOT_SEEN_THROUGH;
 use members::Members;
 use perturbation::{Caches, Stands};
+use restarted::Restarted;
 use trigger::Armed;
 
 /// What a trial is to do.
@@ -106,7 +108,15 @@ impl TrialSpec {
     /// A trial on the world to which the whole plan leads.
     pub fn on(fork: Fork, plan: &Plan, repeat: u64, waits: Waits) -> TrialSpec {
         let start = Start::Fork(Box::new(fork));
-        TrialSpec { plan: plan.clone(), start, armed: vec![], repeat, waits, until: None, folder: None }
+        TrialSpec {
+            plan: plan.clone(),
+            start,
+            armed: vec![],
+            repeat,
+            waits,
+            until: None,
+            folder: None,
+        }
     }
 }
 
@@ -180,6 +190,8 @@ pub(crate) struct Trial<'setup> {
     until: Option<Instant>,
     /// Incarnations started so far.
     started: u32,
+    /// The last start, if it was not the first.
+    restarted: Option<Restarted>,
     /// Times that the subject ended by itself.
     exits: u32,
     cursor: Cursor,
@@ -356,6 +368,7 @@ impl<'setup> Trial<'setup> {
             waits: spec.waits,
             until: spec.until,
             started: 0,
+            restarted: None,
             exits: 0,
             cursor,
             began: begun.map(|begun| Time(disturbed_at.0 - begun.as_nanos() as i64)),

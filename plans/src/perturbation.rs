@@ -87,6 +87,14 @@ macro_rules! families {
             }
         }
 
+        impl Family {
+            /// Whether what it does restarts the subject: then all of it together is explored to closure, because whoever is
+            /// restarted remembers nothing. If not, its plans are enumerated from what happened in undisturbed runs.
+            pub fn restarts(self) -> bool {
+                self != Family::UnobservedState
+            }
+        }
+
         /// One legal anomaly.
         #[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
         #[serde(rename_all = "camelCase")]

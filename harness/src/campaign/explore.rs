@@ -120,6 +120,8 @@ pub struct Explored {
     suspected: BTreeMap<String, usize>,
     /// Every end state met, in comparison form, by hash.
     pub end_states: BTreeSet<String>,
+    /// Trials from the beginning that were still to come when it ended.
+    pub left_from_beginning: u64,
     /// Why it ended before the frontier was empty.
     pub stopped: Option<String>,
     /// The level at which it may end.
@@ -190,10 +192,15 @@ pub fn to_closure(
     let work = |job: Job| carry_out(setup, references, job);
     // Enough for threads never to wait for a result that is counted late.
     pool::stream(setup.workers, 4 * setup.workers, &mut explorer, work);
-    let (mut explored, left) = (explorer.explored, explorer.at_ends.waiting() as u64);
-    if left > 0 {
-        explored.frontier.limits.insert("restarts when all had settled".to_owned(), left);
+    let left = [
+        (explorer.at_ends.waiting(), "restarts when all had settled"),
+        (explorer.after_restarts.len(), "states that are never seen after a restart"),
+    ];
+    let (mut explored, from_beginning) = (explorer.explored, explorer.from_beginning.len());
+    for (left, what) in left.into_iter().filter(|(left, _)| *left > 0) {
+        explored.frontier.limits.insert(what.to_owned(), left as u64);
     }
+    explored.left_from_beginning = from_beginning as u64;
     if let Some(why) = &explored.stopped {
         progress.tell(Event::Note(format!("stopped: {why}")));
     }
@@ -326,7 +333,7 @@ impl Work for Explorer<'_> {
         if let Some(end) = trial.end.take() {
             self.keep_end(end);
         }
-        let new = self.count(trial);
+        let new = self.count(world, trial);
         self.tell_of_progress();
         let Some(world) = world else { return };
         let Some(visit) = self.visits.get_mut(&world) else { return };
@@ -409,7 +416,7 @@ impl<'e> Explorer<'e> {
         self.from_beginning.extend(plans.into_iter().flat_map(each));
         let frontier = &mut self.explored.frontier;
         let families = &setup.campaign.file.spec.families;
-        if families.iter().all(|family| *family == Family::UnobservedState) {
+        if !families.iter().any(|family| family.restarts()) {
             return; // no restart is asked for
         }
         if let Some(first) = self.references.runs.first() {
@@ -561,19 +568,19 @@ impl<'e> Explorer<'e> {
     }
 
     /// Counts a trial and takes in the worlds that it reached.
-    fn count(&mut self, done: Tried) -> New {
+    fn count(&mut self, world: Option<usize>, done: Tried) -> New {
+        let which = (world, done.carried.id.clone());
         self.plans_file.add(&done.carried);
         let explored = &mut self.explored;
         if let (Some(why), Some(family)) = (done.not_possible, done.family) {
-            let tally = explored.frontier.families.of(family);
-            *tally.unavailable.entry(why).or_default() += 1;
+            explored.frontier.families.of(family).count_impossible(which, why);
             self.progress.tell(Event::Done { unknown: false });
             return New::default();
         }
         let unknown = done.verdict == VerdictValue::Unknown;
         self.progress.tell(Event::Done { unknown });
         if let Some(family) = done.family {
-            explored.frontier.families.of(family).count(done.verdict, done.never_fired);
+            explored.frontier.families.of(family).count(which, done.verdict, done.never_fired);
         }
         explored.run += 1;
         explored.trial_seconds.push(done.seconds);

@@ -17,7 +17,7 @@ use std::{
     sync::Arc,
 };
 
-use plans::{Family, Pruned, Rule, plan::Weight};
+use plans::{Family, Rule, plan::Weight};
 use serde_json::Value;
 use trace::{
     Footprint, GroupResource, Level,
@@ -60,10 +60,6 @@ pub struct Frontier {
     read_up_to: usize,
     /// What became of plans, by family.
     pub families: Tallies,
-    /// Thought of.
-    pub enumerated: u64,
-    /// Left out, by rule.
-    pub pruned: Pruned,
     /// Commits to Leases and Events.
     pub bookkeeping: u64,
     /// Why something reachable was not covered, with how often.
@@ -277,9 +273,7 @@ impl Frontier {
             self.read(setup, &harvest.footprint);
             return New::default();
         }
-        self.enumerated += harvest.pruned.total();
         for (rule, count) in &harvest.pruned.0 {
-            self.pruned.count(*rule, *count);
             self.families.prune(Family::IntermediateState, *rule, *count);
         }
         for (why, count) in harvest.left_out {
@@ -293,8 +287,8 @@ impl Frontier {
         for node in harvest.reached {
             self.add(node, version);
         }
-        self.enumerated += harvest.unread.len() as u64;
-        self.pruned.count(Rule::NotRead, harvest.unread.len() as u64);
+        let unread = harvest.unread.len() as u64;
+        self.families.prune(Family::IntermediateState, Rule::NotRead, unread);
         self.unread.extend(harvest.unread);
         self.read(setup, &harvest.footprint);
         let classes = self.classes[Level::Scale as usize].len().saturating_sub(before.1);
@@ -323,8 +317,6 @@ impl Frontier {
     /// violated, starts in front of caches that are behind are only counted.
     pub fn add_following(&mut self, then: Then, version: u64, violated: bool) {
         for (family, rule) in then.pruned {
-            self.enumerated += 1;
-            self.pruned.count(rule, 1);
             self.families.prune(family, rule, 1);
         }
         for (why, count) in then.left_out {
@@ -343,10 +335,8 @@ impl Frontier {
     }
 
     fn add(&mut self, node: Node, version: u64) {
-        self.enumerated += 1;
         let family = node.plan.family().unwrap_or(Family::IntermediateState);
         if !self.lens.brute_force && self.known.contains(&node.identity) {
-            self.pruned.count(Rule::SameWorld, 1);
             self.families.prune(family, Rule::SameWorld, 1);
             return;
         }
@@ -383,7 +373,7 @@ impl Frontier {
         let is_read = |unread: &mut Unread| unread.is_read(&self.lens);
         let read: Vec<Unread> = self.unread.extract_if(self.read_up_to.., is_read).collect();
         for unread in read {
-            self.pruned.uncount(Rule::NotRead);
+            self.families.unprune(Family::IntermediateState, Rule::NotRead);
             let node = unread.reached(setup, &self.lens);
             self.add(node, self.lens.version);
         }

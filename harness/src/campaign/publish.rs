@@ -41,6 +41,10 @@ pub fn report(
     args: &RunArgs,
 ) -> Report {
     let spec = &setup.campaign.file.spec;
+    let families = families(setup, explored);
+    // Without restarts there is nothing that closes.
+    let restarts = spec.families.iter().any(|family| family.restarts());
+    let closed = explored.closed().filter(|_| restarts);
     let mut report = Report {
         campaign: setup.campaign.name().to_owned(),
         seconds: (took.as_secs_f64() * 1000.0).round() / 1000.0,
@@ -49,22 +53,15 @@ pub fn report(
             agree: references.baseline.references as u32,
             masks: masks(references),
         },
-        plans: model::Plans {
-            enumerated: explored.frontier.enumerated,
-            pruned: pruned(explored),
-            run: explored.run,
-            held: explored.held,
-            violated: explored.violated,
-            unknown: explored.unknown,
-        },
-        families: families(setup, explored),
+        plans: families.values().fold(model::Plans::default(), model::Plans::with),
+        families,
         coverage: model::Coverage {
             worlds: explored.frontier.worlds() as u64,
             frontier: explored.frontier.waiting() as u64,
             // Behind a suspect that was not confirmed nothing was explored either.
-            closed: explored.closed().is_some_and(|level| level >= explored.required())
+            closed: closed.is_some_and(|level| level >= explored.required())
                 && findings.unconfirmed.is_empty(),
-            level: explored.closed().map_or("none".to_owned(), |level| level.to_string()),
+            level: closed.map_or("none".to_owned(), |level| level.to_string()),
             levels: explored.frontier.coverage().iter().map(level_coverage).collect(),
             behind_findings: explored.frontier.behind_findings() as u64,
             nondeterministic: explored.nondeterministic,
@@ -104,25 +101,24 @@ fn masks(references: &References) -> Vec<model::Mask> {
         .collect()
 }
 
-fn pruned(explored: &Explored) -> BTreeMap<String, u64> {
-    explored.frontier.pruned.0.iter().map(|(rule, count)| (rule.to_string(), *count)).collect()
-}
-
 /// What became of each family that was asked for.
 fn families(setup: &Setup, explored: &Explored) -> BTreeMap<String, model::FamilyPlans> {
-    let tallies = &explored.frontier.families.0;
     let of = |family: &Family| {
-        let tally = tallies.get(family).cloned().unwrap_or_default();
+        let tally = explored.frontier.families.get(*family);
         let pruned = tally.pruned.0.iter().map(|(rule, count)| (rule.to_string(), *count));
+        let sums = tally.sums();
         let plans = model::FamilyPlans {
             enumerated: tally.enumerated,
             pruned: pruned.collect(),
-            run: tally.run,
-            held: tally.held,
-            violated: tally.violated,
-            unknown: tally.unknown,
-            never_fired: tally.never_fired,
-            unavailable: tally.unavailable,
+            run: sums.run,
+            held: sums.held,
+            violated: sums.violated,
+            unknown: sums.unknown,
+            never_fired: sums.never_fired,
+            trials: sums.trials,
+            left: sums.left,
+            unavailable: sums.impossible,
+            not_for: tally.not_for,
         };
         (family.to_string(), plans)
     };
@@ -144,10 +140,12 @@ fn exit_code(report: &Report, explored: &Explored, findings: &Findings, max_unkn
     if !findings.confirmed.is_empty() {
         exits.push(Exit::Finding);
     }
-    if report.plans.unknown + findings.unconfirmed.len() as u64 > max_unknown {
+    if explored.unknown + findings.unconfirmed.len() as u64 > max_unknown {
         exits.push(Exit::Unknown);
     }
-    if explored.frontier.due().is_some_and(|due| due <= explored.required()) {
+    if explored.frontier.due().is_some_and(|due| due <= explored.required())
+        || explored.left_from_beginning > 0
+    {
         exits.push(Exit::Incomplete);
     }
     if report.plans.run == 0 {
@@ -168,8 +166,18 @@ const CONDITIONS: &str = "under the behaviours and orders of concurrent requests
 
 fn sentence(report: &Report, unconfirmed: usize, replicas: u32) -> String {
     let plans = &report.plans;
+    let schedules = schedules(report);
     let reach = if plans.run == 0 {
         "nothing was tried, see what is not possible".to_owned()
+    } else if schedules.is_none() && plans.left == 0 {
+        format!(
+            "every state of the undisturbed runs that can pass unseen was kept from the controller: {} plans, {} trials; no \
+             restart was asked for",
+            plans.run, plans.trials
+        )
+    } else if schedules.is_none() {
+        let all = plans.run + plans.left;
+        format!("not everything was covered: {} of {all} plans, {} trials", plans.run, plans.trials)
     } else if report.coverage.closed {
         let behind = match report.coverage.behind_findings {
             0 => String::new(),
@@ -189,21 +197,21 @@ fn sentence(report: &Report, unconfirmed: usize, replicas: u32) -> String {
         };
         format!(
             "every {}{of_all} of every length was covered{closely}{behind}: {}, {} trials ({CONDITIONS}){blind}",
-            schedules(report),
+            schedules.unwrap_or_default(),
             text::levels(&report.coverage),
-            plans.run
+            plans.trials
         )
     } else {
         format!(
             "not everything was covered: {}, {} trials",
             text::levels(&report.coverage),
-            plans.run
+            plans.trials
         )
     };
     let unknown = match plans.unknown {
         0 => String::new(),
-        1 => "; 1 trial proved nothing".to_owned(),
-        n => format!("; {n} trials proved nothing"),
+        1 => "; 1 plan proved nothing".to_owned(),
+        n => format!("; {n} plans proved nothing"),
     };
     let suspected = match unconfirmed {
         0 => String::new(),
@@ -224,13 +232,15 @@ fn sentence(report: &Report, unconfirmed: usize, replicas: u32) -> String {
     }
 }
 
-/// What is claimed to be covered: what restarts the controller. States that it is kept from seeing are counted only.
-fn schedules(report: &Report) -> &'static str {
+/// What is claimed to be covered: what restarts the controller, if that is asked for. States that it is kept from seeing
+/// are counted only.
+fn schedules(report: &Report) -> Option<&'static str> {
     let asked = |family: Family| report.families.contains_key(family.name());
     match (asked(Family::IntermediateState), asked(Family::StaleState)) {
-        (true, true) => "schedule of crashes and stale restarts",
-        (false, true) => "schedule of stale restarts",
-        _ => "crash schedule",
+        (true, true) => Some("schedule of crashes and stale restarts"),
+        (false, true) => Some("schedule of stale restarts"),
+        (true, false) => Some("crash schedule"),
+        (false, false) => None,
     }
 }
 

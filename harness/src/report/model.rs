@@ -63,7 +63,8 @@ pub struct Mask {
     pub values: Vec<String>,
 }
 
-/// Counts of plans. `run = held + violated + unknown`; confirmations are not counted.
+/// Counts of plans, each counted once however often it was tried, by the worst of its trials. `run = held + violated +
+/// unknown`; `enumerated = pruned + run + left`, and those that are not possible. Confirmations are not counted.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct Plans {
     /// Thought of.
@@ -78,9 +79,29 @@ pub struct Plans {
     pub violated: u64,
     /// Proved nothing: the trigger never fired, the subject never acted, or it never settled.
     pub unknown: u64,
+    /// How often any was tried: most are tried in two orders of generated names.
+    pub trials: u64,
+    /// Not carried out: the budget ended, or another world of its class was explored.
+    pub left: u64,
 }
 
 impl Plans {
+    /// These and those of one family.
+    #[must_use]
+    pub fn with(mut self, family: &FamilyPlans) -> Plans {
+        for (rule, count) in &family.pruned {
+            *self.pruned.entry(rule.clone()).or_default() += count;
+        }
+        self.enumerated += family.enumerated;
+        self.run += family.run;
+        self.held += family.held;
+        self.violated += family.violated;
+        self.unknown += family.unknown;
+        self.trials += family.trials;
+        self.left += family.left;
+        self
+    }
+
     /// All pruned plans together.
     pub fn pruned_total(&self) -> u64 {
         self.pruned.values().sum()
@@ -105,8 +126,14 @@ pub struct FamilyPlans {
     pub unknown: u64,
     /// Of the unknown ones, those whose moment never came.
     pub never_fired: u64,
-    /// Why something can't be done to this controller or with this workload, with how often.
+    /// How often any was tried: most are tried in two orders of generated names.
+    pub trials: u64,
+    /// Not carried out: the budget ended, or another world of its class was explored.
+    pub left: u64,
+    /// Why plans can't be carried out with this controller or this workload, with how many.
     pub unavailable: BTreeMap<String, u64>,
+    /// Why a type can't be shown to this controller in that way, whatever the plan.
+    pub not_for: Vec<String>,
 }
 
 /// How much of the reachable was reached.
@@ -116,8 +143,8 @@ pub struct Coverage {
     pub worlds: u64,
     /// Worlds left to explore.
     pub frontier: u64,
-    /// Every crash schedule of every length was covered, except behind findings, at the level that `level` names; and
-    /// that is `scale` at least, or what the campaign asks for if that is coarser.
+    /// Every schedule of restarts of every length was covered, as far as they are asked for and except behind findings, at
+    /// the level that `level` names; and that is `scale` at least, or what the campaign asks for if that is coarser.
     pub closed: bool,
     /// The finest level at which nothing is left: `exact`, `scale`, `shape` or `none`.
     pub level: String,

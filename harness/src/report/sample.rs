@@ -30,6 +30,8 @@ pub fn violated() -> Report {
             held: 17,
             violated: 2,
             unknown: 1,
+            trials: 40,
+            left: 0,
         },
         families: [
             ("intermediate-state".to_owned(), family(20, (17, 2, 1), &[])),
@@ -82,6 +84,9 @@ fn family(
         violated,
         unknown,
         never_fired: unknown,
+        trials: 2 * run,
+        left: 0,
+        not_for: vec![],
         unavailable: unavailable.iter().map(|why| ((*why).to_owned(), 1)).collect(),
     }
 }
@@ -99,7 +104,7 @@ pub fn clean() -> Report {
         missing_permissions: Vec::new(),
         undisturbed: oracles::Examination::default(),
         not_explored: Vec::new(),
-        plans: Plans { run: 20, held: 20, enumerated: 20, ..Plans::default() },
+        plans: Plans { run: 20, held: 20, enumerated: 20, trials: 40, ..Plans::default() },
         coverage: Coverage {
             worlds: 14,
             closed: true,

@@ -76,7 +76,10 @@ fn coverage(report: &Report) -> String {
         (true, level) => format!("closed at {level}"),
         (false, _) => "not closed".to_owned(),
     };
-    let mut text = format!("{state}, {}", levels(coverage));
+    let mut text = match coverage.worlds {
+        0 => "no restart was asked for".to_owned(),
+        _ => format!("{state}, {}", levels(coverage)),
+    };
     let scale = coverage.levels.iter().find(|level| level.level == "scale");
     let disagreed = scale.map_or(0, |level| level.disagreed);
     let parts = [
@@ -93,12 +96,14 @@ fn coverage(report: &Report) -> String {
 
 /// What became of one family's plans: a line, and one for each reason why something can't be done.
 fn families(out: &mut String, name: &str, family: &FamilyPlans) {
-    let FamilyPlans { enumerated, run, held, violated, unknown, never_fired, .. } = family;
+    let FamilyPlans { enumerated, run, held, violated, unknown, never_fired, trials, left, .. } =
+        family;
     let pruned: u64 = family.pruned.values().sum();
     let mut text = format!(
-        "{name}: {enumerated} possible, {pruned} pruned, {run} trials: {held} held, {violated} violated"
+        "{name}: {enumerated} plans, {pruned} pruned, {run} run in {trials} trials: {held} held, {violated} violated"
     );
-    for (count, what) in [(unknown, "unknown"), (never_fired, "of which never fired")] {
+    let parts = [(unknown, "unknown"), (never_fired, "of which never fired"), (left, "not run")];
+    for (count, what) in parts {
         if *count > 0 {
             let _ = write!(text, ", {count} {what}");
         }
@@ -106,6 +111,9 @@ fn families(out: &mut String, name: &str, family: &FamilyPlans) {
     line(out, &text);
     for (why, count) in &family.unavailable {
         line(out, &format!("{name}: not possible, {count} × {why}"));
+    }
+    for why in &family.not_for {
+        line(out, &format!("{name}: not possible: {why}"));
     }
 }
 

@@ -84,6 +84,7 @@ impl Trial<'_> {
     async fn launch(&mut self, replica: usize) -> anyhow::Result<Incarnation> {
         let number = self.started;
         self.started += 1;
+        self.note_start(number);
         let recorder = self.recorder.clone();
         let folder = match replica {
             0 => self.folder.clone(),

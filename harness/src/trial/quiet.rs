@@ -175,7 +175,8 @@ impl Trial<'_> {
         self.cluster.next_timer().map(|due| due.since(self.cluster.now()))
     }
 
-    /// Quiet, and nothing is due at once: the moment at which a user acts.
+    /// Quiet, and nothing is due at once, nor the first work of a subject that was started again: the moment at which a
+    /// user acts.
     pub(super) async fn calm(&mut self) -> Going<()> {
         let began = self.cluster.now();
         loop {
@@ -187,6 +188,9 @@ impl Trial<'_> {
                 None if !standing.is_zero() && passed < standing => self.pass(standing).await?,
                 Some(deadline) if !standing.is_zero() => {
                     self.pass(deadline.clamp(Duration::from_micros(1), standing)).await?;
+                }
+                Some(deadline) if deadline <= self.first_work_left() => {
+                    self.pass(deadline.max(Duration::from_micros(1))).await?;
                 }
                 Some(deadline) if passed + deadline <= AT_ONCE => {
                     // One that is due now needs no time to pass, only the process to run.

@@ -41,7 +41,7 @@ pub fn learn(schedule: &Schedule, frontier: &mut Frontier) {
             Some(FirstRead::Consistent) => {
                 let why =
                     format!("the first list of {resource} is consistent: only its watch may lag");
-                tally.unavailable.insert(why, 1);
+                tally.not_for.push(why);
             }
             Some(FirstRead::Streamed | FirstRead::Any) => {
                 types.insert(resource.clone());

@@ -7,7 +7,6 @@
 //! and falls back to a list that any state may answer (kubernetes-api.md §8.3).
 
 use std::{
-    collections::BTreeSet,
     sync::{Arc, Mutex, PoisonError},
     time::Duration,
 };
@@ -17,9 +16,10 @@ use plans::{Behind, CatchUp, StaleState};
 use proxy::{Deciding, Fate, Hold, Injected, Passing, Target};
 use serde_json::json;
 use tower::{ServiceExt, util::BoxCloneSyncService};
-use trace::{Call, Event, GroupResource, Revision, Time, Verb};
+use trace::{Call, Event, GroupResource, Revision, Verb};
 
 use super::{Standing, Trial};
+use crate::trial::restarted::FIRST_WORK;
 
 /// How far the caches of the API server that a subject talks to are behind, if they are.
 #[derive(Clone, Default)]
@@ -193,39 +193,6 @@ fn revision_up_to(behind: &Behind, trial: &Trial<'_>) -> Result<Revision, String
     found.ok_or_else(|| format!("{behind}: that did not happen before the restart"))
 }
 
-/// For how long the subject sees the old state at least, by its own time, from its start or from when it leads. Informers
-/// look every 100 ms whether they have all, and work that failed is tried again soon; what is done later than that, it
-/// does with caches that stay behind over user steps.
-const LASTS_AT_LEAST: Duration = Duration::from_secs(2);
-
-impl Lag {
-    /// Since when the subject acts. One that elects a leader does nothing before it leads.
-    fn acts_since(&self, trial: &Trial<'_>) -> Option<Time> {
-        let elects = trial.setup.elects_leader();
-        trial.recorder.with(|history| {
-            let started = history.last_start();
-            let mut calls = BTreeSet::new();
-            let mut records = history.records[started..].iter();
-            let acts = records.find(|record| match &record.event {
-                Event::Call(call) if call.incarnation >= self.incarnation => {
-                    calls.insert(call.id);
-                    false
-                }
-                Event::Commit(commit) => {
-                    commit.actor.is_subject()
-                        && *commit.key.resource.resource == *"leases"
-                        && commit.call.is_some_and(|call| calls.contains(&call))
-                }
-                _ => false,
-            });
-            match elects {
-                true => acts.map(|record| record.at),
-                false => history.records.get(started).map(|record| record.at),
-            }
-        })
-    }
-}
-
 impl Standing for Lag {
     fn is_due(&mut self, trial: &Trial<'_>) -> bool {
         let stepped = match self.catch_up {
@@ -236,8 +203,9 @@ impl Standing for Lag {
     }
 
     fn time_left(&self, trial: &Trial<'_>) -> Duration {
-        let Some(since) = self.acts_since(trial) else { return LASTS_AT_LEAST };
-        LASTS_AT_LEAST.saturating_sub(trial.cluster.now().since(since))
+        // What is done later than that, it does with caches that stay behind over user steps.
+        let Some(since) = trial.acts_since(self.incarnation) else { return FIRST_WORK };
+        FIRST_WORK.saturating_sub(trial.cluster.now().since(since))
     }
 
     fn user_stepped(&mut self) {
