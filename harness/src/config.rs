@@ -75,6 +75,9 @@ pub struct Spec {
     /// The level at which exploring may end: `shape`, `scale` or `exact` (default), see [`Level`]. Coarser ones come first.
     #[serde(default)]
     pub precision: Level,
+    /// What is left out by guess.
+    #[serde(default)]
+    pub heuristics: HeuristicsSpec,
     /// When to stop before all is explored.
     #[serde(default)]
     pub budget: BudgetSpec,
@@ -288,6 +291,17 @@ pub struct BudgetSpec {
     pub trials: Option<u64>,
 }
 
+/// What is left out by guess.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum HeuristicsSpec {
+    /// Nothing: guesses only say what comes first.
+    #[default]
+    Order,
+    /// What Sieve would leave out of stale and unobserved states ([`plans::heuristics`]). Unsound.
+    Sieve,
+}
+
 /// What a profile may change.
 #[derive(Debug, Clone, Default, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -298,6 +312,9 @@ pub struct Profile {
     /// See [`Spec::depth`].
     #[serde(default)]
     pub depth: Option<u32>,
+    /// See [`Spec::heuristics`].
+    #[serde(default)]
+    pub heuristics: Option<HeuristicsSpec>,
     /// See [`Spec::budget`].
     #[serde(default)]
     pub budget: Option<BudgetSpec>,
@@ -360,6 +377,7 @@ fn apply_profile(spec: &mut Spec, name: &str, path: &Path) -> anyhow::Result<()>
     };
     spec.families = profile.families.unwrap_or(std::mem::take(&mut spec.families));
     spec.depth = profile.depth.or(spec.depth);
+    spec.heuristics = profile.heuristics.unwrap_or(spec.heuristics);
     spec.budget = profile.budget.unwrap_or(spec.budget.clone());
     spec.settle = profile.settle.unwrap_or(spec.settle.clone());
     Ok(())

@@ -6,7 +6,7 @@
 //! Reading order: [`moment`] says *when*, [`perturbation`] *what*, [`plan`] puts them together,
 //! [`schedule`] is the model that is learnt from histories: what could have been interleaved, how types are read. From it
 //! follow the plans: [`crash_points`](mod@crash_points) lists where to crash, [`mod@stale_views`] at which states caches could be
-//! behind, [`mod@unobserved_intervals`] what may never be seen; [`prune`] counts what was left out and why, [`replay`] is the
+//! behind, [`mod@unobserved_intervals`] what may never be seen; [`heuristics`] guesses which of them come first; [`prune`] counts what was left out and why, [`replay`] is the
 //! file for the author.
 //!
 //! A model checker would emit [`plan`]s, in a crate of its own; there is none.
@@ -18,6 +18,7 @@ pub mod plan;
 pub mod crash_points;
 #[cfg(test)]
 mod fixture;
+pub mod heuristics;
 pub mod prune;
 pub mod replay;
 pub mod schedule;
@@ -25,6 +26,7 @@ pub mod stale_views;
 pub mod unobserved_intervals;
 
 pub use crash_points::{CrashPoint, StartPoint, crash_points};
+pub use heuristics::Heuristics;
 pub use moment::{By, CallMatch, ChangeMatch, CommitMatch, Moment, NamePattern, Occurred};
 pub use perturbation::{
     Anomaly, Behind, CatchUp, Citation, Crash, DroppedCall, Family, Perturbation, Release, Restart,

@@ -22,6 +22,8 @@ pub enum Rule {
     IdleReplica,
     /// The caches that are behind show the subject nothing but the present state, or another view that stands already.
     SameView,
+    /// Sieve's heuristics don't suggest it, and the campaign asks for no more than they do. Unsound: nothing covers it.
+    NotSuggested,
 }
 
 impl fmt::Display for Rule {
@@ -34,6 +36,7 @@ impl fmt::Display for Rule {
             Rule::NotRead => "not-read",
             Rule::IdleReplica => "idle-replica",
             Rule::SameView => "same-view",
+            Rule::NotSuggested => "not-suggested",
         })
     }
 }

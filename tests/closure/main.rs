@@ -60,6 +60,31 @@ fn check_views(name: &str) {
     assert_eq!(end_states(&house, "closure"), end_states(&house, "brute"));
 }
 
+/// Sieve's heuristics leave out some of what is tried without them, add nothing, and claim nothing. They miss this bug:
+/// undisturbed the controller deletes nothing.
+#[test]
+fn what_sieve_would_leave_out_is_told() {
+    if !needs(&[Need::Go]) {
+        return;
+    }
+    let folder = "tests/corpus/scale-down";
+    let house = House::new("closure/heuristics", &[folder, "tests/corpus/operators"]);
+    let campaign = format!("{folder}/campaign.yaml");
+    let text = std::fs::read_to_string(house.path(&campaign)).expect("the campaign is there");
+    for (out, heuristics, exit) in [("all", "order", 100), ("few", "sieve", 0)] {
+        house.write(&campaign, &format!("{text}  depth: 1\n  heuristics: {heuristics}\n"));
+        run(&house.root, ["run", &campaign, "--quiet", "--out", out]).expect(exit);
+    }
+    let (few, all) = (different_plans(&house, "few"), different_plans(&house, "all"));
+    assert!(few.len() < all.len() && few.is_subset(&all), "{few:?}\n{all:?}");
+    let (few, all) = (json(&house.path("few/summary.json")), json(&house.path("all/summary.json")));
+    let left_out = |summary: &Value| summary["plans"]["pruned"]["not-suggested"].as_u64();
+    assert!(left_out(&few) > Some(0), "{few}");
+    assert_eq!(left_out(&all), None, "{all}");
+    let closed = |summary: &Value| summary["coverage"]["closed"].as_bool();
+    assert_eq!((closed(&few), closed(&all)), (Some(false), Some(true)), "{few}");
+}
+
 #[test]
 fn views_of_a_toggle() {
     check_views("tls-toggle");

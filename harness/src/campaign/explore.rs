@@ -329,7 +329,9 @@ impl Work for Explorer<'_> {
             return;
         };
         let (signature, writes) = (trial.signature.clone(), trial.writes.clone());
-        self.keep_intervals(world, &trial.intervals);
+        let (intervals, not_suggested) = &trial.intervals;
+        self.explored.frontier.leave_to_chance(Family::UnobservedState, *not_suggested);
+        self.keep_intervals(world, intervals);
         if let Some(end) = trial.end.take() {
             self.keep_end(end);
         }

@@ -5,7 +5,9 @@ pub mod intermediate_state;
 pub mod stale_state;
 pub mod unobserved_state;
 
-use plans::{Family, Plan};
+use plans::{Family, Heuristics, Plan};
+
+use crate::config::HeuristicsSpec;
 
 use super::{frontier::Frontier, reference::References, schedule, setup::Setup};
 
@@ -15,6 +17,8 @@ pub fn learn(setup: &Setup, references: &References, frontier: &mut Frontier) ->
     let mut plans = Vec::new();
     let schedule = schedule::of_references(&frontier.lens.footprint, &references.runs);
     let asked = &setup.campaign.file.spec.families;
+    let only = setup.campaign.file.spec.heuristics == HeuristicsSpec::Sieve;
+    frontier.suggest(Heuristics::learn(&schedule), only);
     for family in Family::ALL.iter().filter(|family| asked.contains(family)) {
         match family {
             Family::IntermediateState => {

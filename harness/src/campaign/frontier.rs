@@ -17,7 +17,7 @@ use std::{
     sync::Arc,
 };
 
-use plans::{Family, Rule, plan::Weight};
+use plans::{Family, Heuristics, Rule, plan::Weight};
 use serde_json::Value;
 use trace::{
     Footprint, GroupResource, Level,
@@ -32,6 +32,9 @@ use crate::campaign::{
 
 /// The levels at which worlds are merged.
 const COARSE: [Level; 2] = [Level::Shape, Level::Scale];
+
+/// Why plans are left out with `heuristics: sieve`.
+pub const NOT_SUGGESTED: &str = "plans that Sieve's heuristics don't suggest";
 
 /// Worlds that are asked what keeps them apart, at most.
 const APART_WORLDS: usize = 300;
@@ -308,6 +311,12 @@ impl Frontier {
         self.lens = Arc::new(lens);
     }
 
+    /// These older and unseen states come first, before any world was met; `only`: no others are tried.
+    pub fn suggest(&mut self, heuristics: Heuristics, only: bool) {
+        let heuristics = Arc::new(heuristics);
+        self.lens = Arc::new(Lens { heuristics, only_suggested: only, ..(*self.lens).clone() });
+    }
+
     /// Adds the world before the subject's first write, or one that the user makes of it.
     pub fn add_start(&mut self, start: Node) {
         self.add(start, self.lens.version);
@@ -319,6 +328,7 @@ impl Frontier {
         for (family, rule) in then.pruned {
             self.families.prune(family, rule, 1);
         }
+        self.leave_to_chance(Family::StaleState, then.not_suggested);
         for (why, count) in then.left_out {
             self.leave_out(&why, count);
         }
@@ -465,6 +475,12 @@ impl Frontier {
     fn class_mut(&mut self, level: Level, at: usize) -> &mut Class {
         let class = self.class_of(level, at);
         self.classes[level as usize].entry(class).or_default()
+    }
+
+    /// Something of this family was left out because nothing suggests it: a guess, so it is not covered.
+    pub fn leave_to_chance(&mut self, family: Family, count: u64) {
+        self.families.prune(family, Rule::NotSuggested, count);
+        self.leave_out(NOT_SUGGESTED, count);
     }
 
     /// Counts something that is not covered.

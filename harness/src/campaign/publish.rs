@@ -8,7 +8,7 @@ use std::{
     time::Duration,
 };
 
-use plans::Family;
+use plans::{Family, Rule};
 use serde_json::{Value, json};
 use trace::identity;
 
@@ -167,16 +167,17 @@ const CONDITIONS: &str = "under the behaviours and orders of concurrent requests
 fn sentence(report: &Report, unconfirmed: usize, replicas: u32) -> String {
     let plans = &report.plans;
     let schedules = schedules(report);
+    let not_suggested = plans.pruned.get(&Rule::NotSuggested.to_string()).copied().unwrap_or(0);
     let reach = if plans.run == 0 {
         "nothing was tried, see what is not possible".to_owned()
-    } else if schedules.is_none() && plans.left == 0 {
+    } else if schedules.is_none() && plans.left + not_suggested == 0 {
         format!(
             "every state of the undisturbed runs that can pass unseen was kept from the controller: {} plans, {} trials; no \
              restart was asked for",
             plans.run, plans.trials
         )
     } else if schedules.is_none() {
-        let all = plans.run + plans.left;
+        let all = plans.run + plans.left + not_suggested;
         format!("not everything was covered: {} of {all} plans, {} trials", plans.run, plans.trials)
     } else if report.coverage.closed {
         let behind = match report.coverage.behind_findings {

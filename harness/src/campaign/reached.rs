@@ -11,7 +11,7 @@ use std::{
 };
 
 use cluster::World;
-use plans::{Crash, CrashPoint, Family, Moment, Plan, Pruned, Rule, StartPoint};
+use plans::{Crash, CrashPoint, Family, Heuristics, Moment, Plan, Pruned, Rule, StartPoint};
 use serde_json::Value;
 use trace::{
     Change, Cursor, Footprint, GroupResource, Masks, ObjectKey, Revision, identity::Identity,
@@ -62,6 +62,10 @@ pub struct Lens {
     pub masks: Masks,
     /// Types whose caches may be behind when the subject is started; none where that is not asked for.
     pub stale_types: BTreeSet<GroupResource>,
+    /// Which older and unseen states are likely to matter.
+    pub heuristics: Arc<Heuristics>,
+    /// No others are tried.
+    pub only_suggested: bool,
     /// No de-duplication: every point of every trial is its own node (a test of the tool on itself).
     pub brute_force: bool,
     /// At most this many perturbations in a plan.
@@ -126,6 +130,8 @@ pub struct Then {
     pub stale: Vec<Node>,
     /// Thought of, besides the world itself and the next.
     pub pruned: Vec<(Family, Rule)>,
+    /// Older states that nothing suggests, left out by guess.
+    pub not_suggested: u64,
     /// What is not covered, and how often.
     pub left_out: Vec<(String, u64)>,
     /// What is no part of what campaigns cover, and how often.

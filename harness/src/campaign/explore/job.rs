@@ -124,8 +124,8 @@ pub(super) struct Tried {
     pub missing_permissions: BTreeSet<String>,
     pub notes: BTreeSet<String>,
     pub seconds: (f64, f64),
-    /// What the subject may never see where the same is done again.
-    pub intervals: Vec<Perturbation>,
+    /// What the subject may never see where the same is done again, and how much of that was left out by guess.
+    pub intervals: (Vec<Perturbation>, u64),
     /// Where the controller may be restarted at its end.
     pub end: Option<End>,
     /// Kept of a violated one.
@@ -192,7 +192,7 @@ fn tried(
             .map(|node| End { node, wrote: signature.clone() }),
         intervals: match shows.intervals && held {
             true => unobserved_state::intervals(lens, &run),
-            false => vec![],
+            false => Default::default(),
         },
         signature,
         carried,

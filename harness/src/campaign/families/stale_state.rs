@@ -59,8 +59,16 @@ pub fn add(setup: &Setup, lens: &Lens, node: &Node, then: &mut Then) {
     if lens.stale_types.is_empty() {
         return;
     }
-    let StaleViews { views, alike } = views(setup, lens, world, first);
+    let StaleViews { mut views, alike } = views(setup, lens, world, first);
     then.pruned.extend((0..alike).map(|_| (Family::StaleState, Rule::SameView)));
+    let suggested = |view: &StaleView| lens.heuristics.suggests_stale(&view.behind);
+    views.sort_by_key(|view| !suggested(view));
+    if lens.only_suggested {
+        let all = views.len();
+        views.retain(suggested);
+        let left_out = (all - views.len()) as u64;
+        then.not_suggested += left_out;
+    }
     for view in views {
         let plan = stale_plan(&node.plan, crash, &view.behind, CatchUp::Quiet);
         let behind = BehindNow { revision: view.revision, objects: Arc::new(tagged(&view)) };
