@@ -171,8 +171,9 @@ fn difference(key: &ObjectKey, saw: &Value, was: Option<&Value>) -> String {
     let right = json!({ key.to_string(): was });
     let fields = diff::differences(&left, &right).into_iter().filter_map(|one| {
         let path = one.path.to_string();
-        let counts =
-            !["resourceVersion", "managedFields", "generation", "uid", "creationTimestamp"]
+        // Items of lists don't say of which type they are.
+        let counts = ![".apiVersion", ".kind"].contains(&path.as_str())
+            && !["resourceVersion", "managedFields", "generation", "uid", "creationTimestamp"]
                 .iter()
                 .any(|name| path.contains(name));
         let shown =
@@ -191,4 +192,22 @@ fn revision(object: &Value) -> Option<Revision> {
 fn key(resource: &GroupResource, object: &Value) -> ObjectKey {
     let text = |field: &str| object["metadata"][field].as_str().unwrap_or_default();
     ObjectKey::new(resource.clone(), text("namespace"), text("name"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_item_of_a_list_differs_in_what_it_says_only() {
+        let saw = json!({"metadata": {"resourceVersion": "3"}, "spec": {"replicas": 1}});
+        let was = json!({
+            "apiVersion": "apps/v1", "kind": "ReplicaSet",
+            "metadata": {"resourceVersion": "5"}, "spec": {"replicas": 2, "kind": "x"},
+        });
+        let key = ObjectKey::new(GroupResource::new("apps", "replicasets"), "default", "web");
+        let expect = "it saw replicasets.apps/default/web at revision 3, and it was at 5: .spec.kind nothing where it was \
+                      \"x\", .spec.replicas 1 where it was 2";
+        assert_eq!(difference(&key, &saw, Some(&was)), expect);
+    }
 }
