@@ -24,7 +24,10 @@ pub fn learn(setup: &Setup, references: &References, frontier: &mut Frontier) ->
             Family::IntermediateState => {
                 plans.extend(intermediate_state::learn(setup, references, frontier));
             }
-            Family::StaleState => stale_state::learn(&schedule, frontier),
+            Family::StaleState => {
+                stale_state::learn(&schedule, frontier);
+                plans.extend(stale_state::from_beginning(setup, references, frontier));
+            }
             Family::UnobservedState => plans.extend(unobserved_state::learn(&schedule, frontier)),
         }
     }

@@ -19,6 +19,7 @@ use crate::campaign::{
     frontier::Frontier,
     judge,
     reached::{Lens, Node, Place, Then},
+    reference::References,
     setup::{Ground, Setup},
 };
 
@@ -50,6 +51,70 @@ pub fn learn(schedule: &Schedule, frontier: &mut Frontier) {
         }
     }
     frontier.may_be_behind(types);
+}
+
+/// On a cluster that can't be forked: at each crash point of the first undisturbed run each older state that the subject can
+/// tell apart, from the beginning. Those that are likely to matter come first, then the least stale.
+pub fn from_beginning(
+    setup: &Setup,
+    references: &References,
+    frontier: &mut Frontier,
+) -> Vec<Plan> {
+    let (Ground::Remote(_), Some(run)) = (&setup.ground, references.runs.first()) else {
+        return vec![];
+    };
+    let lens = frontier.lens.clone();
+    let (view, history) = (judge::run_view(run), &run.history);
+    let names = view.generated_names();
+    let generated = |name: &str| judge::generated_from(&names, name);
+    let log: Vec<Logged<'_>> = history
+        .commits()
+        .filter(|commit| lens.stale_types.contains(&commit.key.resource) && !commit.heartbeat)
+        .map(|commit| Logged {
+            revision: commit.revision,
+            change: commit.change,
+            key: &commit.key,
+            object: &commit.object,
+        })
+        .collect();
+    let first = shown(&lens, run.before.iter().map(|(key, object)| (key, object)));
+    let sees = |key: &ObjectKey, object: &Value| lens.footprint.covers(key, object);
+    let found = plans::crash_points(history, run.started_at, &generated);
+    let mut plans = Vec::new();
+    for point in found.points.iter().filter(|point| point.dropped.is_empty()) {
+        let before = log.partition_point(|logged| logged.revision <= point.revision);
+        let since = run.started_at.revision;
+        let views = plans::stale_views(false, since, &first, &log[..before], &sees, &generated);
+        frontier.families.prune(Family::StaleState, Rule::SameView, views.alike);
+        let crash = Crash::at(point.at.clone());
+        plans.extend(views.views.into_iter().enumerate().map(|(age, view)| {
+            let undisturbed = Plan::undisturbed().and(crash.clone());
+            let plan = stale_plan(&undisturbed, &crash, &view.behind, CatchUp::Quiet);
+            ((!lens.heuristics.suggests_stale(&view.behind), age), plan)
+        }));
+    }
+    plans.sort_by_key(|(order, _)| *order);
+    let all = plans.len();
+    plans.retain(|((not_suggested, _), _)| !(lens.only_suggested && *not_suggested));
+    frontier.leave_to_chance(Family::StaleState, (all - plans.len()) as u64);
+    frontier.families.of(Family::StaleState).enumerated += plans.len() as u64;
+    plans.into_iter().map(|(_, plan)| plan).collect()
+}
+
+/// What the subject sees of those of these objects whose caches may be behind.
+fn shown<'o>(
+    lens: &Lens,
+    objects: impl Iterator<Item = (&'o ObjectKey, &'o Arc<Value>)>,
+) -> BTreeMap<GroupResource, Objects> {
+    let mut shown: BTreeMap<GroupResource, Objects> = BTreeMap::new();
+    let stale = |key: &ObjectKey| lens.stale_types.contains(&key.resource);
+    for (key, object) in objects {
+        if stale(key) && lens.footprint.covers(key, object) {
+            let of_type = shown.entry(key.resource.clone()).or_default();
+            of_type.insert(key.clone(), object.clone());
+        }
+    }
+    shown
 }
 
 /// The starts on the world of `node` with caches that are behind, into `then`. They catch up at the first quiet moment.
@@ -123,14 +188,7 @@ fn views(setup: &Setup, lens: &Lens, world: &World, first: &World) -> StaleViews
         })
         .collect();
     let sees = |key: &ObjectKey, object: &Value| lens.footprint.covers(key, object);
-    let mut at_first: BTreeMap<GroupResource, Objects> = BTreeMap::new();
-    let shown = first
-        .objects()
-        .filter(|(key, object)| lens.stale_types.contains(&key.resource) && sees(key, object));
-    for (key, object) in shown {
-        let of_type = at_first.entry(key.resource.clone()).or_default();
-        of_type.insert(key.clone(), object.clone());
-    }
+    let at_first = shown(lens, first.objects());
     let names: BTreeSet<&str> = world.generated_names().collect();
     let generated = |name: &str| judge::generated_from(&names, name);
     plans::stale_views(lens.brute_force, since, &at_first, &log, &sees, &generated)
