@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use serde_json::Value;
-use trace::{Answer, Call, ObjectKey, Revision, Verb};
+use trace::{Answer, Call, GroupResource, ObjectKey, Revision, Verb};
 
 use super::{Look, Rule, content, said, selector::Scope};
 
@@ -58,7 +58,7 @@ impl Look<'_> {
             // Its namespace may be what is not there.
             (404, _) => call.verb == Verb::Create || versions.any(|object| object.is_none()),
             (409, "AlreadyExists") => versions.any(|object| object.is_some()),
-            // Quotas are written with each create.
+            // Names and addresses that are handed out may be taken.
             (409, "Conflict") if call.verb != Verb::Create => {
                 self.competes(call, &key, since) || self.refuses_otherwise(call, &key)
             }
@@ -83,11 +83,12 @@ impl Look<'_> {
     }
 
     /// Whether there are reasons for a conflict other than a competing write: a field of another manager, a webhook that
-    /// says so, a namespace that is still emptied.
+    /// says so, a namespace that is still emptied, a quota that others use up.
     fn refuses_otherwise(&self, call: &Call, key: &ObjectKey) -> bool {
         call.content_type.contains("apply-patch")
             || self.hooked.contains(&call.id)
             || *key.resource.resource == *"namespaces"
+            || self.store.has(&GroupResource::new("", "resourcequotas"))
     }
 
     /// An answer of a plan: one that a cluster could have given to this request.
