@@ -9,17 +9,23 @@
 //! What it can't see, it counts ([`Checked::unseen`]).
 
 mod answers;
+mod content;
+mod effects;
+mod fields;
+mod refusals;
 mod selector;
 mod store;
 mod streams;
 mod writes;
 
 use std::{
-    collections::{BTreeMap, HashMap},
+    collections::{BTreeMap, HashMap, HashSet},
     fmt,
 };
 
-use trace::{Answer, Call, CallId, Delivery, DeliveryKind, Event, History, Revision, Verb};
+use trace::{
+    Answer, Call, CallId, Delivery, DeliveryKind, Event, History, ObjectKey, Revision, Verb,
+};
 
 pub use self::store::{Logged, Store};
 use self::{selector::Scope, streams::Stream};
@@ -55,6 +61,9 @@ pub enum Rule {
     /// Revisions grow, an object keeps its uid as long as it lives (KEP-5504).
     Log,
 }
+
+/// Which rule is broken, and how.
+type Problem = (Rule, String);
 
 /// Something that a cluster could not have said.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -95,6 +104,7 @@ pub fn check(history: &History, store: &Store) -> Checked {
             Event::Call(call) if call.actor.is_subject() => look.called(call),
             Event::Answer(answer) => look.answered(answer),
             Event::Delivery(delivery) => look.delivered(delivery),
+            Event::Webhook(webhook) => look.hooked.extend(webhook.call),
             _ => {}
         }
     }
@@ -118,13 +128,27 @@ struct Look<'h> {
     /// The store's revision.
     now: Revision,
     open: HashMap<CallId, Open<'h>>,
+    /// Where lists go on, by the token that was given, and which state they show.
+    pages: HashMap<String, Revision>,
+    /// What was answered to have been created.
+    created: HashSet<(ObjectKey, Revision)>,
+    /// Calls about which webhooks were asked.
+    hooked: HashSet<CallId>,
     checked: Checked,
 }
 
 impl<'h> Look<'h> {
     fn new(store: &'h Store) -> Look<'h> {
-        let open = HashMap::new();
-        Look { store, at: 0, now: store.begins(), open, checked: Checked::default() }
+        Look {
+            store,
+            at: 0,
+            now: store.begins(),
+            open: HashMap::new(),
+            pages: HashMap::new(),
+            created: HashSet::new(),
+            hooked: HashSet::new(),
+            checked: Checked::default(),
+        }
     }
 
     fn called(&mut self, call: &'h Call) {
@@ -139,14 +163,14 @@ impl<'h> Look<'h> {
         if let Some(stream) = open.stream {
             // It is recorded when it ends; what it showed was looked at as it came.
             if answer.injected {
-                self.injected(call, answer);
+                self.injected(call, since, answer);
             } else if let Some(problem) = stream.ends(self.store, since, self.now) {
                 self.object(problem.0, problem.1);
             }
             return;
         }
         if answer.injected {
-            return self.injected(call, answer);
+            return self.injected(call, since, answer);
         }
         match call.verb {
             _ if !call.subresource.is_empty() && !call.verb.is_write() => {

@@ -1,24 +1,31 @@
 //! Which objects a list or watch is about, and from where it begins, by its path and query.
 
 use serde_json::Value;
-use trace::{Call, ObjectKey, Revision};
+use trace::{Call, GroupResource, ObjectKey, Revision, Verb};
 
-/// What a list or watch asks for.
+use super::{Store, fields};
+
+/// What a request is about.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Scope {
-    pub resource: Option<trace::GroupResource>,
+    /// The type under which its objects are stored.
+    pub resource: Option<GroupResource>,
+    /// In which version they are asked for, as objects name it.
+    pub api_version: String,
     namespace: String,
     name: String,
     labels: Vec<Requirement>,
     fields: Vec<(String, String, bool)>,
-    /// A selector that is not understood.
+    /// What is shown can't be told from what is stored: a selector that is not understood, or a table.
     pub opaque: bool,
     /// `resourceVersion`; none if it is not given.
     pub revision: Option<Revision>,
-    pub exact: bool,
-    /// Part of a list only.
-    pub paged: bool,
-    pub continues: bool,
+    /// `resourceVersionMatch`.
+    matching: String,
+    /// `limit`.
+    paged: bool,
+    /// `continue`.
+    pub token: String,
     /// `sendInitialEvents`.
     pub streams_list: bool,
 }
@@ -34,16 +41,17 @@ enum Requirement {
 impl Scope {
     pub fn of(call: &Call) -> Scope {
         let mut scope = Scope {
-            resource: call.resource.clone(),
+            resource: call.resource.as_ref().map(stored_as),
+            api_version: api_version(call),
             namespace: call.namespace.clone(),
             name: call.name.clone(),
             labels: vec![],
             fields: vec![],
             opaque: false,
             revision: None,
-            exact: false,
+            matching: String::new(),
             paged: false,
-            continues: false,
+            token: String::new(),
             streams_list: false,
         };
         let query = call.uri.split_once('?').map_or("", |(_, query)| query);
@@ -52,9 +60,9 @@ impl Scope {
                 "labelSelector" => scope.read_labels(&value),
                 "fieldSelector" => scope.read_fields(&value),
                 "resourceVersion" => scope.revision = Revision::parse(&value),
-                "resourceVersionMatch" => scope.exact = value == "Exact",
-                "limit" => scope.paged |= !value.is_empty() && value != "0",
-                "continue" => scope.continues = !value.is_empty(),
+                "resourceVersionMatch" => scope.matching = value.into_owned(),
+                "limit" => scope.paged |= call.verb == Verb::List && !matches!(&*value, "" | "0"),
+                "continue" => scope.token = value.into_owned(),
                 "sendInitialEvents" => scope.streams_list = value == "true" || value == "1",
                 _ => {}
             }
@@ -62,32 +70,58 @@ impl Scope {
         scope
     }
 
+    /// The object that is named, if one is.
+    pub fn object_key(&self) -> Option<ObjectKey> {
+        let resource = self.resource.clone()?;
+        (!self.name.is_empty()).then(|| ObjectKey::new(resource, &self.namespace, &self.name))
+    }
+
+    /// Whether it goes on with a list that began before.
+    pub fn continues(&self) -> bool {
+        !self.token.is_empty()
+    }
+
+    /// Whether a list shows the state of the revision that is named and no other: pages do, unless it is said how the
+    /// revision is meant (API concepts, `resourceVersionMatch`).
+    pub fn is_exact(&self) -> bool {
+        match self.matching.as_str() {
+            "" => self.paged && self.revision.is_some_and(|revision| revision.0 > 0),
+            matching => matching == "Exact",
+        }
+    }
+
+    /// Whether it can't be told which objects it selects. Fields of a custom type are those of the version asked for,
+    /// which may stand elsewhere in the stored one.
+    pub fn is_opaque(&self, store: &Store) -> bool {
+        let looks_inside = || self.fields.iter().any(|(field, ..)| !field.starts_with("metadata."));
+        self.opaque
+            || self.resource.as_ref().is_some_and(|resource| {
+                !is_built_in(resource)
+                    && looks_inside()
+                    && !store.keeps_as(resource, &self.api_version)
+            })
+    }
+
     /// Whether an object of the type is asked for, as it stands there.
     pub fn selects(&self, key: &ObjectKey, object: &Value) -> bool {
         (self.namespace.is_empty() || *self.namespace == *key.namespace)
             && (self.name.is_empty() || *self.name == *key.name)
             && self.labels.iter().all(|one| one.holds(&object["metadata"]["labels"]))
-            && self.fields.iter().all(|(path, value, equal)| {
-                let path = format!("/{}", path.replace('.', "/"));
-                let found = match object.pointer(&path) {
-                    Some(Value::String(text)) => text.clone(),
-                    None | Some(Value::Null) => String::new(),
-                    Some(other) => other.to_string(),
-                };
-                (found == *value) == *equal
+            && self.fields.iter().all(|(field, value, equal)| {
+                (fields::text(&key.resource, field, object) == *value) == *equal
             })
     }
 
     fn read_fields(&mut self, text: &str) {
-        for part in text.split(',').filter(|part| !part.is_empty()) {
-            let (part, equal) = match part.split_once("!=") {
-                Some((path, value)) => ((path, value), false),
+        for part in split_unescaped(text) {
+            let (field, value, equal) = match part.split_once("!=") {
+                Some((field, value)) => (field, value, false),
                 None => match part.split_once('=') {
-                    Some((path, value)) => ((path, value.trim_start_matches('=')), true),
+                    Some((field, value)) => (field, value.strip_prefix('=').unwrap_or(value), true),
                     None => return self.opaque = true,
                 },
             };
-            self.fields.push((part.0.to_owned(), part.1.to_owned(), equal));
+            self.fields.push((field.to_owned(), unescaped(value), equal));
         }
     }
 
@@ -99,6 +133,79 @@ impl Scope {
             }
         }
     }
+}
+
+/// Types served in two groups are stored once.
+fn stored_as(resource: &GroupResource) -> GroupResource {
+    match (&*resource.group, &*resource.resource) {
+        ("events.k8s.io", "events") => GroupResource::new("", "events"),
+        ("extensions", "ingresses") => GroupResource::new("networking.k8s.io", "ingresses"),
+        _ => resource.clone(),
+    }
+}
+
+fn api_version(call: &Call) -> String {
+    match call.resource.as_ref().map_or("", |resource| &*resource.group) {
+        "" => call.version.clone(),
+        group => format!("{group}/{}", call.version),
+    }
+}
+
+/// Whether a type is one of Kubernetes' own. Custom types too may stand below `k8s.io`.
+pub fn is_built_in(resource: &GroupResource) -> bool {
+    let group = &*resource.group;
+    matches!(group, "" | "apps" | "autoscaling" | "batch" | "extensions" | "policy")
+        || group.strip_suffix(".k8s.io").is_some_and(|group| {
+            matches!(
+                group,
+                "admissionregistration"
+                    | "apiextensions"
+                    | "apiregistration"
+                    | "authentication"
+                    | "authorization"
+                    | "certificates"
+                    | "coordination"
+                    | "discovery"
+                    | "events"
+                    | "flowcontrol.apiserver"
+                    | "internal.apiserver"
+                    | "networking"
+                    | "node"
+                    | "rbac.authorization"
+                    | "resource"
+                    | "scheduling"
+                    | "storage"
+                    | "storagemigration"
+            )
+        })
+}
+
+/// The parts of a field selector: at commas without `\` before them (`splitTerms` of apimachinery's `fields`).
+fn split_unescaped(text: &str) -> Vec<&str> {
+    let (mut parts, mut begin, mut escaped) = (Vec::new(), 0, false);
+    for (at, c) in text.char_indices() {
+        match c {
+            _ if escaped => escaped = false,
+            '\\' => escaped = true,
+            ',' => {
+                parts.push(&text[begin..at]);
+                begin = at + 1;
+            }
+            _ => {}
+        }
+    }
+    parts.push(&text[begin..]);
+    parts.retain(|part| !part.is_empty());
+    parts
+}
+
+fn unescaped(text: &str) -> String {
+    let mut letters = text.chars();
+    let mut plain = String::new();
+    while let Some(c) = letters.next() {
+        plain.extend(if c == '\\' { letters.next() } else { Some(c) });
+    }
+    plain
 }
 
 /// At commas that are not within `(…)`.
@@ -127,11 +234,15 @@ fn requirement(part: &str) -> Option<Requirement> {
         let inner = text.trim().strip_prefix('(')?.strip_suffix(')')?;
         Some(inner.split(',').map(|value| value.trim().to_owned()).collect())
     };
-    if let Some((name, values)) = part.split_once(" notin ") {
-        return Some(Requirement::NotIn(key(name), set(values)?));
-    }
-    if let Some((name, values)) = part.split_once(" in ") {
-        return Some(Requirement::In(key(name), set(values)?));
+    // Brackets and space both end a word.
+    if let Some(open) = part.find('(') {
+        let (head, values) = (part[..open].trim_end(), set(&part[open..])?);
+        let (name, operator) = head.rsplit_once(char::is_whitespace)?;
+        return match operator {
+            "in" => Some(Requirement::In(key(name), values)),
+            "notin" => Some(Requirement::NotIn(key(name), values)),
+            _ => None,
+        };
     }
     if let Some((name, value)) = part.split_once("!=") {
         return Some(Requirement::NotIn(key(name), one(value)));

@@ -76,6 +76,21 @@ impl Store {
         self.types.contains(resource)
     }
 
+    /// Whether it holds all objects of the type in this version.
+    pub fn keeps_as(&self, resource: &GroupResource, api_version: &str) -> bool {
+        let of_type = self.objects.iter().filter(|(key, _)| key.resource == *resource);
+        let objects = of_type.flat_map(|(_, versions)| versions).filter_map(|(_, is)| is.as_ref());
+        objects.into_iter().all(|object| object["apiVersion"] == *api_version)
+    }
+
+    /// Whether this revision is that in which an object began.
+    pub fn created(&self, key: &ObjectKey, revision: Revision) -> bool {
+        let at = self.log.partition_point(|logged| logged.revision < revision);
+        self.log.get(at).is_some_and(|logged| {
+            logged.revision == revision && logged.change == Change::Created && logged.key == *key
+        })
+    }
+
     /// An object as it was at a revision.
     pub fn at(&self, key: &ObjectKey, revision: Revision) -> Option<&Arc<Value>> {
         let versions = self.objects.get(key)?;
@@ -83,7 +98,8 @@ impl Store {
         versions.get(later.checked_sub(1)?)?.1.as_ref()
     }
 
-    /// All that an object was from one revision to another, both included.
+    /// All that an object was from one revision to another, both included; the first is what it was when that began, each
+    /// further one a change.
     pub fn between(
         &self,
         key: &ObjectKey,

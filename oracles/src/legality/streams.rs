@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use serde_json::Value;
 use trace::{Change, Delivery, DeliveryKind, ObjectKey, Revision};
 
-use super::{Rule, Store, answers, selector::Scope};
+use super::{Problem, Rule, Store, content, selector::Scope};
 
 /// One watch.
 pub struct Stream {
@@ -14,8 +14,6 @@ pub struct Stream {
     shown: Vec<Delivery>,
     failed: bool,
 }
-
-type Problem = (Rule, String);
 
 impl Stream {
     pub fn new(scope: Scope) -> Stream {
@@ -39,17 +37,27 @@ impl Stream {
             return Some((Rule::StreamOrder, text));
         }
         let object = delivery.object.as_ref()?;
-        if matches!(delivery.kind, DeliveryKind::Added | DeliveryKind::Modified) {
-            return answers::differs(store, self.scope.resource.as_ref()?, object);
+        // Rows, not objects.
+        self.scope.opaque |= object["kind"] == "Table";
+        match delivery.kind {
+            DeliveryKind::Added | DeliveryKind::Modified => {
+                content::differs(store, &self.scope, object, None)
+            }
+            DeliveryKind::Deleted => content::differs_from_last(store, &self.scope, object),
+            DeliveryKind::Bookmark | DeliveryKind::Error => None,
         }
-        None
     }
 
     /// It is over, or the history is: what it showed as a whole. Received at `since`, over by `now`.
     pub fn ends(self, store: &Store, since: Revision, now: Revision) -> Option<Problem> {
         let resource = self.scope.resource.clone()?;
-        if self.scope.opaque || !store.has(&resource) {
+        if self.scope.is_opaque(store) {
             return None;
+        }
+        if !store.has(&resource) {
+            let shown = self.shown.iter().find(|shown| shown.kind != DeliveryKind::Bookmark)?;
+            let text = format!("{}: the store never had any {resource}", name(shown));
+            return Some((Rule::StreamOrder, text));
         }
         let begun = match self.scope.revision {
             Some(revision) if revision.0 > 0 && !self.scope.streams_list => {
@@ -162,7 +170,7 @@ fn object_name(key: &ObjectKey) -> String {
 }
 
 fn shown(key: &ObjectKey, object: &Value) -> (String, Revision) {
-    (object_name(key), answers::revision(object).unwrap_or_default())
+    (object_name(key), content::revision(object).unwrap_or_default())
 }
 
 fn name(delivery: &Delivery) -> String {

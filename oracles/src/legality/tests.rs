@@ -13,6 +13,11 @@ use trace::{
 
 use super::{Logged, Rule, Store, check};
 
+mod contents;
+mod effects;
+mod refusals;
+mod selectors;
+
 const PATH: &str = "/apis/example.com/v1/namespaces/default/foos";
 
 fn foos() -> GroupResource {
