@@ -75,6 +75,9 @@ pub fn steps(facts: &ByHand<'_>) -> Vec<String> {
     let writes = |write: &String| format!("Look: it must write nothing now, but it {write}.");
     steps.extend(facts.writes.iter().map(writes));
     steps.extend(facts.diff.iter().map(look));
+    if facts.unseen.is_some() || facts.behind.is_some() {
+        steps.push(lagging::surer());
+    }
     steps
 }
 

@@ -6,6 +6,7 @@ use plans::{Expectation, Replay};
 use crate::{campaign::judge, exit::Exit, trial::TrialRun};
 
 /// Runs, counted.
+#[derive(Default)]
 pub struct Outcome {
     /// Those that carried the whole plan out, and show the finding.
     reproduced: usize,
@@ -19,7 +20,7 @@ pub struct Outcome {
 impl Outcome {
     /// Judges the runs. One in which not all of the plan happened shows nothing about it, whatever it violates.
     pub fn of(replay: &Replay, runs: &[TrialRun], baseline: &Baseline) -> Outcome {
-        let mut outcome = Outcome { reproduced: 0, unknown: 0, runs: runs.len(), others: vec![] };
+        let mut outcome = Outcome { runs: runs.len(), ..Outcome::default() };
         runs.iter().for_each(|run| outcome.count(replay, run, baseline));
         outcome
     }
@@ -29,19 +30,27 @@ impl Outcome {
         let violated = verdicts.iter().filter(|verdict| verdict.value == VerdictValue::Violated);
         let (same, others): (Vec<_>, Vec<_>) =
             violated.partition(|verdict| verdict.fingerprint.id() == replay.fingerprint);
-        let undone = run.undone();
         let unknown = judge::summary(run, &verdicts) == VerdictValue::Unknown;
-        self.reproduced += usize::from(!same.is_empty() && undone.is_none());
-        self.unknown += usize::from(unknown || undone.is_some());
-        match undone {
-            Some(why) => self.tell(format!("not all of the plan happened: {why}")),
-            None if unknown => self.tell(judge::why_unknown(run, &verdicts)),
-            None => {}
-        }
-        if same.is_empty() {
-            others.iter().for_each(|verdict| self.tell(format!("but violated: {}", verdict.title)));
-        } else if undone.is_some() {
-            self.tell("what was found is there all the same".to_owned());
+        let why = match run.undone() {
+            Some(why) => Some(format!("not all of the plan happened: {why}")),
+            None => unknown.then(|| judge::why_unknown(run, &verdicts)),
+        };
+        let others = others.iter().map(|verdict| verdict.title.clone()).collect();
+        self.add(!same.is_empty(), run.undone().is_none(), why, others);
+    }
+
+    /// Adds a run: whether it shows the finding, whether the whole plan happened, why it proves nothing, and what else it
+    /// violates.
+    fn add(&mut self, shown: bool, whole: bool, unknown: Option<String>, others: Vec<String>) {
+        self.reproduced += usize::from(shown && whole);
+        self.unknown += usize::from(unknown.is_some());
+        unknown.into_iter().for_each(|why| self.tell(why));
+        match (shown, whole) {
+            (true, true) => {}
+            (true, false) => self.tell("what was found is there all the same".to_owned()),
+            (false, _) => {
+                others.iter().for_each(|title| self.tell(format!("but violated: {title}")))
+            }
         }
     }
 
@@ -84,5 +93,30 @@ impl Outcome {
                 self.unknown, self.runs
             ),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn check(runs: &[(bool, bool)], expect: Exit, says: &[&str]) {
+        let mut outcome = Outcome { runs: runs.len(), ..Outcome::default() };
+        for (shown, whole) in runs {
+            let unknown = (!whole).then(|| "never came".to_owned());
+            outcome.add(*shown, *whole, unknown, vec![]);
+        }
+        assert_eq!(outcome.exit(), expect);
+        assert_eq!(outcome.others, says);
+    }
+
+    #[test]
+    fn only_whole_plans_reproduce() {
+        let there = "what was found is there all the same";
+        check(&[(true, true)], Exit::Finding, &[]);
+        check(&[(false, true)], Exit::Clean, &[]);
+        check(&[(false, false)], Exit::Unknown, &["never came"]);
+        check(&[(true, false)], Exit::Unknown, &["never came", there]);
+        check(&[(true, false), (true, true)], Exit::Finding, &["never came", there]);
     }
 }

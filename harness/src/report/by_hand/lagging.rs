@@ -40,7 +40,6 @@ pub fn restart_behind(facts: &ByHand<'_>, behind: Behind<'_>, killed: &str) -> V
         format!(
             "Wait for what it does about the old state{until}, then let the second API server catch up."
         ),
-        replayed(),
     ]
 }
 
@@ -71,12 +70,11 @@ pub fn kept_from_seeing(unseen: Unseen<'_>) -> Vec<String> {
          and loses its lease if that runs out. If it has, hold up its watch alone, with a proxy before the API server."
             .to_owned(),
     );
-    steps.push(replayed());
     steps
 }
 
 /// What is surer than two hands.
-fn replayed() -> String {
+pub fn surer() -> String {
     "Surer: `trommel replay` of the replay file does it in front of any cluster. `--campaign` names a campaign whose \
      `cluster.kubeconfig` is yours."
         .to_owned()
