@@ -30,7 +30,7 @@ struct Cli {
 enum Command {
     /// Run a campaign: reference runs, every plan, findings with replay files, a report.
     Run(RunArgs),
-    /// Reproduce a finding from its replay file: 100 reproduced, 0 gone, 2 its moment never came.
+    /// Reproduce a finding from its replay file: 100 reproduced, 0 gone, 2 nothing is proved.
     Replay(ReplayArgs),
     /// Print a stored history, also one whose writer was killed.
     Show(show::ShowArgs),

@@ -134,6 +134,8 @@ pub struct TrialRun {
     pub drawn_names: BTreeSet<String>,
     /// How it ended.
     pub end: RunEnd,
+    /// What of the plan had not happened when it ended, or not as planned.
+    left_undone: Option<String>,
     /// The embedded server: any world of the run can be forked from it.
     pub server: Option<cluster::Server>,
     /// Real time from the start of the first process to the end.
@@ -249,6 +251,7 @@ fn broken(spec: TrialSpec, why: String) -> TrialRun {
         history: History::default(),
         drawn_names: BTreeSet::new(),
         end: RunEnd::Broken(why),
+        left_undone: None,
         server: None,
         real: Default::default(),
         subject_cpu: Default::default(),
@@ -280,6 +283,7 @@ async fn run_here(setup: &Setup, spec: TrialSpec) -> TrialRun {
     if end != RunEnd::Completed {
         trial.recorder.record(Event::Note { text: format!("the trial ended early: {end:?}") });
     }
+    let left_undone = trial.left_undone();
     let server = trial.cluster.server();
     trial.cluster.caught_up().await;
     let recorder = trial.recorder.clone();
@@ -296,6 +300,7 @@ async fn run_here(setup: &Setup, spec: TrialSpec) -> TrialRun {
         history,
         drawn_names: BTreeSet::new(),
         end,
+        left_undone,
         server,
         real: began.elapsed(),
         subject_cpu,
@@ -309,6 +314,14 @@ async fn run_here(setup: &Setup, spec: TrialSpec) -> TrialRun {
 }
 
 impl TrialRun {
+    /// Why not all of its plan was carried out; none: all was.
+    pub fn undone(&self) -> Option<&str> {
+        match &self.end {
+            RunEnd::NeverFired(why) | RunEnd::NotPossible(why) => Some(why),
+            _ => self.left_undone.as_deref(),
+        }
+    }
+
     /// Finds the names in it that the subject drew.
     pub fn tell_drawn_names(&mut self, drawn: &DrawnNames) {
         let before = self.before.iter().map(|(key, _)| key);
@@ -413,13 +426,21 @@ impl<'setup> Trial<'setup> {
         if let Some(why) = self.failed_on.take() {
             return Err(Stop(RunEnd::StepFailed(why)));
         }
-        if let Some(missed) = self.todo.front() {
-            return Err(Stop(RunEnd::NeverFired(format!("the moment never came: {missed}"))));
+        match (self.missed(), self.not_possible.clone()) {
+            (Some(missed), _) => Err(Stop(RunEnd::NeverFired(missed))),
+            (None, Some(why)) => Err(Stop(RunEnd::NotPossible(why))),
+            (None, None) => Ok(()),
         }
-        match self.not_possible.take() {
-            Some(why) => Err(Stop(RunEnd::NotPossible(why))),
-            None => Ok(()),
-        }
+    }
+
+    /// The first perturbation that did not happen.
+    fn missed(&self) -> Option<String> {
+        Some(format!("the moment never came: {}", self.todo.front()?))
+    }
+
+    /// The same, or why one did not come to what was planned.
+    fn left_undone(&self) -> Option<String> {
+        self.missed().or_else(|| self.not_possible.clone())
     }
 
     /// Arms the next perturbation, if the plan has one left and none is armed.

@@ -32,7 +32,7 @@ pub use perturbation::{
     Anomaly, Behind, CatchUp, Citation, Crash, DroppedCall, Family, Perturbation, Release, Restart,
     StaleState, UnobservedState,
 };
-pub use plan::{Plan, PlanId};
+pub use plan::{OperationShape, Plan, PlanId, Surroundings};
 pub use prune::{Pruned, Rule};
 pub use replay::{Expectation, Replay};
 pub use schedule::{FirstRead, Observed, Schedule};

@@ -50,7 +50,7 @@ pub trait Anomaly: fmt::Display {
     /// Perturbations that are one notch simpler, simplest first.
     fn simpler(&self) -> Vec<Perturbation>;
 
-    /// What of it can't be carried out, whatever the controller does: for plans that people edit.
+    /// What of it alone can't be carried out, whatever the controller does: for plans that people edit.
     fn wrong(&self) -> Option<String>;
 
     /// User steps for which it lasts after its beginning.

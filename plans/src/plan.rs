@@ -1,9 +1,12 @@
 //! A plan: what one trial does, by value.
 
+mod wrong;
+
 use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
+pub use self::wrong::{OperationShape, Surroundings, Wrong};
 use crate::perturbation::{Crash, Family, Perturbation};
 
 /// Perturbations in the order in which they are armed: each only after the one before was carried out.
@@ -68,15 +71,6 @@ impl Plan {
         self.perturbations.len()
     }
 
-    /// What of it can't be carried out, whatever the controller does; the first perturbation with a fault, from 1.
-    pub fn wrong(&self) -> Option<String> {
-        let mut numbered = self.perturbations.iter().zip(1..);
-        numbered.find_map(|(one, number)| {
-            let why = one.anomaly().wrong()?;
-            Some(format!("perturbation {number} ({}): {why}", one.family()))
-        })
-    }
-
     /// How simple it is.
     pub fn weight(&self) -> Weight {
         let none = Weight { perturbations: self.depth(), ..Weight::default() };
@@ -127,64 +121,5 @@ impl fmt::Display for Plan {
             write!(f, "{joint}{perturbation}")?;
         }
         Ok(())
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn check(plan: &str, expect: Option<&str>) {
-        let plan: Plan = serde_json::from_str(plan).expect("a plan");
-        let wrong = plan.wrong();
-        match expect {
-            None => assert_eq!(wrong, None),
-            Some(part) => {
-                assert!(wrong.as_deref().is_some_and(|why| why.contains(part)), "{wrong:?}")
-            }
-        }
-    }
-
-    #[test]
-    fn plans_that_can_not_be_carried_out_say_why() {
-        let change = |name: &str| {
-            format!(
-                r#"{{"change": {{"change": "updated", "resource": "foos.example.com", "namespace": "default",
-                "name": "{name}"}}, "occurrence": 1}}"#
-            )
-        };
-        let unobserved = |from: &str, until: &str| {
-            format!(
-                r#"[{{"unobservedState": {{"from": {from}, "until": {until}, "release": "burst"}}}}]"#
-            )
-        };
-        let delivery = |name: &str| format!(r#"{{"delivery": {{"event": {}}}}}"#, change(name));
-        let step = r#"{"step": {"cursor": {"operation": 1, "document": 0}}}"#;
-        check(&unobserved(&delivery("a"), &change("a")), None);
-        check(&unobserved(&delivery("a"), &change("b")), Some("about one object"));
-        check(&unobserved(step, &change("a")), Some("which event is held first"));
-        let stale = |behind: &str, catch_up: &str| {
-            format!(
-                r#"[{{"staleState": {{"crash": {{"at": {step}}}, "behind": {behind}, "catchUp": {catch_up}}}}}]"#
-            )
-        };
-        check(&stale("{}", r#""quiet""#), None);
-        check(&stale("{}", r#"{"afterUserStep": 0}"#), Some("counts from 1"));
-        let leases = r#"{"resource": "leases.coordination.k8s.io"}"#;
-        check(&stale(leases, r#""quiet""#), Some("never behind"));
-        let crash = format!(r#"[{{"crash": {{"at": {}}}}}]"#, delivery("a"));
-        check(&crash, Some("perturbation 1 (intermediate-state)"));
-        check(r#"[{"crash": {"at": "settled"}}]"#, None);
-        let later = r#"[{"crash": {"at": "settled", "restart": "environmentQuiet"}}]"#;
-        check(later, Some("nothing comes after"));
-    }
-
-    /// Files that were written when crashes were all there was.
-    #[test]
-    fn plans_of_older_files_are_read() {
-        let call = r#"{"verb": "create", "resource": "foos.example.com", "namespace": "default", "name": "foo-*"}"#;
-        let at = format!(r#"{{"committed": {{"call": {call}, "occurrence": 1}}}}"#);
-        let text = format!(r#"[{{"crash":{{"at":{at},"restart":{{"afterUserStep":1}}}}}}]"#);
-        check(&text, None);
     }
 }

@@ -64,6 +64,86 @@ fn another_command_takes_the_place_of_the_controller() {
     assert!(ended.expect(0).stdout.contains("gone"), "{ended}");
 }
 
+/// What was found is there after the first kill, but not all of the plan happened: it shows nothing.
+#[test]
+fn a_plan_that_half_happened_proves_nothing() {
+    let (house, file) = found("half");
+    let whole = yaml(&file);
+    let check = |name: &str, second: Value, says: &[&str]| {
+        let mut more = whole.clone();
+        more["plan"].as_array_mut().expect("a plan is a list").push(second);
+        house.write(name, &more.to_string());
+        let ended = replay(&house, "", &[name]);
+        std::fs::remove_dir_all(house.path("replayed")).expect("the run folder can be removed");
+        for part in ["unknown: in 5 of 5 runs", "not all of the plan happened: "].iter().chain(says)
+        {
+            assert!(ended.expect(2).stdout.contains(part), "no {part:?} in {ended}");
+        }
+    };
+    let mut never = whole["plan"][0].clone();
+    never["crash"]["at"]["committed"]["occurrence"] = json!(99);
+    check("never.yaml", never, &["the moment never came: killed after the 99th create of foos"]);
+    let foo = |change: &str| {
+        let resource = "foos.example.trommel.dev";
+        let change = json!({"change": change, "resource": resource, "namespace": "default", "name": "foo-*"});
+        json!({"change": change, "occurrence": 1})
+    };
+    let from = json!({"delivery": {"event": foo("created")}});
+    let endless =
+        json!({"unobservedState": {"from": from, "until": foo("deleted"), "release": "burst"}});
+    let says = ["the later event does not come", "2 objects foos.example.trommel.dev in default"];
+    check("endless.yaml", endless, &says);
+}
+
+#[test]
+fn plans_that_can_not_happen_are_refused_with_their_place() {
+    let (house, file) = found("contradicting");
+    let whole = yaml(&file);
+    let text = std::fs::read_to_string(&file).expect("a replay file is text");
+    let line = 2 + text.lines().position(|line| line == "plan:").expect("a file has a plan");
+    let first = whole["plan"][0].clone();
+    let step = |operation: u32, document: u32| json!({"step": {"cursor": {"operation": operation, "document": document}}});
+    let crash = |at: Value| json!({"crash": {"at": at}});
+    let write = json!({"by": "replicaset-controller", "change": "created", "resource": "pods", "namespace": "default",
+        "name": "web-*"});
+    let with = |key: &str, value: Value| {
+        let mut crash = first.clone();
+        crash["crash"][key] = value;
+        crash
+    };
+    let plans = [
+        ("after0", json!([with("restart", json!({"afterUserStep": 0}))]), "counts from 1"),
+        ("after99", json!([with("restart", json!({"afterUserStep": 99}))]), "99 steps of the user"),
+        ("op99", json!([crash(step(99, 0))]), "never stands at 99.0"),
+        ("doc7", json!([crash(step(0, 7))]), "never stands at document 7"),
+        ("backwards", json!([crash(step(1, 0)), crash(step(0, 0))]), "lies before"),
+        ("settled", json!([crash(json!("settled")), first]), "nothing comes after all has settled"),
+        ("empty", json!([]), "it is empty"),
+        ("member", json!([with("member", json!(1))]), "settings.replicas is 1"),
+        (
+            "environment",
+            json!([crash(json!({"environment": {"write": write, "occurrence": 1}}))]),
+            "environment: none",
+        ),
+    ];
+    for (name, plan, says) in plans {
+        let mut wrong = whole.clone();
+        wrong["plan"] = plan;
+        let name = format!("{name}.yaml");
+        house.write(&name, &wrong.to_string());
+        let ended = replay(&house, "", &[&name]);
+        for part in [&format!("{name}:1:"), "plan: ", says] {
+            assert!(ended.expect(64).stderr.contains(part), "no {part:?} in {ended}");
+        }
+    }
+    // As people write it.
+    let (before, after) = text.split_once("restart: immediately\n").expect("a restart");
+    house.write("lines.yaml", &format!("{before}restart: {{afterUserStep: 0}}\n{after}"));
+    let ended = replay(&house, "", &["lines.yaml"]);
+    let place = format!("lines.yaml:{line}:3: plan: perturbation 1 (intermediate-state): ");
+    assert!(ended.expect(64).stderr.contains(&place), "no {place:?} in {ended}");
+}
+
 /// A campaign may say more than the default about its cluster and its processes: so does what it leaves behind.
 #[test]
 fn it_runs_where_the_campaign_ran() {
@@ -242,7 +322,7 @@ fn damaged_files_are_refused_with_their_names() {
     second["plan"][0]["crash"]["member"] = json!(1);
     house.write("second.yaml", &second.to_string());
     let refused = replay(&house, "", &["second.yaml"]);
-    let says = "second.yaml: the plan kills replica 1, counted from 0, but settings.replicas is 1";
+    let says = "it kills replica 1, counted from 0, but settings.replicas is 1";
     assert!(refused.expect(64).stderr.contains(says), "{refused}");
     assert!(replay(&house, "", &["missing.yaml"]).expect(64).stderr.contains("missing.yaml"));
 }

@@ -62,10 +62,10 @@ fn what_can_not_be_shown_is_told() {
         }
     };
     check(&["run"], 64, &["run is a folder", "--model", history.trim_start_matches("run/")]);
-    check(&["missing"], 64, &["missing", "No such file"]);
+    check(&["missing"], 64, &["missing: ", "No such file", "trommel run"]);
     check(&["run/summary.json"], 106, &["not a history file", "history.jsonl.zst"]);
     check(&["--model"], 64, &["<RUN>", "Usage"]);
-    check(&["--model", "missing"], 64, &["missing", "No such file"]);
+    check(&["--model", "missing"], 64, &["missing: ", "no run folder", "trommel run"]);
     check(&["--model", "empty"], 64, &["empty", "references/0/history.jsonl.zst", "trommel run"]);
     check(&["--model", "run/summary.json"], 106, &["run/summary.json", "not a history file"]);
     check(&["-o", "json", history], 64, &["--model", "Usage"]);

@@ -1,18 +1,20 @@
 //! `trommel replay`: carries a replay file's plan out again, against the controller that it names or another.
 
 mod origin;
+mod outcome;
+mod plan;
 mod stale;
 mod trust;
 
 use std::path::Path;
 
-use oracles::VerdictValue;
-use plans::{Expectation, Replay};
+use plans::Replay;
 use workloads::Workload;
 
+use self::outcome::Outcome;
 use crate::{
     campaign::{
-        confirm, disk, judge, pool,
+        confirm, disk, pool,
         progress::{Event, Progress, Show},
         reference,
         run_folder::RunFolder,
@@ -22,17 +24,17 @@ use crate::{
     config::{Campaign, check_name, reading},
     exit::{Exit, Expected},
     report::plain,
-    trial::{self, RunEnd, TrialRun},
+    trial,
 };
 
-/// Runs references, then the plan `repeats` times: 100 reproduced, 0 gone, 2 its moment never came.
+/// Runs references, then the plan `repeats` times: 100 reproduced, 0 gone, 2 not all of it happened.
 /// A file with `expect: clean` turns nothing around: reproduced is still 100.
 pub fn run(args: &ReplayArgs) -> anyhow::Result<Exit> {
     let replay = load(&args.file)?;
     let folder = RunFolder::create(args.out.as_deref(), &format!("replay-{}", replay.finding))?;
     let (campaign, known) = campaign(args, &replay, &folder)?;
-    check_members(args, &replay, &campaign)?;
     let workload = workload(args, &replay, &campaign)?;
+    plan::check(args, &replay, &campaign, &workload)?;
     trust::check(args, &replay, &campaign, &known, &workload)?;
     say_if_stale(&replay, &campaign);
     setup::build(&campaign)?;
@@ -76,28 +78,7 @@ fn load(path: &Path) -> anyhow::Result<Replay> {
     if let Some(name) = &replay.campaign_file {
         check_name(name).map_err(|what| usage(format!("campaignFile: {what}")))?;
     }
-    if let Some(why) = replay.plan.wrong() {
-        return Err(usage(format!("plan: {why}")));
-    }
     Ok(replay)
-}
-
-/// Whether the replicas that the plan kills are there.
-fn check_members(args: &ReplayArgs, replay: &Replay, campaign: &Campaign) -> anyhow::Result<()> {
-    let replicas = campaign.file.spec.subject.replicas;
-    let killed = replay.plan.perturbations.iter().filter_map(|one| one.crash()?.member);
-    let Some(missing) = killed.into_iter().find(|member| *member >= replicas) else {
-        return Ok(());
-    };
-    let (file, from) = match &args.campaign {
-        Some(campaign) => (campaign, "spec.subject.replicas"),
-        None => (&args.file, "settings.replicas"),
-    };
-    let message = format!(
-        "{}: the plan kills replica {missing}, counted from 0, but {from} is {replicas}",
-        file.display()
-    );
-    Err(Expected::error(Exit::Usage, message))
 }
 
 /// The file's workload as it was written out.
@@ -229,76 +210,4 @@ fn write_workload(replay: &Replay, folder: &RunFolder) -> anyhow::Result<std::pa
         folder.write(&format!("{below}/{path}"), text.as_bytes())?;
     }
     Ok(folder.path.join(below).join("workload.yaml"))
-}
-
-struct Outcome {
-    reproduced: usize,
-    never_fired: usize,
-    runs: usize,
-    /// Other things that were violated, once each.
-    others: Vec<String>,
-}
-
-impl Outcome {
-    fn of(replay: &Replay, runs: &[TrialRun], baseline: &oracles::Baseline) -> Outcome {
-        let mut outcome =
-            Outcome { reproduced: 0, never_fired: 0, runs: runs.len(), others: vec![] };
-        for run in runs {
-            let verdicts = judge::verdicts(run, baseline);
-            let violated =
-                verdicts.iter().filter(|verdict| verdict.value == VerdictValue::Violated);
-            let (same, others): (Vec<_>, Vec<_>) =
-                violated.partition(|verdict| verdict.fingerprint.id() == replay.fingerprint);
-            outcome.reproduced += usize::from(!same.is_empty());
-            let unknown = judge::summary(run, &verdicts) == VerdictValue::Unknown;
-            outcome.never_fired += usize::from(
-                unknown || matches!(run.end, RunEnd::NeverFired(_) | RunEnd::NotPossible(_)),
-            );
-            let mut tell = |text: String| {
-                if !outcome.others.contains(&text) {
-                    outcome.others.push(text);
-                }
-            };
-            if unknown {
-                tell(judge::why_unknown(run, &verdicts));
-            }
-            if same.is_empty() {
-                others.iter().for_each(|verdict| tell(format!("but violated: {}", verdict.title)));
-            }
-        }
-        outcome
-    }
-
-    fn exit(&self) -> Exit {
-        match (self.reproduced, self.never_fired) {
-            (0, 0) if self.others.is_empty() => Exit::Clean,
-            (0, 0) => Exit::Finding,
-            (0, _) => Exit::Unknown,
-            _ => Exit::Finding,
-        }
-    }
-
-    fn sentence(&self, replay: &Replay) -> String {
-        let expected = match (replay.expect, self.exit()) {
-            (Expectation::Clean, Exit::Finding) => " (the file expects it to be gone)",
-            (Expectation::Finding, Exit::Clean) => {
-                " (set `expect: clean` in the file, and it guards the fix)"
-            }
-            _ => "",
-        };
-        let title = &replay.title;
-        match self.exit() {
-            Exit::Finding if self.reproduced > 0 => {
-                format!("reproduced {} of {}: {title}{expected}", self.reproduced, self.runs)
-            }
-            Exit::Finding => format!("gone: {title}; but the plan shows something else"),
-            Exit::Clean => {
-                format!("gone: {title}, in {} of {} runs{expected}", self.runs, self.runs)
-            }
-            _ => format!(
-                "unknown: in {} of {} runs the plan proved nothing: {title}",
-                self.never_fired, self.runs
-            ),
-        }
-    }
 }

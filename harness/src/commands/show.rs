@@ -52,10 +52,19 @@ pub fn run(args: &ShowArgs) -> anyhow::Result<Exit> {
 /// The first undisturbed run of a run folder.
 const FIRST: &str = "references/0/history.jsonl.zst";
 
+/// Where histories come from.
+const HOW: &str = "no history and no run folder is there: `trommel run CAMPAIGN.yaml` makes one, \
+                   trommel-out/CAMPAIGN/NUMBER, and prints its path at its end";
+
 fn read(path: &Path) -> anyhow::Result<Stored> {
     let shown = path.display();
-    let file = std::fs::File::open(path)
-        .map_err(|error| Expected::error(Exit::Usage, format!("{shown}: {error}")))?;
+    let file = std::fs::File::open(path).map_err(|error| {
+        let hint = match error.kind() {
+            std::io::ErrorKind::NotFound => format!(": {HOW}"),
+            _ => String::new(),
+        };
+        Expected::error(Exit::Usage, format!("{shown}: {error}{hint}"))
+    })?;
     trace::file::read(file).map_err(|error| {
         let hint = match error {
             FileError::NotHistory(_) => {

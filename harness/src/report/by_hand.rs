@@ -1,5 +1,8 @@
 //! Plain steps by which a person can see a finding with kubectl, a cluster and two terminals.
 
+mod lagging;
+
+pub use self::lagging::{Behind, Unseen};
 use super::model::{ObjectChange, ObjectDiff};
 
 /// What the steps are made from. Texts are shown as they are.
@@ -23,6 +26,10 @@ pub struct ByHand<'a> {
     pub at_rest: bool,
     /// When to start it again: `at once`, `when all is quiet`, `after the user's next step`.
     pub restart: &'a str,
+    /// The caches that it meets then, if they are behind.
+    pub behind: Option<Behind<'a>>,
+    /// What it is kept from seeing; then it is not killed.
+    pub unseen: Option<Unseen<'a>>,
     /// The user's steps that are left.
     pub after: &'a [String],
     /// What it writes after that and should not, each as a sentence says it: `updates configmaps/default/a (.data.x)`.
@@ -57,13 +64,28 @@ pub fn steps(facts: &ByHand<'_>) -> Vec<String> {
     };
     steps.push(format!("Start {every}: `{}`", facts.command));
     steps.extend(facts.before.iter().map(|step| by_user(step)));
-    steps.push(kill(facts, &format!("{killed}{which}")));
-    steps.push(format!("Start {killed} again {}: `{}`", facts.restart, facts.command));
+    match (facts.unseen, facts.behind) {
+        (Some(unseen), _) => steps.extend(lagging::kept_from_seeing(unseen)),
+        (None, behind) => {
+            steps.push(kill(facts, &format!("{killed}{which}")));
+            steps.extend(restart(facts, behind, &killed));
+        }
+    }
     steps.extend(facts.after.iter().map(|step| by_user(step)));
     let writes = |write: &String| format!("Look: it must write nothing now, but it {write}.");
     steps.extend(facts.writes.iter().map(writes));
     steps.extend(facts.diff.iter().map(look));
+    if facts.unseen.is_some() || facts.behind.is_some() {
+        steps.push(lagging::surer());
+    }
     steps
+}
+
+fn restart(facts: &ByHand<'_>, behind: Option<Behind<'_>>, killed: &str) -> Vec<String> {
+    match behind {
+        Some(behind) => lagging::restart_behind(facts, behind, killed),
+        None => vec![format!("Start {killed} again {}: `{}`", facts.restart, facts.command)],
+    }
 }
 
 fn kill(facts: &ByHand<'_>, killed: &str) -> String {
@@ -175,6 +197,51 @@ mod tests {
         Start the controller again at once: `./bar-foo`
         Look: it must write nothing now, but it updates configmaps/default/a (.data.x).
         ");
+    }
+
+    #[test]
+    fn a_restart_behind() {
+        let behind =
+            Behind { caches: "the cache of foos as of the first update of foos/a", until: "" };
+        let steps = steps(&ByHand {
+            command: "./bar-foo",
+            moment: "after the first create of bars",
+            restart: "at once",
+            behind: Some(behind),
+            ..ByHand::default()
+        });
+        let told = steps[2..].join("\n");
+        for part in [
+            "Kill the controller with `kill -9` after the first create of bars.",
+            "has the cache of foos as of the first update of foos/a",
+            "a kubeconfig that names the second API server: `./bar-foo`",
+            "trommel replay",
+        ] {
+            assert!(told.contains(part), "no {part:?} in {told}");
+        }
+    }
+
+    #[test]
+    fn a_state_that_is_not_seen() {
+        let between = ["step 2: patch a".to_owned(), "step 2: patch a again".to_owned()];
+        let unseen = Unseen {
+            from: "the first update of a",
+            until: "the 2nd",
+            between: &between,
+            relist: true,
+        };
+        let facts = ByHand { command: "./bar-foo", unseen: Some(unseen), ..ByHand::default() };
+        let told = steps(&facts)[2..].join("\n");
+        assert!(!told.contains("kill -9"), "{told}");
+        for part in [
+            "Before the first update of a happens",
+            "kill -STOP",
+            "patch a again",
+            "410",
+            "kill -CONT",
+        ] {
+            assert!(told.contains(part), "no {part:?} in {told}");
+        }
     }
 
     #[test]

@@ -1,5 +1,7 @@
 //! What happened around the crash, told in one order from the recorded history.
 
+mod waiting;
+
 use std::collections::HashMap;
 
 use serde_json::Value;
@@ -8,6 +10,7 @@ use trace::{
     ProcessHappening, Record, StepEvent, StepState, Time, Verb, Webhook, WebhookOutcome,
 };
 
+use self::waiting::Waiting;
 use super::{
     mask,
     model::{Entry, EntryKind},
@@ -23,9 +26,9 @@ const DETAIL_LINES_MAX: usize = 120;
 /// The entries around the first perturbation (or the first kill, or the end, if there is none).
 ///
 /// Left out: discovery, bookmarks, and calls about Leases and Events with their answers. They say nothing about
-/// the work.
+/// the work. Time in which nothing else happens is one line.
 pub fn around_crash(history: &History) -> Vec<Entry> {
-    let entries = all(history);
+    let entries = told(history, true);
     let of_kind = |kind| entries.iter().position(|entry: &Entry| entry.kind == kind);
     let crash = of_kind(EntryKind::Crash).unwrap_or(entries.len());
     let from = crash.saturating_sub(BEFORE_MAX);
@@ -34,10 +37,29 @@ pub fn around_crash(history: &History) -> Vec<Entry> {
 
 /// Every entry that tells something of the work.
 pub fn all(history: &History) -> Vec<Entry> {
+    told(history, false)
+}
+
+/// In order; runs of moves of the clock as one, if `folded`.
+fn told(history: &History, folded: bool) -> Vec<Entry> {
     let calls: HashMap<CallId, &Call> = history.calls().map(|call| (call.id, call)).collect();
     let start = history.records.first().map_or(Time::default(), |record| record.at);
-    let telling = history.records.iter().filter(|record| is_telling(record, &calls));
-    let mut entries: Vec<Entry> = telling.map(|record| entry(record, start, &calls)).collect();
+    let mut entries: Vec<Entry> = Vec::new();
+    let mut waiting: Option<Waiting<'_>> = None;
+    for record in &history.records {
+        let moves = folded && matches!(record.event, Event::Clock { .. });
+        let telling = is_telling(record, &calls);
+        match &mut waiting {
+            Some(waiting) if moves || !telling => waiting.go_on(record),
+            None if moves => waiting = Waiting::begin(record),
+            _ if telling => {
+                entries.extend(waiting.take().map(|waiting| waiting.entry(start)));
+                entries.push(entry(record, start, &calls));
+            }
+            _ => {}
+        }
+    }
+    entries.extend(waiting.map(|waiting| waiting.entry(start)));
     mark_kills(&mut entries);
     entries
 }
@@ -390,6 +412,45 @@ mod tests {
             call(3, Verb::List, "bars.example.com", Body::None),
         ]);
         assert_eq!(told, ["4.5 ms subject/0#1 call: list bars.example.com/default"]);
+    }
+
+    #[test]
+    fn waiting_is_one_line() {
+        let lease = trace::ObjectKey {
+            resource: "leases.coordination.k8s.io".parse().expect("a type"),
+            namespace: "default".into(),
+            name: "a".into(),
+        };
+        let renewed = Event::Commit(trace::Commit {
+            revision: Revision(3),
+            key: lease,
+            change: Change::Updated,
+            actor: Actor::Subject(0),
+            call: None,
+            object: Arc::new(json!({})),
+            heartbeat: false,
+        });
+        let events = vec![
+            Event::Note { text: "a".to_owned() },
+            Event::Clock { from: Time(-500_000_000) },
+            call(1, Verb::Update, "leases.coordination.k8s.io", Body::None),
+            renewed.clone(),
+            Event::Clock { from: Time(-1_000_000_000) },
+            Event::Note { text: "b".to_owned() },
+            renewed,
+            Event::Clock { from: Time(59_900_000_000) },
+        ];
+        let folded = lines(events.clone());
+        assert_eq!(
+            folded,
+            [
+                "0.0 ms trommel note: a",
+                "6.0 ms trommel note: … 2 × the clock goes on, by 1.500 s in all; 1 write of Leases",
+                "7.5 ms · +60.000 s trommel note: b",
+                "10.5 ms · +60.000 s trommel note: clock goes on by 0.100 s",
+            ]
+        );
+        assert_eq!(all(&history(events)).len(), 5);
     }
 
     #[test]

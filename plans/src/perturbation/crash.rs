@@ -38,6 +38,19 @@ impl Restart {
         }
     }
 
+    /// Why nobody can wait so.
+    fn wrong(self) -> Option<&'static str> {
+        match self {
+            Restart::AfterUserStep(0) => {
+                Some("restart.afterUserStep counts from 1: write immediately for none")
+            }
+            Restart::QuietAfterUserStep(0) => {
+                Some("restart.quietAfterUserStep counts from 1: write environmentQuiet for none")
+            }
+            _ => None,
+        }
+    }
+
     /// One user step later.
     pub fn later(self) -> Restart {
         match self {
@@ -160,7 +173,7 @@ impl Anomaly for Crash {
                 Some("nothing comes after all has settled: start it again immediately".to_owned())
             }
             _ if zero => Some("occurrences count from 1".to_owned()),
-            _ => None,
+            _ => self.restart.wrong().map(str::to_owned),
         }
     }
 

@@ -68,7 +68,18 @@ impl Anomaly for UnobservedState {
             return Some(format!("from and until are about one object, not {first} and {last}"));
         }
         let counts = [event.occurrence, self.until.occurrence];
-        counts.contains(&0).then(|| "occurrences count from 1".to_owned())
+        if counts.contains(&0) {
+            return Some("occurrences count from 1".to_owned());
+        }
+        // Who made it may be left open: then at least as many have happened.
+        let open = ChangeMatch { by: None, ..first.clone() };
+        let alike = first == last || open == *last;
+        (alike && self.until.occurrence <= event.occurrence).then(|| {
+            format!(
+                "until comes after from, and both are counted from the same place: write occurrence: {} or more in until",
+                event.occurrence + 1
+            )
+        })
     }
 
     fn weight(&self) -> Weight {

@@ -1,50 +1,113 @@
 //! What of a finding a person needs to see it again by hand.
 
-use plans::{Moment, Perturbation};
-use trace::Event;
+use plans::{Crash, Moment, Perturbation, UnobservedState, moment::MomentCounter};
+use trace::{Event, History, StepState};
 
 use crate::{
     campaign::{confirm, setup::Setup},
-    report::{by_hand, model},
+    report::{
+        by_hand::{self, Behind, ByHand, Unseen},
+        model,
+    },
 };
 
-/// The steps; none for families that have no recipe for two hands yet.
+/// The steps; none for a plan that disturbs nothing.
 pub fn steps(setup: &Setup, found: &confirm::Finding, diff: &[model::ObjectDiff]) -> Vec<String> {
     let spec = &setup.campaign.file.spec;
     let manifests: Vec<String> =
         spec.manifests.iter().map(|path| path.display().to_string()).collect();
-    let mut titles = Vec::new();
-    let mut split = None;
-    for record in &found.shown.history.records {
-        match &record.event {
-            Event::Step(step) if step.state == trace::StepState::Done => {
-                titles.push(step.title.clone());
-            }
-            Event::Perturbed { .. } => split = Some(titles.len()),
-            _ => {}
+    let writes: Vec<String> = found.verdict.restart_writes().map(ToString::to_string).collect();
+    let command = spec.subject.command.join(" ");
+    let common = ByHand {
+        manifests: &manifests,
+        command: &command,
+        replicas: spec.subject.replicas,
+        writes: &writes,
+        diff,
+        ..ByHand::default()
+    };
+    let history = &found.shown.history;
+    match found.plan.perturbations.last() {
+        Some(Perturbation::Crash(crash)) => killed(history, crash, None, common),
+        Some(Perturbation::StaleState(stale)) => {
+            let (caches, until) = (stale.behind.to_string(), stale.catch_up.to_string());
+            let behind = Behind { caches: &caches, until: &until };
+            killed(history, &stale.crash, Some(behind), common)
         }
+        Some(Perturbation::UnobservedState(unobserved)) => unseen(history, unobserved, common),
+        None => vec![],
     }
-    let (before, after) = titles.split_at(split.unwrap_or(titles.len()));
-    let last = found.plan.perturbations.last();
-    let Some(Perturbation::Crash(crash)) = last else { return vec![] };
+}
+
+fn killed(
+    history: &History,
+    crash: &Crash,
+    behind: Option<Behind<'_>>,
+    common: ByHand<'_>,
+) -> Vec<String> {
+    let records = &history.records;
+    let disturbed = |event: &Event| matches!(event, Event::Perturbed { .. });
+    let split = records.iter().rposition(|record| disturbed(&record.event));
+    let (before, after) = records.split_at(split.unwrap_or(records.len()));
     let watched = match &crash.at {
         Moment::Committed { call, .. } => Some(call.resource.to_string()),
         Moment::Environment { write, .. } => Some(write.resource.to_string()),
         Moment::Step { .. } | Moment::Delivery { .. } | Moment::Settled => None,
     };
-    let writes: Vec<String> = found.verdict.restart_writes().map(ToString::to_string).collect();
-    by_hand::steps(&by_hand::ByHand {
-        manifests: &manifests,
-        command: &spec.subject.command.join(" "),
-        replicas: spec.subject.replicas,
+    by_hand::steps(&ByHand {
         killed: crash.member,
-        before,
+        before: &done(before),
         moment: &crash.at.to_string(),
         watched: watched.as_deref(),
         at_rest: crash.at == Moment::Settled,
-        writes: &writes,
         restart: crash.restart.to_string().trim_start_matches("started again "),
-        after,
-        diff,
+        behind,
+        after: &done(after),
+        ..common
     })
+}
+
+fn unseen(history: &History, unobserved: &UnobservedState, common: ByHand<'_>) -> Vec<String> {
+    let end = history.records.len();
+    let from = happened(history, &unobserved.from).unwrap_or(end);
+    let last = Moment::Delivery { event: unobserved.until.clone() };
+    let last = happened(history, &last).unwrap_or(end);
+    // The step that makes the last event is done after it.
+    let ended = |event: &Event| matches!(event, Event::Step(step) if step.state == StepState::Done);
+    let rest = history.records.iter().skip(last);
+    let until =
+        rest.clone().position(|record| ended(&record.event)).map_or(end, |at| last + at + 1);
+    let until = until.max(from);
+    by_hand::steps(&ByHand {
+        before: &done(&history.records[..from]),
+        watched: Some(&unobserved.until.change.resource.to_string()),
+        unseen: Some(Unseen {
+            from: &unobserved.from.to_string(),
+            until: &unobserved.until.to_string(),
+            between: &done(&history.records[from..until]),
+            relist: unobserved.release == plans::Release::Relist,
+        }),
+        after: &done(&history.records[until..]),
+        ..common
+    })
+}
+
+/// At which record something happened, counted from the last start of the controller on, as the plan does.
+fn happened(history: &History, moment: &Moment) -> Option<usize> {
+    let mut counter = MomentCounter::new(moment.clone());
+    let started = history.last_start();
+    let found = history.records[started..].iter().position(|record| match &record.event {
+        Event::Commit(commit) => counter.committed(commit),
+        _ => false,
+    });
+    found.map(|at| started + at)
+}
+
+/// Titles of the user's steps that were done in these records.
+fn done(records: &[trace::Record]) -> Vec<String> {
+    let titles = records.iter().filter_map(|record| match &record.event {
+        Event::Step(step) if step.state == StepState::Done => Some(step.title.clone()),
+        _ => None,
+    });
+    titles.collect()
 }

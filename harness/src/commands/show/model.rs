@@ -60,8 +60,8 @@ fn histories(path: &Path) -> anyhow::Result<Vec<PathBuf>> {
     let found: Vec<PathBuf> = (0..).map(reference).take_while(|file| file.is_file()).collect();
     if found.is_empty() {
         let message = format!(
-            "{}: no undisturbed run is stored here ({FIRST} is missing): name the folder of a `trommel run` \
-             (trommel-out/CAMPAIGN/NUMBER), or a history file",
+            "{}: this is no run folder, no undisturbed run is stored here ({FIRST} is missing): name a folder that \
+             `trommel run CAMPAIGN.yaml` made (trommel-out/CAMPAIGN/NUMBER), or a history file",
             path.display()
         );
         return Err(Expected::error(Exit::Usage, message));

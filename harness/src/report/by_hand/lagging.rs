@@ -1,0 +1,81 @@
+//! Steps for what a kill alone does not show: caches that are behind, and states that are never seen.
+
+use super::{ByHand, by_user};
+
+/// What the restarted controller is to meet.
+#[derive(Debug, Clone, Copy)]
+pub struct Behind<'a> {
+    /// `the cache of foos.example.com as of the first update of …`.
+    pub caches: &'a str,
+    /// How long they stay so: ` until after the user's next step`, or nothing.
+    pub until: &'a str,
+}
+
+/// What the controller is kept from seeing.
+#[derive(Debug, Clone, Copy)]
+pub struct Unseen<'a> {
+    /// The first event that it does not see.
+    pub from: &'a str,
+    /// The last.
+    pub until: &'a str,
+    /// The user's steps from the one to the other.
+    pub between: &'a [String],
+    /// It lists anew after that; else it is told all at once.
+    pub relist: bool,
+}
+
+/// How the controller comes to an API server that is behind. `killed` names who is started.
+pub fn restart_behind(facts: &ByHand<'_>, behind: Behind<'_>, killed: &str) -> Vec<String> {
+    let Behind { caches, until } = behind;
+    vec![
+        format!(
+            "This takes a cluster with two API servers on one etcd (with one it can't be done by hand), of which the second \
+             has {caches}: keep it from hearing of what comes after that, but let it read and write. A watch cache is fed by \
+             a watch of etcd, so stop that stream alone, with a proxy between the two."
+        ),
+        format!(
+            "Start {killed} again {}, with a kubeconfig that names the second API server: `{}`",
+            facts.restart, facts.command
+        ),
+        format!(
+            "Wait for what it does about the old state{until}, then let the second API server catch up."
+        ),
+    ]
+}
+
+/// How the controller is kept from seeing what lies between two events.
+pub fn kept_from_seeing(unseen: Unseen<'_>) -> Vec<String> {
+    let Unseen { from, until, between, relist } = unseen;
+    let mut steps = vec![format!(
+        "Before {from} happens, stop the controller with `kill -STOP`: it sees nothing."
+    )];
+    steps.extend(between.iter().map(|step| by_user(step)));
+    if relist {
+        steps.push(format!(
+            "After {until}, cut its watch (`ss --kill`, or restart the API server), and wait until the API server holds none \
+             of these events any more: a watch that goes on from there is then answered with 410. etcd is compacted every 5 \
+             minutes by default."
+        ));
+        steps.push(
+            "Let it go on with `kill -CONT`: it lists, and what lay between never appears."
+                .to_owned(),
+        );
+    } else {
+        steps.push(format!(
+            "After {until}, let it go on with `kill -CONT`: what waited in its connection comes in one burst."
+        ));
+    }
+    steps.push(
+        "This shows the same only if the controller itself has nothing to do between the two: a stopped one writes nothing, \
+         and loses its lease if that runs out. If it has, hold up its watch alone, with a proxy before the API server."
+            .to_owned(),
+    );
+    steps
+}
+
+/// What is surer than two hands.
+pub fn surer() -> String {
+    "Surer: `trommel replay` of the replay file does it in front of any cluster. `--campaign` names a campaign whose \
+     `cluster.kubeconfig` is yours."
+        .to_owned()
+}
