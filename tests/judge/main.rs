@@ -52,6 +52,21 @@ fn the_real_api_server_shows_the_same_finding() {
     assert_eq!(outlived(servers), []);
 }
 
+/// Writes a campaign of the corpus anew, for another cluster and with more settings. Its path.
+fn on(house: &House, name: &str, cluster: &str, more: &str) -> String {
+    let folder = format!("tests/corpus/{name}");
+    let text = std::fs::read_to_string(house.path(&format!("{folder}/campaign.yaml")));
+    let text = text.expect("the campaign is there");
+    let embedded = "cluster: {embedded: {environment: none}}";
+    // Waiting takes its time there.
+    let settle = "  settle: {horizon: 10s}\n";
+    assert!(text.contains(embedded) && text.contains(settle), "{text}");
+    let campaign = format!("{folder}/remote.yaml");
+    let text = text.replace(embedded, cluster).replace(settle, "");
+    house.write(&campaign, &format!("{text}{more}"));
+    campaign
+}
+
 /// Findings of each family, as replay files: two of intermediate, stale and unobserved states each.
 const REPLAYS: [&str; 6] =
     ["keystores", "half-status", "tls-toggle", "scale-down", "drain", "snapshot-at-pause"];
@@ -71,19 +86,18 @@ fn the_real_api_server_shows_findings_of_each_family() {
     let cluster = trommel_tests::real::Cluster::start(&house.path("cluster"), &[]);
     let remote = format!("cluster: {{kubeconfig: {{path: {}}}}}", cluster.kubeconfig.display());
     for name in REPLAYS {
-        let folder = format!("tests/corpus/{name}");
-        let text = std::fs::read_to_string(house.path(&format!("{folder}/campaign.yaml")));
-        let text = text.expect("the campaign is there");
-        let embedded = "cluster: {embedded: {environment: none}}";
-        // Waiting takes its time there.
-        let settle = "  settle: {horizon: 10s}\n";
-        assert!(text.contains(embedded) && text.contains(settle), "{text}");
-        let campaign = format!("{folder}/remote.yaml");
-        house.write(&campaign, &text.replace(embedded, &remote).replace(settle, ""));
+        let campaign = on(&house, name, &remote, "");
         let file = format!("tests/corpus/regressions/{name}.yaml");
         let out = format!("out-{name}");
         let flags = ["--campaign", &campaign, "--quiet", "-k", "1", "--out", &out];
         let ended = run(&house.root, ["replay", &file].into_iter().chain(flags));
         assert!(ended.expect(100).stdout.contains("reproduced 1 of 1"), "{ended}");
     }
+    // Older states are thought of there, too. The first that shows the bug is the fifth.
+    let campaign =
+        on(&house, "tls-toggle", &remote, "  families: [stale-state]\n  budget: {trials: 6}\n");
+    run(&house.root, ["run", &campaign, "--quiet", "--out", "stale"]).expect(100);
+    let found = json(&house.path("stale/summary.json"));
+    assert_eq!(found["findings"][0]["id"], "6984b9c3a8f6", "{found}");
+    assert!(found["families"]["stale-state"]["left"].as_u64() > Some(0), "{found}");
 }
