@@ -153,6 +153,8 @@ mod tests {
             "m": {"type": "object", "additionalProperties": {"type": "string"}},
             "port": {"x-kubernetes-int-or-string": true},
             "when": {"type": "string", "format": "date-time"},
+            "namespace": {"type": "string"},
+            "ref": {"type": "object", "properties": {"namespace": {"type": "string"}}},
         }});
         Schema::custom(&gvk, Some(&schema)).unwrap()
     }
@@ -162,7 +164,8 @@ mod tests {
         let subject =
             Subject { schema: &schema, node: schema.root_id(), root: true, optional_old: false };
         let object = json!({"kind": "K", "metadata": {"name": "x", "labels": {"a": "b"}}, "n": 5, "s": "abc",
-            "o": {"a": "x"}, "l": [3, 1], "m": {"k": "v"}, "port": "5%", "when": "2024-02-03T04:05:06Z"});
+            "o": {"a": "x"}, "l": [3, 1], "m": {"k": "v"}, "port": "5%", "when": "2024-02-03T04:05:06Z",
+            "namespace": "here", "ref": {"namespace": "there"}});
         let expression = subject.compile(source)?;
         match expression.run(&subject.values(&object, None), false) {
             Some(Ok(Cel::Bool(holds))) => Ok(holds),
@@ -186,6 +189,8 @@ mod tests {
         check("self.when.getFullYear() == 2024", true);
         check("quantity('1Gi').isGreaterThan(quantity('1000Mi'))", true);
         check("self.l.exists(x, x == 1) && self.l[0] == 3", true);
+        check("self.namespace == 'here' && self.__namespace__ == 'here'", true);
+        check("has(self.ref.namespace) && self.ref.namespace != self.namespace", true);
     }
 
     #[test]
@@ -217,6 +222,10 @@ mod tests {
         check(
             "self.metadata.labels.size() == 0",
             "ERROR: <input>:1:14: undefined field 'labels'\n | self.metadata.labels.size() == 0\n | .............^",
+        );
+        check(
+            "self.metadata.namespace == 'x'",
+            "ERROR: <input>:1:14: undefined field 'namespace'\n | self.metadata.namespace == 'x'\n | .............^",
         );
     }
 }

@@ -6,7 +6,7 @@ use std::{
     sync::{Arc, LazyLock},
 };
 
-use super::value::escape;
+use super::value::{RESERVED, escape};
 use crate::schema::{Additional, Node, NodeId, Schema, Type};
 
 /// A type of CEL's checker.
@@ -98,9 +98,13 @@ pub(super) fn declared(schema: &Schema, id: NodeId, root: bool) -> Option<Ty> {
     }
 }
 
-/// The property of an object node that rules call by this name, with its JSON name.
-pub(super) fn property<'a>(node: &'a Node, escaped: &str) -> Option<(&'a str, NodeId)> {
-    let found = node.properties.iter().find(|(name, _)| escape(name).as_deref() == Some(escaped));
+/// The property of an object node that rules call by this name, with its JSON name. Words of CEL can be written as they are,
+/// or escaped.
+pub(super) fn property<'a>(node: &'a Node, called: &str) -> Option<(&'a str, NodeId)> {
+    let is_called = |name: &str| {
+        escape(name).as_deref() == Some(called) || name == called && RESERVED.contains(&name)
+    };
+    let found = node.properties.iter().find(|(name, _)| is_called(name));
     found.map(|(name, id)| (name.as_str(), *id))
 }
 

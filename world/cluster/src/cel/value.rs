@@ -14,8 +14,8 @@ use serde_json::Value;
 use super::run;
 use crate::schema::{Additional, NodeId, Schema, Type};
 
-/// Words that can't be field names in CEL.
-const RESERVED: [&str; 21] = [
+/// Words that mean something in CEL.
+pub(super) const RESERVED: [&str; 21] = [
     "true",
     "false",
     "null",
@@ -77,6 +77,11 @@ pub(super) fn convert(schema: &Schema, id: NodeId, value: &Value, root: bool) ->
         Value::Object(fields) => {
             let mut map = HashMap::with_capacity(fields.len());
             for (name, value) in fields {
+                // Words of CEL are names of fields too, from 1.30 on (`recognizeKeywordAsFieldName` of `DeclTypeProvider`).
+                if let Some(&id) = node.properties.get(name).filter(|_| RESERVED.contains(&&**name))
+                {
+                    map.insert(Key::from(name.clone()), below(id, value));
+                }
                 let field = match (node.properties.get(name), node.additional) {
                     (None, Additional::Values(id)) => Some((name.clone(), below(id, value))),
                     (None, _) if root && matches!(&**name, "apiVersion" | "kind") => {
