@@ -414,7 +414,11 @@ impl<'setup> Trial<'setup> {
             return Err(Stop(RunEnd::StepFailed(why)));
         }
         if let Some(missed) = self.todo.front() {
-            return Err(Stop(RunEnd::NeverFired(format!("the moment never came: {missed}"))));
+            let what = match missed.family() {
+                plans::Family::IntermediateState => "the crash point was not reached",
+                _ => "the point of the perturbation was not reached",
+            };
+            return Err(Stop(RunEnd::NeverFired(format!("{what}: {missed}"))));
         }
         match self.not_possible.take() {
             Some(why) => Err(Stop(RunEnd::NotPossible(why))),

@@ -25,7 +25,7 @@ use crate::{
     trial::{self, RunEnd, TrialRun},
 };
 
-/// Runs references, then the plan `repeats` times: 100 reproduced, 0 gone, 2 its moment never came.
+/// Runs references, then the plan `repeats` times: 100 reproduced, 0 gone, 2 the crash point was not reached.
 /// A file with `expect: clean` turns nothing around: reproduced is still 100.
 pub fn run(args: &ReplayArgs) -> anyhow::Result<Exit> {
     let replay = load(&args.file)?;
@@ -40,7 +40,7 @@ pub fn run(args: &ReplayArgs) -> anyhow::Result<Exit> {
     let workers = std::thread::available_parallelism().map_or(1, usize::from);
     let setup = Setup::prepare(campaign, folder.path.join("trials"), workers)?;
     let progress = Progress::start(Show::detect(args.quiet));
-    progress.tell(Event::Phase { name: "references".to_owned(), total: None });
+    progress.tell(Event::Phase { name: "undisturbed runs".to_owned(), total: None });
     let restarts = replay.plan.restarts_when_settled();
     let references = reference::learn(&setup, &folder, &progress, restarts, None)?;
     let total = Some(u64::from(args.repeats));
@@ -282,7 +282,7 @@ impl Outcome {
         let expected = match (replay.expect, self.exit()) {
             (Expectation::Clean, Exit::Finding) => " (the file expects it to be gone)",
             (Expectation::Finding, Exit::Clean) => {
-                " (set `expect: clean` in the file, and it guards the fix)"
+                " (set `expect: clean` in the file to note that it guards the fix)"
             }
             _ => "",
         };
@@ -291,12 +291,12 @@ impl Outcome {
             Exit::Finding if self.reproduced > 0 => {
                 format!("reproduced {} of {}: {title}{expected}", self.reproduced, self.runs)
             }
-            Exit::Finding => format!("gone: {title}; but the plan shows something else"),
+            Exit::Finding => format!("gone: {title}; but the plan leads to another violation"),
             Exit::Clean => {
                 format!("gone: {title}, in {} of {} runs{expected}", self.runs, self.runs)
             }
             _ => format!(
-                "unknown: in {} of {} runs the plan proved nothing: {title}",
+                "unknown: in {} of {} runs there is no verdict: {title}",
                 self.never_fired, self.runs
             ),
         }
