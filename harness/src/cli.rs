@@ -13,12 +13,12 @@ use crate::{
 const EXAMPLES: &str = "\
 Examples:
   trommel init --command bin/manager --crds crds    write a campaign for a controller
-  trommel run campaign.yaml                         find what a cluster can do to it
+  trommel run campaign.yaml                         run it: undisturbed, then plan by plan
   trommel replay regressions/foo.yaml               reproduce a finding
   trommel doctor                                    what works on this machine
 Exit codes: 0 clean, 100 finding, 105 undisturbed runs fail or differ, 2 unknown, 5 incomplete, 64 usage, 75 environment.";
 
-/// Tests unmodified Kubernetes controllers: crashes at every point, old caches, states never seen.
+/// Tests unmodified Kubernetes controllers: crashes at every point, stale caches, states never seen.
 #[derive(Debug, Parser)]
 #[command(name = "trommel", version, after_help = EXAMPLES)]
 struct Cli {

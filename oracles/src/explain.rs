@@ -81,9 +81,13 @@ fn because(divergence: &Divergence) -> String {
         (_, 0) => format!(
             "{actor} {did} {object} (revision {revision}); no undisturbed run makes this write"
         ),
-        _ => format!(
-            "{actor} {did} {object} in the same way {times} times (revision {revision}); undisturbed runs do it at most {references} times"
-        ),
+        (_, most) => {
+            let most = if most == 1 { "once".to_owned() } else { format!("{most} times") };
+            format!(
+                "{actor} {did} {object} in the same way {times} times (revision {revision}); undisturbed runs do it \
+                 at most {most}"
+            )
+        }
     }
 }
 

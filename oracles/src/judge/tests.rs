@@ -455,7 +455,7 @@ fn a_restart_when_all_had_settled_writes_nothing() {
     let (all, unknown) = (
         [ASSUMPTIONS, WORKLOAD, END_STATE, LIVES],
         "restart-writes unknown: \
-                          what an undisturbed controller writes after such a restart was not learnt",
+                          it is not known what an undisturbed controller writes after such a restart",
     );
     let with = |last: &'static str| [&all[..], &[last]].concat();
     check(silent(), &sound, &with(held));
