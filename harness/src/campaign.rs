@@ -63,7 +63,7 @@ pub fn run(args: &RunArgs) -> anyhow::Result<Exit> {
 
     let began = Instant::now();
     let progress = Progress::start(Show::detect(args.quiet));
-    progress.tell(phase("references"));
+    progress.tell(phase("undisturbed runs"));
     let restarts = settled_restart::asked(&setup);
     let bounds = bounds(args, &setup, began);
     let references = reference::learn(&setup, &folder, &progress, restarts, bounds.until)?;

@@ -13,12 +13,12 @@ use crate::{
 const EXAMPLES: &str = "\
 Examples:
   trommel init --command bin/manager --crds crds    write a campaign for a controller
-  trommel run campaign.yaml                         find what a cluster can do to it
-  trommel replay regressions/foo.yaml               see a finding again
+  trommel run campaign.yaml                         run it: undisturbed, then plan by plan
+  trommel replay regressions/foo.yaml               reproduce a finding
   trommel doctor                                    what works on this machine
-Exit codes: 0 clean, 100 finding, 105 references disagree, 2 unknown, 5 incomplete, 64 usage, 75 environment.";
+Exit codes: 0 clean, 100 finding, 105 undisturbed runs fail or differ, 2 unknown, 5 incomplete, 64 usage, 75 environment.";
 
-/// Tests unmodified Kubernetes controllers: crashes at every point, old caches, states never seen.
+/// Tests unmodified Kubernetes controllers: crashes at every point, stale caches, states never seen.
 #[derive(Debug, Parser)]
 #[command(name = "trommel", version, after_help = EXAMPLES)]
 struct Cli {
@@ -28,7 +28,7 @@ struct Cli {
 
 #[derive(Debug, Subcommand)]
 enum Command {
-    /// Run a campaign: reference runs, every plan, findings with replay files, a report.
+    /// Run a campaign: undisturbed runs, then every plan; writes findings, replay files and a report.
     Run(RunArgs),
     /// Reproduce a finding from its replay file: 100 reproduced, 0 gone, 2 nothing is proved.
     Replay(ReplayArgs),
@@ -36,14 +36,14 @@ enum Command {
     Show(show::ShowArgs),
     /// Write a commented campaign for a controller and its CRDs.
     Init(init::Options),
-    /// Play a campaign's workload undisturbed and print what happened as JSON; judges nothing.
+    /// Play a campaign's workload once, without perturbations and verdicts, and print what happened as JSON.
     Play(play::Options),
     /// The embedded API server by itself, for kubectl and other projects' tests, until SIGINT or SIGTERM.
     Serve(serve::Options),
     /// A folder with stand-ins for kube-apiserver and etcd, on which suites with controller-runtime's envtest run
     /// unmodified.
     Envtest(envtest::Options),
-    /// What works on this machine, and what to do about the rest.
+    /// Check what works on this machine, and say how to get the rest.
     Doctor,
     /// The controller without Trommel, from exec to its first write: for `cargo ci bench`.
     #[command(hide = true)]
@@ -70,13 +70,13 @@ pub struct RunArgs {
     /// Trials side by side; default: one per processor.
     #[arg(long, env = "TROMMEL_WORKERS")]
     pub workers: Option<NonZeroUsize>,
-    /// Explore behind this many violated trials as well.
+    /// Go on exploring behind this many violated trials.
     #[arg(long, default_value_t = 0, env = "TROMMEL_THROUGH_FINDINGS")]
     pub through_findings: u64,
-    /// Allow this many trials without a verdict before the exit code says so.
+    /// How many plans may stay without a verdict before the exit code is 2.
     #[arg(long, default_value_t = 0, env = "TROMMEL_MAX_UNKNOWN")]
     pub max_unknown: u64,
-    /// Run every crash schedule of at most this depth, without de-duplication: checks closure itself.
+    /// Run every crash schedule up to this depth and merge no worlds: a check of Trommel itself.
     #[arg(long, env = "TROMMEL_BRUTE_FORCE")]
     pub brute_force: Option<u32>,
     /// Let time pass at this machine's pace.

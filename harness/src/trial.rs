@@ -40,7 +40,9 @@ use std::{
 };
 
 use cluster::World;
-use plans::{Crash, Moment, Perturbation, Plan, Restart, StartPoint, moment::MomentCounter};
+use plans::{
+    Crash, Family, Moment, Perturbation, Plan, Restart, StartPoint, moment::MomentCounter,
+};
 use trace::{Cursor, DrawnNames, Event, History, Recorder, Revision, Time};
 
 use crate::{
@@ -435,7 +437,12 @@ impl<'setup> Trial<'setup> {
 
     /// The first perturbation that did not happen.
     fn missed(&self) -> Option<String> {
-        Some(format!("the moment never came: {}", self.todo.front()?))
+        let missed = self.todo.front()?;
+        let what = match missed.family() {
+            Family::IntermediateState => "the crash point was not reached",
+            _ => "the point of the perturbation was not reached",
+        };
+        Some(format!("{what}: {missed}"))
     }
 
     /// The same, or why one did not come to what was planned.

@@ -21,7 +21,10 @@ use trace::{Accepted, Change, Commit, Cursor, Event, Folder, Mask, Masks, Path, 
 pub use self::lives::{Life, Span};
 pub use self::settles::SettledWorld;
 pub(crate) use self::{lives::segment, settles::fold_path};
-use crate::{restart_writes::RestartWrites, run::Run};
+use crate::{
+    restart_writes::RestartWrites,
+    run::{Run, by},
+};
 
 /// Version of the baseline file that this code writes and reads.
 pub const VERSION: u32 = 1;
@@ -56,6 +59,19 @@ pub struct Baseline {
     pub restart: Option<RestartWrites>,
     /// Digest of each commit in folded form → the most often that a reference made it.
     pub commits: BTreeMap<String, u32>,
+    /// The writes of the first reference, in order: what comes next where a trial stops.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub order: Vec<Written>,
+}
+
+/// A write of a reference.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Written {
+    /// Of the commit in folded form.
+    pub digest: String,
+    /// In words: `subject/0 updated bars.example.com/default/bar`.
+    pub text: String,
 }
 
 /// Why a stored baseline can't be used.
@@ -95,7 +111,7 @@ impl fmt::Display for LearntMask {
         write!(f, "{}: ", self.mask)?;
         for (at, (run, value)) in self.values.iter().enumerate() {
             let comma = if at == 0 { "" } else { ", " };
-            write!(f, "{comma}{value} in reference {run}")?;
+            write!(f, "{comma}{value} in run {run}")?;
         }
         Ok(())
     }
@@ -147,12 +163,12 @@ impl Disagreement {
 impl fmt::Display for Disagreement {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let what = match self.kind {
-            DisagreementKind::Workload => "the workload fails undisturbed",
-            DisagreementKind::Settles => "not all references settle",
-            DisagreementKind::Objects => "references have different objects",
-            DisagreementKind::ListLength => "references have lists of different length",
-            DisagreementKind::Keys => "references have different fields",
-            DisagreementKind::Outcome => "references have different outcomes",
+            DisagreementKind::Workload => "the workload fails in an undisturbed run",
+            DisagreementKind::Settles => "not all undisturbed runs settle",
+            DisagreementKind::Objects => "undisturbed runs have different objects",
+            DisagreementKind::ListLength => "undisturbed runs have lists of different length",
+            DisagreementKind::Keys => "undisturbed runs have different fields",
+            DisagreementKind::Outcome => "undisturbed runs have different outcomes",
         };
         write!(f, "{what}: {}", self.object)?;
         if !self.path.0.is_empty() {
@@ -161,7 +177,7 @@ impl fmt::Display for Disagreement {
         write!(f, " at operation {}", self.cursor)?;
         for (at, (run, value)) in self.values.iter().enumerate() {
             let text = value.as_ref().map_or("nothing".to_owned(), Value::to_string);
-            write!(f, "{} {text} in reference {run}", if at == 0 { ":" } else { "," })?;
+            write!(f, "{} {text} in run {run}", if at == 0 { ":" } else { "," })?;
         }
         Ok(())
     }
@@ -193,6 +209,7 @@ pub fn learn(runs: &[Run], accepted: &[Accepted]) -> Learnt {
         random_payloads: random.constant,
         changing_payloads: random.changing,
         commits: commits(runs, &masks),
+        order: runs.first().map_or(vec![], |run| order(run, &masks)),
         settles: agreed.worlds,
         later: vec![],
         restart: None,
@@ -237,13 +254,32 @@ fn commits(runs: &[Run], masks: &Masks) -> BTreeMap<String, u32> {
     most
 }
 
-/// A commit in folded form, as sixteen hexadecimal digits.
-pub(crate) fn digest(commit: &Commit, folder: &Folder, masks: &Masks) -> String {
-    let change = match commit.change {
+fn order(run: &Run, masks: &Masks) -> Vec<Written> {
+    let folder = run.folder();
+    let written = |commit: &Commit| Written {
+        digest: digest(commit, &folder, masks),
+        text: format!(
+            "{} {} {}",
+            by(&commit.actor),
+            did(commit.change),
+            folder.key(&commit.key).replace("‹*›", "*")
+        ),
+    };
+    run.moves().into_iter().map(|happened| written(happened.commit)).collect()
+}
+
+/// `created`, `updated`, `deleted`.
+pub(crate) fn did(change: Change) -> &'static str {
+    match change {
         Change::Created => "created",
         Change::Updated => "updated",
         Change::Deleted => "deleted",
-    };
+    }
+}
+
+/// A commit in folded form, as sixteen hexadecimal digits.
+pub(crate) fn digest(commit: &Commit, folder: &Folder, masks: &Masks) -> String {
+    let change = did(commit.change);
     let object = folder.object(&commit.key, &commit.object, masks);
     let text = format!("{change} {} {object}", folder.key(&commit.key));
     blake3::hash(text.as_bytes()).to_hex()[..16].to_owned()

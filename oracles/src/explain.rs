@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 use trace::{Actor, Change, Event, Revision};
 
 use crate::{
-    baseline::{Baseline, digest},
+    baseline::{Baseline, Written, did, digest},
     run::{Trial, by},
     verdict::{Verdict, VerdictValue},
 };
@@ -59,28 +59,53 @@ pub fn explain(trial: &Trial, baseline: &Baseline, verdict: &Verdict) -> Explana
     sentences.push(format!("Then {sure}{},", verdict.title));
     sentences.push(match &divergence {
         Some(divergence) => format!("because {}.", because(divergence)),
-        None => "though every write of the trial is one that a reference makes too.".to_owned(),
+        None => match missing(trial, baseline) {
+            Some(next) => {
+                format!("because the next write of the undisturbed run never came: {}.", next.text)
+            }
+            None => "because it makes the writes of an undisturbed run in another order or at another time."
+                .to_owned(),
+        },
     });
     Explanation { divergence, sentences }
 }
 
 fn because(divergence: &Divergence) -> String {
     let Divergence { object, actor, revision, times, references, .. } = divergence;
-    let did = match divergence.change {
-        Change::Created => "created",
-        Change::Updated => "updated",
-        Change::Deleted => "deleted",
-    };
+    let did = did(divergence.change);
     let actor = by(actor);
     match (divergence.change, *references) {
         (Change::Created, 1..) => format!(
-            "{actor} {did} {object} (revision {revision}), number {times} of its kind where the references have {references}"
+            "{actor} {did} {object} (revision {revision}), number {times} of its kind; undisturbed runs have {references}"
         ),
-        (_, 0) => format!("{actor} {did} {object} (revision {revision}) as no reference does"),
-        _ => format!(
-            "{actor} {did} {object} (revision {revision}) the same way for the {times}. time, the references at most {references} times"
+        (_, 0) => format!(
+            "{actor} {did} {object} (revision {revision}); no undisturbed run makes this write"
         ),
+        (_, most) => {
+            let most = if most == 1 { "once".to_owned() } else { format!("{most} times") };
+            format!(
+                "{actor} {did} {object} in the same way {times} times (revision {revision}); undisturbed runs do it \
+                 at most {most}"
+            )
+        }
     }
+}
+
+/// The first write of the undisturbed run that the trial lacks, after the first that both made: a fork's history begins
+/// in the middle.
+fn missing<'b>(trial: &Trial, baseline: &'b Baseline) -> Option<&'b Written> {
+    let folder = trial.run.folder();
+    let mut made: BTreeMap<String, u32> = BTreeMap::new();
+    for happened in trial.run.moves() {
+        *made.entry(digest(happened.commit, &folder, &baseline.masks)).or_default() += 1;
+    }
+    let mut both = false;
+    baseline.order.iter().find(|written| {
+        let left = made.get_mut(&written.digest).filter(|left| **left > 0);
+        let found = left.map(|left| *left -= 1).is_some();
+        both |= found;
+        both && !found
+    })
 }
 
 fn divergence(trial: &Trial, baseline: &Baseline) -> Option<Divergence> {

@@ -38,6 +38,16 @@ pub struct Planned {
     pub when_settled: bool,
 }
 
+impl Planned {
+    /// What is said of one that was not carried out.
+    pub fn not_reached(&self) -> &'static str {
+        match &*self.family {
+            "intermediate-state" => "the crash point was not reached",
+            _ => "the point of the perturbation was not reached",
+        }
+    }
+}
+
 /// A run with perturbations.
 ///
 /// A perturbation was carried out if the history has an [`Event::Perturbed`] with its index; a fork that

@@ -82,7 +82,11 @@ fn a_plan_that_half_happened_proves_nothing() {
     };
     let mut never = whole["plan"][0].clone();
     never["crash"]["at"]["committed"]["occurrence"] = json!(99);
-    check("never.yaml", never, &["the moment never came: killed after the 99th create of foos"]);
+    check(
+        "never.yaml",
+        never,
+        &["the crash point was not reached: killed after the 99th create of foos"],
+    );
     let foo = |change: &str| {
         let resource = "foos.example.trommel.dev";
         let change = json!({"change": change, "resource": resource, "namespace": "default", "name": "foo-*"});
@@ -182,7 +186,7 @@ fn a_moment_that_never_comes_proves_nothing() {
     *moment.expect("the minimal plan is one crash after a write") = json!(99);
     house.write("never.yaml", &replay_file.to_string());
     let ended = replay(&house, "", &["never.yaml"]);
-    assert!(ended.expect(2).stdout.contains("the moment never came"), "{ended}");
+    assert!(ended.expect(2).stdout.contains("the crash point was not reached"), "{ended}");
 }
 
 #[test]

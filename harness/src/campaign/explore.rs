@@ -194,7 +194,7 @@ pub fn to_closure(
     pool::stream(setup.workers, 4 * setup.workers, &mut explorer, work);
     let left = [
         (explorer.at_ends.waiting(), "restarts when all had settled"),
-        (explorer.after_restarts.len(), "states that are never seen after a restart"),
+        (explorer.after_restarts.len(), "states that the controller misses after a restart"),
     ];
     let (mut explored, from_beginning) = (explorer.explored, explorer.from_beginning.len());
     for (left, what) in left.into_iter().filter(|(left, _)| *left > 0) {
@@ -550,7 +550,8 @@ impl<'e> Explorer<'e> {
             return self.repeats.push_back((world, visit.done));
         }
         if differs && visit.calm < CALM_REPEATS {
-            let why = format!("worlds that still led to new ones after {REPEATS_AT_MOST} repeats");
+            let why =
+                format!("worlds that still led to new worlds after {REPEATS_AT_MOST} repeats");
             self.explored.frontier.leave_out(&why, 1);
         }
         let Some(mut visit) = self.visits.remove(&world) else { return };

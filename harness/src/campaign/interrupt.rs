@@ -51,7 +51,7 @@ pub fn listen() -> anyhow::Result<()> {
                     first = Some(Instant::now());
                     ASKED.store(true, Ordering::Relaxed);
                     eprintln!(
-                        "trommel: finishing what runs, then reporting; once more stops at once"
+                        "trommel: finishing the running trials, then writing the report; interrupt again to stop at once"
                     );
                 }
             }

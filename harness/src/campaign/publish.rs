@@ -172,8 +172,8 @@ fn sentence(report: &Report, unconfirmed: usize, replicas: u32) -> String {
         "nothing was tried, see what is not possible".to_owned()
     } else if schedules.is_none() && plans.left + not_suggested == 0 {
         format!(
-            "every state of the undisturbed runs that can pass unseen was kept from the controller: {} plans, {} trials; no \
-             restart was asked for",
+            "every state of the undisturbed runs that the controller can miss was kept from it: {} plans, {} trials; no restart \
+             was asked for",
             plans.run, plans.trials
         )
     } else if schedules.is_none() {
@@ -211,8 +211,8 @@ fn sentence(report: &Report, unconfirmed: usize, replicas: u32) -> String {
     };
     let unknown = match plans.unknown {
         0 => String::new(),
-        1 => "; 1 plan proved nothing".to_owned(),
-        n => format!("; {n} plans proved nothing"),
+        1 => "; 1 plan has no verdict".to_owned(),
+        n => format!("; {n} plans have no verdict"),
     };
     let suspected = match unconfirmed {
         0 => String::new(),
@@ -313,8 +313,8 @@ fn apart(fields: &[identity::Apart]) -> Option<String> {
     let fields: Vec<String> = fields.iter().map(one).collect();
     (!fields.is_empty()).then(|| {
         format!(
-            "worlds that differ in these fields: without the first, so many of those looked at would be left, and so \
-             on: {}",
+            "worlds that differ only in these fields (in brackets: how many worlds would be left if this field and \
+             those before it were ignored): {}",
             fields.join("; ")
         )
     })
@@ -344,7 +344,7 @@ fn notes(
     let mut notes = Vec::new();
     if references.never_stable {
         notes.push(
-            "the last two reference runs still added masks: more may vary by itself".to_owned(),
+            "the last two undisturbed runs still differed in new fields: more fields may vary by themselves".to_owned(),
         );
     }
     if !setup.virtual_time() {

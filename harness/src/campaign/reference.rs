@@ -258,16 +258,17 @@ pub fn heartbeats_hint(history: &History) -> String {
     match likely.is_empty() {
         true => String::new(),
         false => format!(
-            "\nthe last {} writes of each object changed only what was never the same twice; if that says no more \
-             than that the controller lives: spec.heartbeats: {likely:?}",
+            "\nthe last {} writes of each object changed only fields that get a new value each time. If these are \
+             heartbeats, add to the campaign: spec.heartbeats: {likely:?}",
             oracles::heartbeats::WRITES
         ),
     }
 }
 
 fn disagree(disagreements: &[oracles::Disagreement], folder: &RunFolder) -> anyhow::Error {
-    let mut text =
-        String::from("the undisturbed runs disagree, so nothing can be compared with them:\n");
+    let mut text = String::from(
+        "the undisturbed runs disagree, so there is nothing to compare trials with:\n",
+    );
     for disagreement in disagreements.iter().take(10) {
         text.push_str(&format!("  {disagreement}\n"));
         if let Some(accept) = disagreement.acceptable() {

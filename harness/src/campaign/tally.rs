@@ -46,7 +46,7 @@ pub struct Sums {
     pub violated: u64,
     /// See [`VerdictValue::Unknown`].
     pub unknown: u64,
-    /// Of the unknown ones, those whose moment never came.
+    /// Of the unknown ones, those whose crash point was not reached.
     pub never_fired: u64,
     /// Trials of all of them.
     pub trials: u64,

@@ -42,7 +42,7 @@ pub fn run(args: &ReplayArgs) -> anyhow::Result<Exit> {
     let workers = std::thread::available_parallelism().map_or(1, usize::from);
     let setup = Setup::prepare(campaign, folder.path.join("trials"), workers)?;
     let progress = Progress::start(Show::detect(args.quiet));
-    progress.tell(Event::Phase { name: "references".to_owned(), total: None });
+    progress.tell(Event::Phase { name: "undisturbed runs".to_owned(), total: None });
     let restarts = replay.plan.restarts_when_settled();
     let references = reference::learn(&setup, &folder, &progress, restarts, None)?;
     let total = Some(u64::from(args.repeats));

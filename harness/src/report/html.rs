@@ -59,12 +59,12 @@ fn verdict(report: &Report) -> &'static str {
 fn unexplored(report: &Report) -> Vec<Unexplored<'_>> {
     let coverage = &report.coverage;
     let counted = [
-        (coverage.frontier, "worlds left on the frontier"),
+        (coverage.frontier, "worlds reached and not yet explored"),
         (report.plans.unknown, "plans without a verdict (unknown)"),
-        (coverage.behind_findings, "worlds behind findings, not expanded"),
-        (coverage.nondeterministic, "worlds whose repeats wrote differently"),
-        (coverage.bookkeeping, "revisions of Leases and Events, no places to crash"),
-        (report.plans.pruned_total(), "plans pruned: provably covered by others"),
+        (coverage.behind_findings, "worlds behind findings, not explored"),
+        (coverage.nondeterministic, "worlds whose two runs wrote different things"),
+        (coverage.bookkeeping, "revisions of Leases and Events: no crash points"),
+        (report.plans.pruned_total(), "plans pruned, because other plans cover them"),
     ];
     let counted = counted.into_iter().map(|(count, text)| Unexplored {
         count: count.to_string(),

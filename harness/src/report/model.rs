@@ -124,7 +124,7 @@ pub struct FamilyPlans {
     pub violated: u64,
     /// Proved nothing.
     pub unknown: u64,
-    /// Of the unknown ones, those whose moment never came.
+    /// Of the unknown ones, those whose crash point was not reached.
     pub never_fired: u64,
     /// How often any was tried: most are tried in two orders of generated names.
     pub trials: u64,

@@ -136,10 +136,10 @@ fn double_foo() -> Finding {
         replay: "findings/a1b2c3d4/replay.yaml".to_owned(),
         replay_command: "trommel replay trommel-out/findings/a1b2c3d4/replay.yaml".to_owned(),
         explanation: Explanation {
-            saw: vec!["when it sent create of foos/default/foo: it saw bars/default/bar at revision 4, and it was at 7".to_owned()],
+            saw: vec!["when it sent create of foos/default/foo: it saw bars/default/bar at revision 4; the store had it at 7".to_owned()],
             given: strings(&[
-                "the controller be killed right after its create of foos.example.com/default bar-…",
-                "it be started again at once",
+                "killed right after its create of foos.example.com/default bar-…",
+                "started again at once",
             ]),
             then: "it creates a second Foo, since the Bar does not yet say that one exists".to_owned(),
             because: "all 3 undisturbed runs end with exactly one Foo; a process may be killed at any moment"

@@ -73,7 +73,7 @@ fn the_page_shows_every_part() {
     let page = page(&sample::violated());
     let parts = [
         "2 findings: a crash leaves a second Foo",
-        "worlds behind findings, not expanded",
+        "worlds behind findings, not explored",
         "families other than intermediate-state",
         "no virtual clock on this machine",
         "kill subject/0 after its 1st create",

@@ -77,13 +77,13 @@ fn coverage(report: &Report) -> String {
         (false, _) => "not closed".to_owned(),
     };
     let mut text = match coverage.worlds {
-        0 => "no restart was asked for".to_owned(),
+        0 => "no family with restarts was selected".to_owned(),
         _ => format!("{state}, {}", levels(coverage)),
     };
     let scale = coverage.levels.iter().find(|level| level.level == "scale");
     let disagreed = scale.map_or(0, |level| level.disagreed);
     let parts = [
-        (disagreed, "that wrote otherwise than the first of their class at scale"),
+        (disagreed, "whose writes differ from those of the first world of their class (scale)"),
         (coverage.behind_findings, "behind findings"),
         (coverage.nondeterministic, "nondeterministic"),
         (report.plans.unknown, "plans unknown"),
@@ -102,7 +102,11 @@ fn families(out: &mut String, name: &str, family: &FamilyPlans) {
     let mut text = format!(
         "{name}: {enumerated} plans, {pruned} pruned, {run} run in {trials} trials: {held} held, {violated} violated"
     );
-    let parts = [(unknown, "unknown"), (never_fired, "of which never fired"), (left, "not run")];
+    let parts = [
+        (unknown, "unknown"),
+        (never_fired, "of them because the crash point was not reached"),
+        (left, "not run"),
+    ];
     for (count, what) in parts {
         if *count > 0 {
             let _ = write!(text, ", {count} {what}");
@@ -164,27 +168,27 @@ pub fn explain(finding: &Finding) -> String {
     line(&mut out, &format!("`{id}` · family {family} · oracle {oracle} · {confirmed}\n"));
     line(&mut out, "## Why\n");
     for given in &explanation.given {
-        line(&mut out, &format!("- *Let* {given}"));
+        line(&mut out, &format!("- *Perturbation:* {given}"));
     }
     for saw in &explanation.saw {
-        line(&mut out, &format!("- *Saw* {saw}"));
+        line(&mut out, &format!("- *The controller saw:* {saw}"));
     }
-    line(&mut out, &format!("- *Then* {}", explanation.then));
-    line(&mut out, &format!("- *because* {}", explanation.because));
-    line(&mut out, "\n## See it again\n");
+    line(&mut out, &format!("- *Result:* {}", explanation.then));
+    line(&mut out, &format!("- *Reason:* {}", explanation.because));
+    line(&mut out, "\n## Reproduce it\n");
     fenced(&mut out, "sh", &finding.replay_command);
     line(&mut out, "\n## What happened around the crash\n");
     fenced(&mut out, "text", &timeline(&finding.timeline));
-    line(&mut out, "\n## End state: baseline (-) against this trial (+)\n");
+    line(&mut out, "\n## End state: undisturbed runs (-), this trial (+)\n");
     for object in &finding.diff {
         line(&mut out, &format!("`{}` {}\n", object.object, object.change.words()));
         fenced(&mut out, "diff", &object.lines.join("\n"));
     }
     if finding.diff.is_empty() {
-        line(&mut out, "The end states are equal; the oracle judged something else.");
+        line(&mut out, "The end states are equal; the oracle judges something else.");
     }
     if !finding.kubectl_steps.is_empty() {
-        line(&mut out, "\n## See it by hand\n");
+        line(&mut out, "\n## Reproduce it by hand\n");
         for (index, step) in finding.kubectl_steps.iter().enumerate() {
             // Further lines belong to the item when they are indented as far as its text.
             line(&mut out, &format!("{}. {}", index + 1, step.trim_end().replace('\n', "\n   ")));

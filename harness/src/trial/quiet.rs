@@ -178,7 +178,7 @@ impl Trial<'_> {
     /// Quiet, and nothing is due at once, nor the first work of a subject that was started again: the moment at which a
     /// user acts.
     pub(super) async fn calm(&mut self) -> Going<()> {
-        let began = self.cluster.now();
+        let mut began = self.cluster.now();
         loop {
             let deadline = self.quiet().await?.deadline;
             let passed = self.cluster.now().since(began);
@@ -187,10 +187,15 @@ impl Trial<'_> {
                 // Without a timer nothing would come of it but the end of what stands.
                 None if !standing.is_zero() && passed < standing => self.pass(standing).await?,
                 Some(deadline) if !standing.is_zero() => {
-                    self.pass(deadline.clamp(Duration::from_micros(1), standing)).await?;
+                    // Not to just before a timer: whether that comes before the end of what stands would be chance.
+                    let near = deadline <= standing + AT_ONCE;
+                    let time = if near { deadline } else { standing };
+                    self.pass(time.max(Duration::from_micros(1))).await?;
+                    began = self.cluster.now();
                 }
                 Some(deadline) if deadline <= self.first_work_left() => {
                     self.pass(deadline.max(Duration::from_micros(1))).await?;
+                    began = self.cluster.now();
                 }
                 Some(deadline) if passed + deadline <= AT_ONCE => {
                     // One that is due now needs no time to pass, only the process to run.

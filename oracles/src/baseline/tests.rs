@@ -38,14 +38,14 @@ fn leaves_that_differ_are_masked() {
     let learnt = check(
         &[json!({"x": {"y": 1}}), json!({"x": {"y": 1}}), json!({"x": {"y": 2}})],
         &[],
-        &["configmaps/default/a .x.y: 1 in reference 0, 1 in reference 1, 2 in reference 2"],
+        &["configmaps/default/a .x.y: 1 in run 0, 1 in run 1, 2 in run 2"],
         &[],
     );
     assert_eq!(learnt.added, [0, 0, 1]);
     check(
         &[json!({"x": [{"y": 1}, {"y": 5}]}), json!({"x": [{"y": 1}, {"y": 6}]})],
         &[],
-        &["configmaps/default/a .x[*].y: [1,5] in reference 0, [1,6] in reference 1"],
+        &["configmaps/default/a .x[*].y: [1,5] in run 0, [1,6] in run 1"],
         &[],
     );
 }
@@ -81,40 +81,40 @@ fn what_no_mask_may_hide() {
             json!({"x": [1]}),
             json!({"x": [1, 2]}),
             format!(
-                "references have lists of different length: configmaps/default/a .x {at}: \
-                 \"1 elements\" in reference 0, \"2 elements\" in reference 1"
+                "undisturbed runs have lists of different length: configmaps/default/a .x {at}: \
+                 \"1 elements\" in run 0, \"2 elements\" in run 1"
             ),
         ),
         (
             json!({"x": 1}),
             json!({}),
             format!(
-                "references have different fields: configmaps/default/a .x {at}: \
-                 1 in reference 0, nothing in reference 1"
+                "undisturbed runs have different fields: configmaps/default/a .x {at}: \
+                 1 in run 0, nothing in run 1"
             ),
         ),
         (
             json!({"status": {"phase": "A"}}),
             json!({"status": {"phase": "B"}}),
             format!(
-                "references have different outcomes: configmaps/default/a .status.phase {at}: \
-                 \"A\" in reference 0, \"B\" in reference 1"
+                "undisturbed runs have different outcomes: configmaps/default/a .status.phase {at}: \
+                 \"A\" in run 0, \"B\" in run 1"
             ),
         ),
         (
             json!({"status": {"conditions": [{"type": "R", "status": "True"}]}}),
             json!({"status": {"conditions": [{"type": "R", "status": "False"}]}}),
             format!(
-                "references have different outcomes: configmaps/default/a .status.conditions[*].status \
-                 {at}: \"True\" in reference 0, \"False\" in reference 1"
+                "undisturbed runs have different outcomes: configmaps/default/a .status.conditions[*].status \
+                 {at}: \"True\" in run 0, \"False\" in run 1"
             ),
         ),
         (
             json!({"status": {"readyReplicas": 1}}),
             json!({"status": {"readyReplicas": 2}}),
             format!(
-                "references have different outcomes: configmaps/default/a .status.readyReplicas {at}: \
-                 1 in reference 0, 2 in reference 1"
+                "undisturbed runs have different outcomes: configmaps/default/a .status.readyReplicas {at}: \
+                 1 in run 0, 2 in run 1"
             ),
         ),
     ] {
@@ -134,16 +134,16 @@ fn different_objects() {
         .run();
     let runs = [ending(json!({})), more];
     let learnt = learn(&runs, &[]);
-    let text = "references have different objects: configmaps/default/b at operation 1.0: \
-        0 in reference 0, 1 in reference 1";
+    let text = "undisturbed runs have different objects: configmaps/default/b at operation 1.0: \
+        0 in run 0, 1 in run 1";
     assert_eq!(learnt.disagreements[0].to_string(), text);
     let accepted = learnt.disagreements[0].acceptable().unwrap();
     assert_eq!(learn(&runs, &[accepted]).disagreements, []);
 
     let twice = undisturbed("aaaaa").foo("bbbbb").settle(1, true).run();
     let learnt = learn(&[undisturbed("ccccc").run(), twice], &[]);
-    let text = "references have different objects: foos.example.com/default/foo-‹*› at operation 1.0: \
-        1 in reference 0, 2 in reference 1";
+    let text = "undisturbed runs have different objects: foos.example.com/default/foo-‹*› at operation 1.0: \
+        1 in run 0, 2 in run 1";
     assert_eq!(learnt.disagreements[0].to_string(), text);
     let accepted = learnt.disagreements[0].acceptable().unwrap();
     assert_eq!(accepted.to_string(), "foos.example.com/default/foo-*");
@@ -210,7 +210,7 @@ fn baselines_survive_json() {
     assert!(Baseline::from_json("{}").is_err() && Baseline::from_json("").is_err());
 }
 
-/// A Deployment's deadline, and a Job that is removed, after all references have ended.
+/// A Deployment's deadline, and a Job that is removed, after all undisturbed runs have ended.
 #[test]
 fn what_waiting_for_longer_leads_to_is_no_fault() {
     let run = |late: bool, extra: Value| {
@@ -247,7 +247,7 @@ fn what_waiting_for_longer_leads_to_is_no_fault() {
     assert_eq!(violated(&baseline, run(true, plain())), [""; 0]);
     assert_eq!(violated(&baseline, run(false, plain())), [""; 0]);
     let wrong = violated(&baseline, run(true, with("2")));
-    assert_eq!(wrong, [r#"configmaps/default/a has .data.a "2" where the references have "1""#]);
+    assert_eq!(wrong, [r#"configmaps/default/a has .data.a "2"; undisturbed runs have "1""#]);
     // What both have alike at other values is no excuse.
     let mut gone = run(false, plain());
     gone = gone.delete(SUBJECT, "configmaps/default/a").settle(1, true);

@@ -41,9 +41,7 @@ pub fn seen(trial: &Trial, verdict: &Verdict) -> Vec<String> {
     let whole = |key: &&ObjectKey| {
         view.types.get(&key.resource) == Some(&true) && !view.objects.contains_key(*key)
     };
-    told.extend(
-        was.keys().filter(whole).map(|key| format!("it did not see {key}, which was there")),
-    );
+    told.extend(was.keys().filter(whole).map(|key| format!("it did not see {key}, which existed")));
     let more = told.len().saturating_sub(TOLD_AT_MOST);
     told.truncate(TOLD_AT_MOST);
     if more > 0 {
@@ -163,7 +161,7 @@ fn was(trial: &Trial, records: usize) -> BTreeMap<ObjectKey, Arc<Value>> {
 fn difference(key: &ObjectKey, saw: &Value, was: Option<&Value>) -> String {
     let at = |object: &Value| revision(object).unwrap_or_default().0;
     let Some(was) = was else {
-        return format!("it saw {key} at revision {}, which was there no more", at(saw));
+        return format!("it saw {key} at revision {}, which had been deleted", at(saw));
     };
     let uid = |object: &Value| object["metadata"]["uid"].clone();
     let other = if uid(saw) == uid(was) { "" } else { ", another object of that name" };
@@ -178,11 +176,13 @@ fn difference(key: &ObjectKey, saw: &Value, was: Option<&Value>) -> String {
                 .any(|name| path.contains(name));
         let shown =
             |value: Option<Value>| value.map_or("nothing".to_owned(), |value| value.to_string());
-        counts.then(|| format!("{path} {} where it was {}", shown(one.left), shown(one.right)))
+        counts.then(|| {
+            format!("{path} was {} for it and {} in the store", shown(one.left), shown(one.right))
+        })
     });
     let fields: Vec<String> = fields.take(TOLD_AT_MOST).collect();
     let fields = if fields.is_empty() { String::new() } else { format!(": {}", fields.join(", ")) };
-    format!("it saw {key} at revision {}, and it was at {}{other}{fields}", at(saw), at(was))
+    format!("it saw {key} at revision {}; the store had it at {}{other}{fields}", at(saw), at(was))
 }
 
 fn revision(object: &Value) -> Option<Revision> {
@@ -206,8 +206,8 @@ mod tests {
             "metadata": {"resourceVersion": "5"}, "spec": {"replicas": 2, "kind": "x"},
         });
         let key = ObjectKey::new(GroupResource::new("apps", "replicasets"), "default", "web");
-        let expect = "it saw replicasets.apps/default/web at revision 3, and it was at 5: .spec.kind nothing where it was \
-                      \"x\", .spec.replicas 1 where it was 2";
+        let expect = "it saw replicasets.apps/default/web at revision 3; the store had it at 5: .spec.kind was nothing for it \
+                      and \"x\" in the store, .spec.replicas was 1 for it and 2 in the store";
         assert_eq!(difference(&key, &saw, Some(&was)), expect);
     }
 }

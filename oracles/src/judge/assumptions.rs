@@ -16,7 +16,7 @@ pub(super) fn judge(trial: &Trial) -> Verdict {
     let Some(first) = reasons.first() else {
         return Verdict::held(
             Oracle::Assumptions,
-            "the perturbations happened, the subject acted, and all settled",
+            "the crash points were reached, the controller acted, and all settled",
         );
     };
     let mut verdict = Verdict::unknown(Oracle::Assumptions, first.clone());
@@ -31,7 +31,7 @@ fn never_fired(trial: &Trial) -> Option<String> {
         1 => String::new(),
         count => format!(" (and {} more)", count - 1),
     };
-    Some(format!("a perturbation never happened: {}{more}", first.text))
+    Some(format!("{}: {}{more}", first.not_reached(), first.text))
 }
 
 /// The subject made no call after its last start.
@@ -40,9 +40,9 @@ fn never_acted(trial: &Trial) -> Option<String> {
     let acted = records[trial.run.history.last_start()..]
         .iter()
         .any(|record| matches!(&record.event, Event::Call(call) if call.actor.is_subject()));
-    (!acted).then(|| "the subject made no call after its last start".to_owned())
+    (!acted).then(|| "the controller sent no request after its last start".to_owned())
 }
 
 fn never_settled(trial: &Trial) -> Option<String> {
-    (!ended(trial)).then(|| "the run did not settle with its workload done".to_owned())
+    (!ended(trial)).then(|| "the run did not settle after the workload was done".to_owned())
 }

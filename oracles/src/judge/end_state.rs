@@ -44,12 +44,12 @@ pub(super) fn judge(trial: &Trial, baseline: &Baseline) -> Verdict {
         };
     }
     match judged.len() {
-        0 => Verdict::unknown(Oracle::EndState, "nothing settled where the references do"),
+        0 => Verdict::unknown(Oracle::EndState, "nothing settled where undisturbed runs do"),
         _ if !reached_end => Verdict::unknown(Oracle::EndState, "the end was not reached"),
-        1 => Verdict::held(Oracle::EndState, "the end state is that of the references"),
+        1 => Verdict::held(Oracle::EndState, "the end state is that of the undisturbed runs"),
         count => Verdict::held(
             Oracle::EndState,
-            format!("the states at {count} settles are those of the references"),
+            format!("the states at {count} settles are those of the undisturbed runs"),
         ),
     }
 }
@@ -119,8 +119,8 @@ fn count_title(objects: &str, references: usize, trial: usize) -> String {
     let number = |count: usize| if count == 0 { "none".to_owned() } else { count.to_string() };
     if !objects.contains("‹*›") && references + trial == 1 {
         return match trial {
-            0 => format!("{objects} is missing; the references have it"),
-            _ => format!("{objects} exists; the references do not have it"),
+            0 => format!("{objects} is missing; undisturbed runs have it"),
+            _ => format!("{objects} exists; undisturbed runs do not have it"),
         };
     }
     let (resource, rest) = objects.split_once('/').unwrap_or((objects, ""));
@@ -129,7 +129,7 @@ fn count_title(objects: &str, references: usize, trial: usize) -> String {
     let trial = if trial == 0 { "no".to_owned() } else { trial.to_string() };
     let references = number(references);
     format!(
-        "{trial} {plural} {resource}{} where the references have {references}",
+        "{trial} {plural} {resource}{}; undisturbed runs have {references}",
         place.unwrap_or_default()
     )
 }
@@ -137,14 +137,14 @@ fn count_title(objects: &str, references: usize, trial: usize) -> String {
 fn field_title(path: &str, references: &Option<Value>, trial: &Option<Value>) -> String {
     match (references, trial) {
         (Some(expected), Some(found)) => {
-            format!("has {path} {} where the references have {}", short(found), short(expected))
+            format!("has {path} {}; undisturbed runs have {}", short(found), short(expected))
         }
         (Some(expected), None) => {
-            format!("lacks {path}; the references have {}", short(expected))
+            format!("lacks {path}; undisturbed runs have {}", short(expected))
         }
         (_, found) => {
             let found = found.as_ref().map_or("nothing".to_owned(), short);
-            format!("has {path} {found}; the references lack it")
+            format!("has {path} {found}; undisturbed runs do not have it")
         }
     }
 }

@@ -40,10 +40,10 @@ pub(super) fn judge(trial: &Trial) -> Verdict {
     Verdict {
         oracle: Oracle::Exits,
         value: VerdictValue::Violated,
-        title: format!("the controller ends by itself again and again ({how})"),
+        title: format!("the controller exits again and again ({how})"),
         evidence: vec![Evidence::Reason {
             text: format!(
-                "it ended {} times after the last perturbation ({how}){said}",
+                "it exited {} times after the last perturbation ({how}){said}",
                 exits.len()
             ),
         }],

@@ -115,7 +115,7 @@ impl Unrest {
 
 impl std::fmt::Display for Unrest {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.write_str("nobody asked anything of it, and it ")?;
+        f.write_str("without any new input, it ")?;
         match self {
             Unrest::Writes { commits, lasted } => {
                 let hours = lasted.as_secs_f64() / 3600.0;
@@ -263,7 +263,7 @@ mod tests {
             .collect();
         assert_eq!(
             texts[0],
-            "nobody asked anything of it, and it changed the store 30 times in 30.0 h of its own time"
+            "without any new input, it changed the store 30 times in 30.0 h of its own time"
         );
         assert!(texts[1].ends_with("times in a row, every 3600.000 s: GET /"), "{}", texts[1]);
         assert!(
@@ -306,8 +306,7 @@ mod tests {
         let reason = |text: String| Evidence::Reason { text };
         let expect = [
             reason(
-                "nobody asked anything of it, and it sent 20002 requests without a quiet moment"
-                    .to_owned(),
+                "without any new input, it sent 20002 requests without a quiet moment".to_owned(),
             ),
             reason(format!("10000 times in a row, without a pause: PUT {path}/1, PUT {path}/0")),
         ];

@@ -25,7 +25,7 @@ pub(super) fn judge(trial: &Trial, baseline: &Baseline) -> Verdict {
         let mut verdict = if ended(trial) {
             Verdict::held(
                 Oracle::ObjectLives,
-                "all that lives to the end in the references lived on",
+                "every object that stays until the end of undisturbed runs stayed",
             )
         } else {
             Verdict::unknown(Oracle::ObjectLives, "the end was not reached")
@@ -35,8 +35,10 @@ pub(super) fn judge(trial: &Trial, baseline: &Baseline) -> Verdict {
     };
     let what = if *recreated { "deleted and created again" } else { "deleted" };
     let references = baseline.references;
-    let title =
-        format!("{object} was {what} by {}; in all {references} references it lives on", by(actor));
+    let title = format!(
+        "{object} was {what} by {}; in all {references} undisturbed runs it stays until the end",
+        by(actor)
+    );
     let kinds = losses.iter().filter_map(|loss| match loss {
         Evidence::Deleted { object, recreated, .. } => {
             let resource = object.split('/').next().unwrap_or_default();

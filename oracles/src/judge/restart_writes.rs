@@ -17,7 +17,7 @@ pub(super) fn judge(trial: &Trial, baseline: &Baseline) -> Option<Verdict> {
         return None;
     }
     let Some(learnt) = &baseline.restart else {
-        let title = "what an undisturbed controller writes after such a restart was not learnt";
+        let title = "it is not known what an undisturbed controller writes after such a restart";
         return Some(Verdict::unknown(Oracle::RestartWrites, title));
     };
     if !learnt.is_known() {
@@ -28,7 +28,7 @@ pub(super) fn judge(trial: &Trial, baseline: &Baseline) -> Option<Verdict> {
         _ if !ended(trial) => Verdict::unknown(Oracle::RestartWrites, "the end was not reached"),
         [] => Verdict::held(
             Oracle::RestartWrites,
-            "restarted when all had settled, the controller wrote nothing that it does not write undisturbed",
+            "after a restart of the settled controller, it wrote nothing but what it writes in undisturbed runs",
         ),
         [first, more @ ..] => Verdict {
             oracle: Oracle::RestartWrites,

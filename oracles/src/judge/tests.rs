@@ -26,10 +26,11 @@ fn check(trial: Builder, baseline: &Baseline, expect: &[&str]) -> Vec<Verdict> {
 }
 
 const ASSUMPTIONS: &str =
-    "assumptions held: the perturbations happened, the subject acted, and all settled";
+    "assumptions held: the crash points were reached, the controller acted, and all settled";
 const WORKLOAD: &str = "workload held: every operation succeeded";
-const END_STATE: &str = "end-state held: the end state is that of the references";
-const LIVES: &str = "object-lives held: all that lives to the end in the references lived on";
+const END_STATE: &str = "end-state held: the end state is that of the undisturbed runs";
+const LIVES: &str =
+    "object-lives held: every object that stays until the end of undisturbed runs stayed";
 
 #[test]
 fn an_undisturbed_run_is_held() {
@@ -67,7 +68,7 @@ fn double_foo_by_fork(suffix: &str) -> Builder {
 fn two_foos() {
     let baseline = bar_foo_baseline();
     let title = "end-state violated: \
-        2 objects foos.example.com in default where the references have 1";
+        2 objects foos.example.com in default; undisturbed runs have 1";
     let mut fingerprints = Vec::new();
     for trial in [double_foo_by_prefix(), double_foo_by_fork("bbbbb"), double_foo_by_fork("a1a1a")]
     {
@@ -119,9 +120,9 @@ fn two_foos_are_explained() {
             explanation.sentences,
             [
                 let_sentence,
-                "Then 2 objects foos.example.com in default where the references have 1,",
+                "Then 2 objects foos.example.com in default; undisturbed runs have 1,",
                 "because subject/0 created foos.example.com/default/foo-bbbbb (revision 3), \
-                 number 2 of its kind where the references have 1.",
+                 number 2 of its kind; undisturbed runs have 1.",
             ]
         );
     }
@@ -155,7 +156,7 @@ fn what_stood_there_must_live() {
         .mark("bbbbb")
         .settle(1, true);
     let lives = "object-lives violated: foos.example.com/default/foo-aaaaa was deleted by subject/0; \
-        in all 3 references it lives on";
+        in all 3 undisturbed runs it stays until the end";
     let verdicts = check(replaced, &bar_foo_baseline(), &[ASSUMPTIONS, WORKLOAD, END_STATE, lives]);
     assert_eq!(verdicts[3].fingerprint.0[2], "deleted foos.example.com");
 
@@ -165,7 +166,7 @@ fn what_stood_there_must_live() {
         .mark("aaaaa")
         .settle(1, true);
     let lives = "object-lives violated: bars.example.com/default/bar was deleted and created again by \
-        subject/0; in all 3 references it lives on";
+        subject/0; in all 3 undisturbed runs it stays until the end";
     check(recreated, &bar_foo_baseline(), &[ASSUMPTIONS, WORKLOAD, END_STATE, lives]);
 }
 
@@ -189,7 +190,7 @@ fn recreate(crash: Option<u32>) -> Builder {
 #[test]
 fn the_users_own_deletions_are_none_of_ours() {
     let baseline = agreed(&[recreate(None).run(), recreate(None).run()]);
-    let states = "end-state held: the states at 3 settles are those of the references";
+    let states = "end-state held: the states at 3 settles are those of the undisturbed runs";
     check(recreate(Some(0)), &baseline, &[ASSUMPTIONS, WORKLOAD, states, LIVES]);
     // But later than any reference deletes it, it counts.
     let late = recreate(None)
@@ -215,7 +216,7 @@ fn one_deletion_more_than_in_any_reference_counts() {
     check(twice(true).settle(3, true), &baseline, &[ASSUMPTIONS, WORKLOAD, END_STATE, LIVES]);
     let thrice = twice(true).delete(SUBJECT, key).put(SUBJECT, key, map()).settle(3, true);
     let lives = "object-lives violated: configmaps/default/a was deleted and created again by \
-        subject/0; in all 2 references it lives on";
+        subject/0; in all 2 undisturbed runs it stays until the end";
     check(thrice, &baseline, &[ASSUMPTIONS, WORKLOAD, END_STATE, lives]);
 }
 
@@ -234,7 +235,7 @@ fn states_on_the_way_count() {
         .settle(2, false)
         .put(Actor::User, "configmaps/default/a", json!({"kind": "ConfigMap"}))
         .settle(3, true);
-    let title = "end-state violated: configmaps/default/b exists; the references do not have it, \
+    let title = "end-state violated: configmaps/default/b exists; undisturbed runs do not have it, \
         when it settled at operation 1";
     check(trial, &baseline, &[ASSUMPTIONS, WORKLOAD, title, LIVES]);
 }
@@ -269,22 +270,22 @@ fn fields_that_differ() {
     for (status, expect, fingerprint) in [
         (
             json!({"objRef": {"name": "other"}}),
-            "has .status.objRef.name \"other\" where the references have \"foo-‹1›\"",
+            "has .status.objRef.name \"other\"; undisturbed runs have \"foo-‹1›\"",
             "field bars.example.com/default/bar .status.objRef.name",
         ),
         (
             json!({"objRef": {"name": "foo-zzzzz"}}),
-            "has .status.objRef.name \"foo-zzzzz\" where the references have \"foo-‹1›\"",
+            "has .status.objRef.name \"foo-zzzzz\"; undisturbed runs have \"foo-‹1›\"",
             "field bars.example.com/default/bar .status.objRef.name",
         ),
         (
             json!({}),
-            "lacks .status.objRef; the references have a map of 1",
+            "lacks .status.objRef; undisturbed runs have a map of 1",
             "field bars.example.com/default/bar .status.objRef",
         ),
         (
             json!({"objRef": {"name": "foo-ccccc"}, "phase": "Failed"}),
-            "has .status.phase \"Failed\"; the references lack it",
+            "has .status.phase \"Failed\"; undisturbed runs do not have it",
             "field bars.example.com/default/bar .status.phase",
         ),
     ] {
@@ -299,7 +300,7 @@ fn fields_that_differ() {
 fn objects_that_are_missing() {
     let trial = Builder::new().started().called().bar().crash("a crash").settle(1, true);
     let title = "end-state violated: \
-        no objects foos.example.com in default where the references have 1";
+        no objects foos.example.com in default; undisturbed runs have 1";
     check(trial, &bar_foo_baseline(), &[ASSUMPTIONS, WORKLOAD, title, LIVES]);
     let trial = killed_between_writes()
         .crash("a crash")
@@ -309,14 +310,14 @@ fn objects_that_are_missing() {
     let verdicts = judge(&trial, &bar_foo_baseline());
     assert_eq!(
         verdicts[2].title,
-        "bars.example.com/default/bar is missing; the references have it"
+        "bars.example.com/default/bar is missing; undisturbed runs have it"
     );
 }
 
 #[test]
 fn what_proves_nothing_is_unknown() {
     let baseline = bar_foo_baseline();
-    let never = "a perturbation never happened: a crash";
+    let never = "the crash point was not reached: a crash";
     let unknown = |oracle: &str, why: &str| format!("{oracle} unknown: {why}");
     check(
         double_foo_by_fork("bbbbb").planned("a crash"),
@@ -332,9 +333,9 @@ fn what_proves_nothing_is_unknown() {
         killed_between_writes().crash("a crash"),
         &baseline,
         &[
-            "assumptions unknown: the run did not settle with its workload done",
+            "assumptions unknown: the run did not settle after the workload was done",
             "workload unknown: the workload was not done",
-            "end-state unknown: nothing settled where the references do",
+            "end-state unknown: nothing settled where undisturbed runs do",
             "object-lives unknown: the end was not reached",
         ],
     );
@@ -343,7 +344,7 @@ fn what_proves_nothing_is_unknown() {
         silent,
         &baseline,
         &[
-            "assumptions unknown: the subject made no call after its last start",
+            "assumptions unknown: the controller sent no request after its last start",
             WORKLOAD,
             END_STATE,
             LIVES,
@@ -379,9 +380,9 @@ fn violated_beats_unknown() {
         trial,
         &bar_foo_baseline(),
         &[
-            "assumptions unknown: the run did not settle with its workload done",
+            "assumptions unknown: the run did not settle after the workload was done",
             "workload violated: step 1 failed: expected x",
-            "end-state unknown: nothing settled where the references do",
+            "end-state unknown: nothing settled where undisturbed runs do",
             "object-lives unknown: the end was not reached",
         ],
     );
@@ -447,14 +448,14 @@ fn a_restart_when_all_had_settled_writes_nothing() {
     let writes = || restarted_when_settled(Some(1));
     let silent = || restarted_when_settled(None);
     let sound = learn([silent(), silent()]);
-    let held = "restart-writes held: restarted when all had settled, the controller wrote nothing that it does \
-                not write undisturbed";
+    let held = "restart-writes held: after a restart of the settled controller, it wrote nothing but what it \
+                writes in undisturbed runs";
     let violated = "restart-writes violated: restarted when all had settled, the controller updates \
                     bars.example.com/default/bar (.status.seen)";
     let (all, unknown) = (
         [ASSUMPTIONS, WORKLOAD, END_STATE, LIVES],
         "restart-writes unknown: \
-                          what an undisturbed controller writes after such a restart was not learnt",
+                          it is not known what an undisturbed controller writes after such a restart",
     );
     let with = |last: &'static str| [&all[..], &[last]].concat();
     check(silent(), &sound, &with(held));
@@ -469,4 +470,19 @@ fn a_restart_when_all_had_settled_writes_nothing() {
     check(writes(), &learn([writes(), writes()]), &with(held));
     check(writes(), &learn([writes(), silent()]), &all);
     check(silent(), &bar_foo_baseline(), &with(unknown));
+}
+
+#[test]
+fn what_never_came_is_named() {
+    // Killed after the Foo's creation, it never marks the Bar.
+    let trial = killed_between_writes().crash("a crash").settle(1, true).trial();
+    let baseline = bar_foo_baseline();
+    let verdicts = judge(&trial, &baseline);
+    let explanation = explain(&trial, &baseline, &verdicts[2]);
+    assert_eq!(explanation.divergence, None);
+    assert_eq!(
+        explanation.sentences[2],
+        "because the next write of the undisturbed run never came: subject/0 updated \
+         bars.example.com/default/bar."
+    );
 }

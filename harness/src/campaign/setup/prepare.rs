@@ -43,8 +43,8 @@ pub fn build(campaign: &Campaign) -> anyhow::Result<()> {
         .status();
     match status {
         Ok(status) if status.success() => Ok(()),
-        Ok(status) => Err(usage(format!("the subject's build failed ({status}): {build}"))),
-        Err(error) => Err(usage(format!("the subject's build could not be started: {error}"))),
+        Ok(status) => Err(usage(format!("the controller's build failed ({status}): {build}"))),
+        Err(error) => Err(usage(format!("the controller's build could not be started: {error}"))),
     }
 }
 

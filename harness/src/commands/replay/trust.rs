@@ -112,7 +112,7 @@ fn ask(args: &ReplayArgs, replay: &Replay, lines: &[String]) -> anyhow::Result<(
     let in_ci =
         std::env::var("CI").is_ok_and(|value| !matches!(value.as_str(), "" | "0" | "false"));
     if in_ci || !std::io::stdin().is_terminal() {
-        let message = format!("{text}look at them; if they may run: --yes");
+        let message = format!("{text}check them; to allow them: --yes");
         return Err(Expected::error(Exit::Usage, message));
     }
     eprint!("{text}Run them? [y/N] ");

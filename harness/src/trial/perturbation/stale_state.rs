@@ -231,9 +231,9 @@ impl Standing for Lag {
         match (met, &self.resource) {
             (true, _) => Ok(()),
             (false, Some(resource)) => {
-                Err(format!("the restarted subject did not ask for {resource}"))
+                Err(format!("the restarted controller did not read {resource}"))
             }
-            (false, None) => Err("the restarted subject asked for no list".to_owned()),
+            (false, None) => Err("the restarted controller sent no list request".to_owned()),
         }
     }
 }

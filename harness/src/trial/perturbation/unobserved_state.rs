@@ -148,7 +148,7 @@ impl Standing for Unobserved {
         let (_, ended) = progress.revisions();
         let Some(ended) = ended else {
             // Told alike for all plans: they are counted by it. The plan says which event.
-            return Err("the later event does not come before the user waits for the controller, or the end".to_owned());
+            return Err("the second event comes only after the user has waited for the controller, or not at all".to_owned());
         };
         if held.is_empty() {
             return Err(format!("no watch of {resource} was open then"));
