@@ -95,7 +95,8 @@ fn a_plan_that_half_happened_proves_nothing() {
     let from = json!({"delivery": {"event": foo("created")}});
     let endless =
         json!({"unobservedState": {"from": from, "until": foo("deleted"), "release": "burst"}});
-    let says = ["the later event does not come", "2 objects foos.example.trommel.dev in default"];
+    let says =
+        ["the second event comes only after", "2 objects foos.example.trommel.dev in default"];
     check("endless.yaml", endless, &says);
 }
 

@@ -24,6 +24,7 @@ mod fields;
 mod functions;
 mod install;
 mod jsonpath;
+mod kustomize;
 mod load;
 pub mod manifest;
 mod node;

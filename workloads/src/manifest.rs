@@ -1,6 +1,6 @@
 //! Manifests: files, folders and globs of Kubernetes objects in YAML or JSON.
 //!
-//! A folder is read as `kubectl apply -f` reads it: its `.yaml`, `.yml` and `.json` files in order of
+//! A folder with a `kustomization.yaml` is rendered ([`kustomize`]). Any other folder is read as `kubectl apply -f` reads it: its `.yaml`, `.yml` and `.json` files in order of
 //! their names, not the folders within. `kind: List` is taken apart. Scalars mean what `sigs.k8s.io/yaml`
 //! takes them for (see the `scalar` module): `yes` is a boolean, `0644` is octal.
 
@@ -9,6 +9,7 @@ use std::path::{Path, PathBuf};
 use serde_json::Value;
 
 use crate::{
+    kustomize,
     node::{self, Content, Node},
     place::{LoadError, Place},
 };
@@ -24,12 +25,23 @@ pub struct Manifest {
 
 /// Reads all objects of a file or folder. Each has `apiVersion`, `kind`, and a name.
 pub fn load(path: &Path) -> Result<Vec<Manifest>, LoadError> {
+    let is_kustomization = path.file_stem().is_some_and(|stem| stem == "kustomization");
+    if let Some(file) = kustomize::file_in(path).or(is_kustomization.then(|| path.to_owned())) {
+        return kustomize::render(&file);
+    }
     let mut manifests = Vec::new();
     for file in files(path)? {
-        for node in objects(&file, &read(&file)?)? {
-            need_identity(&node)?;
-            manifests.push(Manifest { place: node.place.clone(), object: node.to_json() });
-        }
+        manifests.extend(of_file(&file)?);
+    }
+    Ok(manifests)
+}
+
+/// All objects of one file.
+pub(crate) fn of_file(file: &Path) -> Result<Vec<Manifest>, LoadError> {
+    let mut manifests = Vec::new();
+    for node in objects(file, &read(file)?)? {
+        need_identity(&node)?;
+        manifests.push(Manifest { place: node.place.clone(), object: node.to_json() });
     }
     Ok(manifests)
 }
@@ -46,10 +58,6 @@ fn files(path: &Path) -> Result<Vec<PathBuf>, LoadError> {
         let extension = file.extension().and_then(|extension| extension.to_str());
         if !matches!(extension, Some("yaml" | "yml" | "json")) || file.is_dir() {
             continue;
-        }
-        if file.file_stem().is_some_and(|stem| stem == "kustomization") {
-            let error = Place::whole(&file).error("a kustomization is not a manifest");
-            return Err(error.help("render it with `kubectl kustomize` and name the result"));
         }
         files.push(file);
     }

@@ -3,6 +3,7 @@
 //! The workload applies one sample of each custom resource, made from its schema ([`sample`]). It is a start: the
 //! author replaces the samples by what users really do. Existing files are never touched.
 
+mod change;
 mod sample;
 
 use std::{
@@ -28,6 +29,9 @@ pub struct Options {
     /// File or folder with the CustomResourceDefinitions.
     #[arg(long)]
     pub crds: PathBuf,
+    /// File or folder with custom resources to begin with; default: `samples` beside the CRDs' folder, if it is there.
+    #[arg(long)]
+    pub samples: Option<PathBuf>,
     /// Folder to write campaign.yaml and workload.yaml to.
     #[arg(long, default_value = ".")]
     pub dir: PathBuf,
@@ -47,7 +51,7 @@ pub fn run(options: &Options) -> anyhow::Result<Exit> {
             return Err(Expected::error(Exit::Usage, message));
         }
     }
-    let samples = samples(&options.crds)?;
+    let samples = samples(options)?;
     let texts = [campaign_text(options)?, workload_text(&samples)?];
     fs::create_dir_all(&options.dir)?;
     for (path, text) in [&campaign, &workload].into_iter().zip(&texts) {
@@ -63,14 +67,30 @@ pub fn run(options: &Options) -> anyhow::Result<Exit> {
     Ok(Exit::Clean)
 }
 
-/// A sample of each custom resource that the CRDs define, in their order.
-fn samples(crds: &Path) -> anyhow::Result<Vec<Sample>> {
+/// A sample of each custom resource that the CRDs define, in their order: those of the author, else one by its schema.
+fn samples(options: &Options) -> anyhow::Result<Vec<Sample>> {
     let usage = |message| Expected::error(Exit::Usage, message);
-    let manifests = workloads::manifest::load(crds).map_err(|error| usage(error.to_string()))?;
-    let samples: Vec<Sample> =
-        manifests.iter().filter_map(|manifest| sample::of_crd(&manifest.object)).collect();
+    let load = |path: &Path| -> anyhow::Result<Vec<Value>> {
+        let manifests =
+            workloads::manifest::load(path).map_err(|error| usage(error.to_string()))?;
+        Ok(manifests.into_iter().map(|manifest| manifest.object).collect())
+    };
+    let crds = load(&options.crds)?;
+    let beside = options.crds.parent().map(|parent| parent.join("samples"));
+    let written = match options.samples.clone().or(beside.filter(|folder| folder.is_dir())) {
+        Some(path) => load(&path)?,
+        None => vec![],
+    };
+    let mut samples = Vec::new();
+    for (crd, made) in crds.iter().filter_map(|crd| Some((crd, sample::of_crd(crd)?))) {
+        let sample = written.iter().find_map(|object| sample::as_written(object, &made));
+        let mut sample = sample.unwrap_or(made);
+        sample.change = change::of(crd, &sample.object);
+        samples.push(sample);
+    }
     if samples.is_empty() {
-        return Err(usage(format!("{}: no CustomResourceDefinition there", crds.display())));
+        let crds = options.crds.display();
+        return Err(usage(format!("{crds}: no CustomResourceDefinition there")));
     }
     Ok(samples)
 }
@@ -92,8 +112,13 @@ fn campaign_text(options: &Options) -> anyhow::Result<String> {
             if path.components().count() > 1 { text(&path) } else { format!("./{}", text(&path)) };
     }
     let name = dir.file_name().map_or_else(|| "campaign".to_owned(), object_name);
+    let build = match build(&dir) {
+        Some(build) => format!("build: {build}"),
+        None => "# build: make build".to_owned(),
+    };
     Ok(CAMPAIGN
         .replace("{name}", &name)
+        .replace("{build}", &build)
         .replace("{command}", &flow(&Value::from(command)))
         .replace("{crds}", &flow(&Value::from(text(&crds)))))
 }
@@ -109,7 +134,7 @@ metadata: {name: {name}}
 spec:
   subject:
     # Runs first, in this folder. Not counted as campaign time.
-    # build: make build
+    {build}
     # Program and arguments; it finds the cluster by KUBECONFIG. Paths are relative to this file.
     command: {command}
     # env: {LOG_LEVEL: debug}
@@ -131,21 +156,72 @@ fn workload_text(samples: &[Sample]) -> anyhow::Result<String> {
          apiVersion: trommel.dev/v1alpha1\nkind: Test\nmetadata: {name: samples}\nspec:\n  steps:\n",
     );
     for sample in samples {
-        let _ = writeln!(out, "    - name: create a {}\n      try:", sample.kind);
+        let kind = &sample.kind;
+        let article = if kind.starts_with(['A', 'E', 'I', 'O', 'U']) { "an" } else { "a" };
+        let _ = writeln!(out, "    - name: create {article} {kind}\n      try:");
         for doubt in &sample.doubts {
             let _ = writeln!(out, "        # check {doubt}");
         }
-        out.push_str("        - apply:\n            resource:\n");
-        for line in serde_saphyr::to_string(&sample.object)?.lines() {
-            let _ = writeln!(out, "              {line}");
-        }
-        out.push_str("        - settle: {}\n");
+        out.push_str(&operation("apply", "resource", &sample.object)?);
     }
     out.push_str(
-        "    # Then change it, and delete it: that is where controllers go wrong.\n\
-         \x20   # - name: change it\n    #   try:\n    #     - patch: {resource: {…}}\n    #     - settle: {}\n",
+        "    # Changes and deletions are where controllers go wrong: write what your users do.\n",
     );
+    for sample in samples {
+        let kind = &sample.kind;
+        match &sample.change {
+            Some((patch, path)) => {
+                let _ = writeln!(out, "    - name: change {path} of the {kind}\n      try:");
+                out.push_str(&operation("patch", "resource", patch)?);
+            }
+            None => {
+                let _ = writeln!(out, "    # - name: change the {kind}\n    #   try:");
+                out.push_str("    #     - patch: {resource: {…}}\n    #     - settle: {}\n");
+            }
+        }
+    }
+    for sample in samples.iter().rev() {
+        let _ = writeln!(out, "    - name: delete the {}\n      try:", sample.kind);
+        let object = &sample.object;
+        let mut named = serde_json::Map::new();
+        let fields = [("apiVersion", object), ("kind", object)].into_iter();
+        let meta = [("name", &object["metadata"]), ("namespace", &object["metadata"])];
+        for (field, holder) in
+            fields.chain(meta).filter(|(field, holder)| holder.get(field).is_some())
+        {
+            named.insert(field.to_owned(), holder[field].clone());
+        }
+        out.push_str(&operation("delete", "ref", &Value::Object(named))?);
+    }
     Ok(out)
+}
+
+/// One operation of a step on this object, and that all settles after it.
+fn operation(name: &str, field: &str, object: &Value) -> anyhow::Result<String> {
+    let mut out = format!("        - {name}:\n            {field}:\n");
+    for line in serde_saphyr::to_string(object)?.lines() {
+        let _ = writeln!(out, "              {line}");
+    }
+    out.push_str("        - settle: {}\n");
+    Ok(out)
+}
+
+/// How the controller is built, if the campaign's folder or one above it says so, up to the repository's.
+fn build(dir: &Path) -> Option<String> {
+    for folder in dir.ancestors() {
+        let makefile = fs::read_to_string(folder.join("Makefile")).unwrap_or_default();
+        if makefile.lines().any(|line| line.starts_with("build:")) {
+            let there = relative(dir, folder);
+            return Some(match there == Path::new(".") {
+                true => "make build".to_owned(),
+                false => format!("make -C {} build", text(&there)),
+            });
+        }
+        if folder.join(".git").exists() {
+            return None;
+        }
+    }
+    None
 }
 
 /// A command line's words, as a shell without variables splits it: quotes of both kinds, and backslashes.
@@ -220,7 +296,8 @@ mod tests {
     fn options(dir: &Path, command: &str) -> Options {
         fs::create_dir_all(dir.join("crds")).unwrap();
         fs::write(dir.join("crds/bar.yaml"), CRD).unwrap();
-        Options { command: format!("{command} --v=2"), crds: dir.join("crds"), dir: dir.into() }
+        let command = format!("{command} --v=2");
+        Options { command, crds: dir.join("crds"), samples: None, dir: dir.into() }
     }
 
     #[test]
@@ -240,6 +317,30 @@ mod tests {
         assert_eq!(resource["kind"], "Bar");
         assert_eq!(resource["metadata"]["namespace"], "default");
         assert!(resource["spec"]["host"].is_string() && resource["spec"]["size"].is_null());
+        let delete = &workload["spec"]["steps"][1]["try"][0]["delete"]["ref"];
+        assert_eq!((&delete["kind"], &delete["name"]), (&"Bar".into(), &"bar-sample".into()));
+    }
+
+    #[test]
+    fn what_the_author_has_is_used() {
+        let dir = tempfile::tempdir().unwrap();
+        let options = options(dir.path(), "bin/manager");
+        fs::create_dir(dir.path().join("samples")).unwrap();
+        fs::write(dir.path().join("Makefile"), "all:\nbuild: fmt\n\tgo build\n").unwrap();
+        let sample = "apiVersion: example.com/v1\nkind: Bar\nmetadata: {name: mine}\nspec: {host: a.b, size: 2}\n";
+        fs::write(dir.path().join("samples/bar.yaml"), sample).unwrap();
+        assert_eq!(run(&options).unwrap(), Exit::Clean);
+        let campaign =
+            crate::config::Campaign::load(&dir.path().join("campaign.yaml"), None).unwrap();
+        assert_eq!(campaign.file.spec.subject.build.as_deref(), Some("make build"));
+        let workload = fs::read_to_string(dir.path().join("workload.yaml")).unwrap();
+        let workload: Value = serde_saphyr::from_str(&workload).unwrap();
+        let steps = &workload["spec"]["steps"];
+        let metadata = &steps[0]["try"][0]["apply"]["resource"]["metadata"];
+        assert_eq!(*metadata, serde_json::json!({"name": "mine", "namespace": "default"}));
+        let patch = &steps[1]["try"][0]["patch"]["resource"];
+        assert_eq!(patch["spec"], serde_json::json!({"size": 3}));
+        assert_eq!(steps[2]["try"][0]["delete"]["ref"]["name"], "mine");
     }
 
     #[test]

@@ -15,6 +15,23 @@ pub struct Sample {
     pub object: Value,
     /// What the author should check: a path and why.
     pub doubts: Vec<String>,
+    /// A patch that changes one of its fields, and which field.
+    pub change: Option<(Value, String)>,
+}
+
+/// The author's own object in the place of the one that was `made` by its schema: of the same type, and with a spec if that
+/// has one. Samples as they are generated have none yet.
+pub fn as_written(object: &Value, made: &Sample) -> Option<Sample> {
+    let alike = ["apiVersion", "kind"].iter().all(|field| object[field] == made.object[field]);
+    if !alike || (made.object.get("spec").is_some() && !object["spec"].is_object()) {
+        return None;
+    }
+    let mut object = object.clone();
+    let namespace = &made.object["metadata"]["namespace"];
+    if object["metadata"]["namespace"].is_null() && !namespace.is_null() {
+        object["metadata"]["namespace"] = namespace.clone();
+    }
+    Some(Sample { kind: made.kind.clone(), object, doubts: vec![], change: None })
 }
 
 /// The sample of a CRD; `None` for any other object, or one without a usable version.
@@ -44,7 +61,7 @@ pub fn of_crd(crd: &Value) -> Option<Sample> {
         }
     }
     let doubts = doubts.into_iter().map(|doubt| format!("{kind}: {doubt}")).collect();
-    Some(Sample { kind, object: Value::Object(object), doubts })
+    Some(Sample { kind, object: Value::Object(object), doubts, change: None })
 }
 
 /// The properties that a sample has: required ones, those with a default, and those named in `also`.
