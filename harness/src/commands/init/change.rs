@@ -46,9 +46,17 @@ fn changed(schema: &Value, value: &Value, path: &str) -> Option<(Value, String)>
             json!(if fits { next } else { next - 2 })
         }
         (Value::Bool(value), _) => json!(!value),
+        (Value::String(text), Some("string")) if free(schema, text) => json!(format!("{text}-2")),
         _ => return None,
     };
     Some((new, path.to_owned()))
+}
+
+/// Whether a text may be any other that is two characters longer.
+fn free(schema: &Value, text: &str) -> bool {
+    let bound = ["pattern", "format"].iter().any(|name| schema.get(name).is_some());
+    let longest = schema["maxLength"].as_u64().unwrap_or(u64::MAX);
+    !bound && text.len() as u64 + 2 <= longest
 }
 
 #[cfg(test)]
@@ -69,10 +77,13 @@ mod tests {
 
     #[test]
     fn one_field_is_changed_as_its_schema_allows() {
+        let text = json!({"properties": {"t": {"type": "string", "maxLength": 6}}});
+        check(&text, &json!({"t": "some"}), Some((json!({"t": "some-2"}), "spec.t")));
+        check(&text, &json!({"t": "longer"}), None);
         let integer = |more: Value| {
             let mut field = json!({"type": "integer"});
             field.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
-            json!({"properties": {"a": {"type": "string"}, "o": {"properties": {"n": field}}}})
+            json!({"properties": {"a": {"type": "string", "pattern": "x"}, "o": {"properties": {"n": field}}}})
         };
         let spec = json!({"a": "x", "o": {"n": 3}});
         let path = "spec.o.n";
