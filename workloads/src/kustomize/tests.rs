@@ -1,3 +1,5 @@
+//! Layers, references, patches and images one by one, and a whole project against `kubectl kustomize`.
+
 use serde_json::{Value, json};
 
 use super::*;
