@@ -124,6 +124,7 @@ impl Labels {
         }
         if kind == "Status" {
             sort_causes(&mut out);
+            sort_typed_errors(&mut out);
         }
         if kind == "SelfSubjectRulesReview" {
             sort_rules(&mut out);
@@ -219,6 +220,17 @@ fn sort_causes(status: &mut Map<String, Value>) {
     }
 }
 
+/// Before `structured-merge-diff` refuses an object, it goes through its fields as Go goes through a map: in no
+/// order (value/mapunstructured.go, `Iterate`).
+fn sort_typed_errors(status: &mut Map<String, Value>) {
+    const HEAD: &str = ": errors:\n";
+    let Some(Value::String(message)) = status.get_mut("message") else { return };
+    let Some(at) = message.find(HEAD).map(|at| at + HEAD.len()) else { return };
+    let mut errors: Vec<String> = message[at..].lines().map(str::to_owned).collect();
+    errors.sort();
+    message.replace_range(at.., &errors.join("\n"));
+}
+
 #[cfg(test)]
 mod tests {
     use serde_json::json;
@@ -283,5 +295,12 @@ mod tests {
             status(json!([{"field": "a"}]), "X is invalid: b"),
             false,
         );
+    }
+
+    #[test]
+    fn errors_of_a_typed_patch_have_no_order() {
+        let status = |errors: &str| json!({"body": {"kind": "Status", "message": format!("failed to create typed patch object (/b; v1, Kind=T): errors:\n{errors}")}});
+        check(status("  .a: no\n  .b: no"), status("  .b: no\n  .a: no"), true);
+        check(status("  .a: no\n  .b: no"), status("  .b: no\n  .c: no"), false);
     }
 }
