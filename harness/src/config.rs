@@ -2,6 +2,7 @@
 
 use std::{
     collections::BTreeMap,
+    num::NonZeroU32,
     path::{Path, PathBuf},
     time::Duration,
 };
@@ -68,7 +69,7 @@ pub struct Spec {
     pub families: Vec<Family>,
     /// At most this many perturbations in one plan; default: no bound (until the frontier is empty).
     #[serde(default)]
-    pub depth: Option<u32>,
+    pub depth: Option<NonZeroU32>,
     /// When the world counts as settled.
     #[serde(default)]
     pub settle: SettleSpec,
@@ -311,7 +312,7 @@ pub struct Profile {
     pub families: Option<Vec<Family>>,
     /// See [`Spec::depth`].
     #[serde(default)]
-    pub depth: Option<u32>,
+    pub depth: Option<NonZeroU32>,
     /// See [`Spec::heuristics`].
     #[serde(default)]
     pub heuristics: Option<HeuristicsSpec>,

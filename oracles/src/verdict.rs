@@ -171,7 +171,7 @@ pub enum Evidence {
 }
 
 /// What stays the same of a finding from run to run and from cluster to cluster: oracle, kinds of
-/// difference, resources and paths, and the perturbation's family. No names, no counts, no values.
+/// difference, folded keys of objects and paths, and the perturbations' families. No drawn names, no counts, no values.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Default, Serialize, Deserialize)]
 #[serde(transparent)]
 pub struct Fingerprint(pub Vec<String>);

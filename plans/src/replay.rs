@@ -84,7 +84,8 @@ pub struct Replay {
     pub expect: Expectation,
     /// The oracle that judged.
     pub oracle: String,
-    /// What a finding must have to be this one.
+    /// What a violation must have to be this one, whatever family of perturbations brought it about: twelve hexadecimal
+    /// digits.
     pub fingerprint: String,
     /// The anomalies, in order; each by what happened, so that it fires on other clusters too.
     pub plan: Plan,

@@ -8,6 +8,7 @@ mod trust;
 
 use std::path::Path;
 
+use oracles::Oracle;
 use plans::Replay;
 use workloads::Workload;
 
@@ -77,6 +78,15 @@ fn load(path: &Path) -> anyhow::Result<Replay> {
     }
     if let Some(name) = &replay.campaign_file {
         check_name(name).map_err(|what| usage(format!("campaignFile: {what}")))?;
+    }
+    serde_json::from_value::<Oracle>(replay.oracle.clone().into())
+        .map_err(|error| usage(format!("oracle: {error}")))?;
+    let hexadecimal = |digit: char| matches!(digit, '0'..='9' | 'a'..='f');
+    if replay.fingerprint.len() != 12 || !replay.fingerprint.chars().all(hexadecimal) {
+        return Err(usage(format!(
+            "fingerprint: {:?} is none: it has twelve hexadecimal digits; take that of the replay file that Trommel wrote",
+            replay.fingerprint
+        )));
     }
     Ok(replay)
 }

@@ -7,7 +7,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use trace::{Change, Cursor, Folder, ObjectKey};
+use trace::{Actor, Change, Cursor, Folder, ObjectKey, Revision};
 
 use super::ended;
 use crate::{
@@ -21,7 +21,7 @@ pub(super) fn judge(trial: &Trial, baseline: &Baseline) -> Verdict {
     let moves = trial.run.moves();
     let losses = losses(trial, baseline, &folder, &moves);
     let surplus = surplus(trial, baseline, &folder, &moves);
-    let Some(Evidence::Deleted { object, actor, recreated, .. }) = losses.first() else {
+    let Some(first) = losses.first() else {
         let mut verdict = if ended(trial) {
             Verdict::held(
                 Oracle::ObjectLives,
@@ -33,34 +33,47 @@ pub(super) fn judge(trial: &Trial, baseline: &Baseline) -> Verdict {
         verdict.evidence = surplus;
         return verdict;
     };
-    let what = if *recreated { "deleted and created again" } else { "deleted" };
-    let references = baseline.references;
+    let what = if first.recreated { "deleted and created again" } else { "deleted" };
     let title = format!(
-        "{object} was {what} by {}; in all {references} undisturbed runs it stays until the end",
-        by(actor)
+        "{} was {what} by {}; in all {} undisturbed runs it stays until the end",
+        folder.key(&first.key),
+        by(&first.actor),
+        baseline.references
     );
-    let kinds = losses.iter().filter_map(|loss| match loss {
-        Evidence::Deleted { object, recreated, .. } => {
-            let resource = object.split('/').next().unwrap_or_default();
-            Some(format!("{} {resource}", if *recreated { "recreated" } else { "deleted" }))
-        }
-        _ => None,
+    let kinds = losses.iter().map(|loss| {
+        let kind = if loss.recreated { "recreated" } else { "deleted" };
+        format!("{kind} {}", folder.key(&loss.key))
     });
     Verdict {
         oracle: Oracle::ObjectLives,
         value: VerdictValue::Violated,
         title,
         fingerprint: Fingerprint::new(Oracle::ObjectLives, &trial.family(), kinds),
-        evidence: losses.iter().cloned().chain(surplus).collect(),
+        evidence: losses.iter().map(Loss::evidence).chain(surplus).collect(),
     }
 }
 
-fn losses(
-    trial: &Trial,
-    baseline: &Baseline,
-    folder: &Folder,
-    moves: &[Move<'_>],
-) -> Vec<Evidence> {
+/// A deletion that counts.
+struct Loss {
+    key: ObjectKey,
+    actor: Actor,
+    revision: Revision,
+    /// Whether one like it was created later.
+    recreated: bool,
+}
+
+impl Loss {
+    fn evidence(&self) -> Evidence {
+        Evidence::Deleted {
+            object: self.key.to_string(),
+            actor: self.actor.clone(),
+            revision: self.revision,
+            recreated: self.recreated,
+        }
+    }
+}
+
+fn losses(trial: &Trial, baseline: &Baseline, folder: &Folder, moves: &[Move<'_>]) -> Vec<Loss> {
     let after = trial.after_last_perturbation();
     let settles: Vec<Cursor> = baseline.settles.iter().map(|settled| settled.cursor).collect();
     let mut standing: BTreeSet<&ObjectKey> = trial.run.start.iter().map(|(key, _)| key).collect();
@@ -88,8 +101,8 @@ fn losses(
                 // What stands there too early is none that a reference keeps.
                 let early = !generated && life.made_at.is_some_and(|made| happened.cursor < made);
                 if !surplus && !early && (late || once_more) {
-                    losses.push(Evidence::Deleted {
-                        object: commit.key.to_string(),
+                    losses.push(Loss {
+                        key: commit.key.clone(),
                         actor: commit.actor.clone(),
                         revision: commit.revision,
                         recreated: created_later(&moves[at + 1..], folder, &commit.key),

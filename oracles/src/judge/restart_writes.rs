@@ -60,9 +60,9 @@ fn title(first: &RestartWrite, more: usize) -> String {
 
 /// What it did to which type, at which place.
 fn kinds(write: &RestartWrite) -> Vec<String> {
-    let (change, resource) = (format!("{:?}", write.change).to_ascii_lowercase(), write.resource());
+    let (change, object) = (format!("{:?}", write.change).to_ascii_lowercase(), &write.object);
     match write.paths.is_empty() {
-        true => vec![format!("{change} {resource}")],
-        false => write.paths.iter().map(|path| format!("{change} {resource} {path}")).collect(),
+        true => vec![format!("{change} {object}")],
+        false => write.paths.iter().map(|path| format!("{change} {object} {path}")).collect(),
     }
 }

@@ -155,10 +155,10 @@ fn what_stood_there_must_live() {
         .delete(SUBJECT, "foos.example.com/default/foo-aaaaa")
         .mark("bbbbb")
         .settle(1, true);
-    let lives = "object-lives violated: foos.example.com/default/foo-aaaaa was deleted by subject/0; \
+    let lives = "object-lives violated: foos.example.com/default/foo-‹*› was deleted by subject/0; \
         in all 3 undisturbed runs it stays until the end";
     let verdicts = check(replaced, &bar_foo_baseline(), &[ASSUMPTIONS, WORKLOAD, END_STATE, lives]);
-    assert_eq!(verdicts[3].fingerprint.0[2], "deleted foos.example.com");
+    assert_eq!(verdicts[3].fingerprint.0[2], "deleted foos.example.com/default/foo-‹*›");
 
     let recreated = killed_between_writes()
         .crash("a crash")
@@ -463,7 +463,7 @@ fn a_restart_when_all_had_settled_writes_nothing() {
     let expect = [
         "oracle restart-writes",
         "family intermediate-state",
-        "updated bars.example.com .status.seen",
+        "updated bars.example.com/default/bar .status.seen",
     ];
     assert_eq!(verdicts[4].fingerprint.0, expect);
     // What undisturbed restarts write is allowed; if they differ, nothing is judged.

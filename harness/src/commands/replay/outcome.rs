@@ -1,6 +1,6 @@
 //! What the runs of a replay come to.
 
-use oracles::{Baseline, VerdictValue};
+use oracles::{Baseline, Fingerprint, VerdictValue};
 use plans::{Expectation, Replay};
 
 use crate::{campaign::judge, exit::Exit, trial::TrialRun};
@@ -29,7 +29,7 @@ impl Outcome {
         let verdicts = judge::verdicts(run, baseline);
         let violated = verdicts.iter().filter(|verdict| verdict.value == VerdictValue::Violated);
         let (same, others): (Vec<_>, Vec<_>) =
-            violated.partition(|verdict| verdict.fingerprint.id() == replay.fingerprint);
+            violated.partition(|verdict| is_of(replay, &verdict.fingerprint));
         let unknown = judge::summary(run, &verdicts) == VerdictValue::Unknown;
         let why = match run.undone() {
             Some(why) => Some(format!("not all of the plan happened: {why}")),
@@ -94,6 +94,11 @@ impl Outcome {
             ),
         }
     }
+}
+
+/// Whether a violation is the file's. Files that older versions wrote name the families of perturbations too.
+fn is_of(replay: &Replay, fingerprint: &Fingerprint) -> bool {
+    [fingerprint.symptom().id(), fingerprint.id()].contains(&replay.fingerprint)
 }
 
 #[cfg(test)]
