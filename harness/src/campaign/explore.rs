@@ -27,6 +27,7 @@ mod settled_restarts;
 
 use std::{
     collections::{BTreeMap, BTreeSet, HashMap, VecDeque},
+    num::NonZeroU32,
     time::{Duration, Instant},
 };
 
@@ -379,7 +380,7 @@ impl<'e> Explorer<'e> {
             // What a campaign accepts in end states may steer the subject all the same.
             masks: Masks { accepted: vec![], ..references.baseline.masks.clone() },
             brute_force: bounds.brute_force.is_some(),
-            depth: bounds.brute_force.or(spec.depth).or(remote),
+            depth: bounds.brute_force.or(spec.depth.map(NonZeroU32::get)).or(remote),
             ..Lens::default()
         };
         let frontier = Frontier::new(lens);

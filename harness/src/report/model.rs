@@ -192,7 +192,7 @@ pub struct Finding {
     pub replay_command: String,
     /// Why it is wrong.
     pub explanation: Explanation,
-    /// What happened around the crash, in one order.
+    /// What happened around the perturbation, in one order.
     pub timeline: Vec<Entry>,
     /// How the end state differs from the baseline's.
     pub diff: Vec<ObjectDiff>,
@@ -262,7 +262,7 @@ pub enum EntryKind {
     /// The workload moved, or all settled.
     Step,
     /// The perturbation: drawn as the mark that the eye looks for.
-    Crash,
+    Perturbation,
     /// Anything else.
     #[default]
     Note,
@@ -272,7 +272,7 @@ impl EntryKind {
     /// All kinds, in the order in which a reader can switch them on and off.
     pub const ALL: [EntryKind; 9] = {
         use EntryKind::*;
-        [Crash, Process, Step, Call, Answer, Commit, Delivery, Log, Note]
+        [Perturbation, Process, Step, Call, Answer, Commit, Delivery, Log, Note]
     };
 
     /// One lowercase word.
@@ -285,7 +285,7 @@ impl EntryKind {
             EntryKind::Process => "process",
             EntryKind::Log => "log",
             EntryKind::Step => "step",
-            EntryKind::Crash => "crash",
+            EntryKind::Perturbation => "perturbed",
             EntryKind::Note => "note",
         }
     }

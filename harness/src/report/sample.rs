@@ -153,7 +153,7 @@ fn double_foo() -> Finding {
             entry(5, "subject/0#0", Call, "create foos.example.com/default bar-…", foo),
             entry(6, "store", Commit, "revision 12: subject/0 created foos.example.com/default/bar-2x", foo),
             entry(7, "subject/0#0", Answer, "201 to create foos.example.com/default bar-…, revision 12", foo),
-            entry(8, "trommel", Crash, "kill subject/0 after its 1st create of foos.example.com", ""),
+            entry(8, "trommel", Perturbation, "kill subject/0 after its 1st create of foos.example.com", ""),
             entry(9, "subject/0#0", Process, "killed (SIGKILL)", ""),
             entry(10, "subject/0#1", Process, "started: target/debug/bar-foo", ""),
             entry(11, "subject/0#1", Call, "create foos.example.com/default bar-…", foo),

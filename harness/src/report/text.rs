@@ -177,7 +177,7 @@ pub fn explain(finding: &Finding) -> String {
     line(&mut out, &format!("- *Reason:* {}", explanation.because));
     line(&mut out, "\n## Reproduce it\n");
     fenced(&mut out, "sh", &finding.replay_command);
-    line(&mut out, "\n## What happened around the crash\n");
+    line(&mut out, "\n## What happened around the perturbation\n");
     fenced(&mut out, "text", &timeline(&finding.timeline));
     line(&mut out, "\n## End state: undisturbed runs (-), this trial (+)\n");
     for object in &finding.diff {
@@ -223,10 +223,10 @@ pub fn timeline(entries: &[Entry]) -> String {
     let at = entries.iter().map(|entry| entry.at.chars().count()).max().unwrap_or(0);
     let who = entries.iter().map(|entry| entry.who.chars().count()).max().unwrap_or(0);
     let rows = entries.iter().map(|entry| {
-        let mark = if entry.kind == EntryKind::Crash { ">>>" } else { "   " };
+        let mark = if entry.kind == EntryKind::Perturbation { ">>>" } else { "   " };
         let (time, kind) = (&entry.at, entry.kind.word());
         format!(
-            "{mark} {:>5} {time:>at$}  {:who$}  {kind:8}  {}",
+            "{mark} {:>5} {time:>at$}  {:who$}  {kind:9}  {}",
             entry.sequence, entry.who, entry.text
         )
     });

@@ -1,4 +1,4 @@
-//! What happened around the crash, told in one order from the recorded history.
+//! What happened around the perturbation, told in one order from the recorded history.
 
 mod waiting;
 
@@ -16,7 +16,7 @@ use super::{
     model::{Entry, EntryKind},
 };
 
-/// Lines of a timeline before the crash, and after it. The history keeps all.
+/// Lines of a timeline before the perturbation, and after it. The history keeps all.
 const BEFORE_MAX: usize = 60;
 const AFTER_MAX: usize = 120;
 
@@ -27,11 +27,11 @@ const DETAIL_LINES_MAX: usize = 120;
 ///
 /// Left out: discovery, bookmarks, and calls about Leases and Events with their answers. They say nothing about
 /// the work. Time in which nothing else happens is one line.
-pub fn around_crash(history: &History) -> Vec<Entry> {
+pub fn around_perturbation(history: &History) -> Vec<Entry> {
     let entries = told(history, true);
     let of_kind = |kind| entries.iter().position(|entry: &Entry| entry.kind == kind);
-    let crash = of_kind(EntryKind::Crash).unwrap_or(entries.len());
-    let from = crash.saturating_sub(BEFORE_MAX);
+    let first = of_kind(EntryKind::Perturbation).unwrap_or(entries.len());
+    let from = first.saturating_sub(BEFORE_MAX);
     entries.into_iter().skip(from).take(BEFORE_MAX + AFTER_MAX).collect()
 }
 
@@ -72,9 +72,9 @@ fn mark_kills(entries: &mut Vec<Entry>) {
     for index in 0..entries.len() {
         match entries[index].kind {
             EntryKind::Process if entries[index].text == KILLED => killed = Some(index),
-            EntryKind::Crash => {
+            EntryKind::Perturbation => {
                 if let Some(killed) = killed.take() {
-                    entries[killed].kind = EntryKind::Crash;
+                    entries[killed].kind = EntryKind::Perturbation;
                     entries[killed].text = entries[index].text.clone();
                     told.push(index);
                 }
@@ -149,7 +149,7 @@ fn entry(record: &Record, start: Time, calls: &HashMap<CallId, &Call>) -> Entry 
             (EntryKind::Note, "trommel".to_owned(), text, String::new())
         }
         Event::Perturbed { text, .. } => {
-            (EntryKind::Crash, "trommel".to_owned(), text.clone(), String::new())
+            (EntryKind::Perturbation, "trommel".to_owned(), text.clone(), String::new())
         }
         Event::Note { text } => {
             (EntryKind::Note, "trommel".to_owned(), text.clone(), String::new())
@@ -348,7 +348,7 @@ mod tests {
     }
 
     fn lines(events: Vec<Event>) -> Vec<String> {
-        let entries = around_crash(&history(events));
+        let entries = around_perturbation(&history(events));
         entries
             .iter()
             .map(|e| format!("{} {} {}: {}", e.at, e.who, e.kind.word(), e.text))
@@ -376,7 +376,7 @@ mod tests {
                 "0.0 ms subject/0#1 log: creating",
                 "1.5 ms subject/0#1 call: create foos.example.com/default foo-…",
                 "3.0 ms subject/0#1 answer: create foos.example.com/default foo-… was applied, but its answer never arrived",
-                "4.5 ms trommel crash: kill subject/0",
+                "4.5 ms trommel perturbed: kill subject/0",
                 "6.0 ms subject/0#1 call: update bars.example.com/default",
                 "7.5 ms · +60.000 s subject/0#1 answer: 409 to update bars.example.com/default, revision 7: already exists",
             ]
@@ -397,7 +397,7 @@ mod tests {
             told,
             [
                 "0.0 ms subject/0#1 call: watch bars.example.com/default",
-                "1.5 ms subject/0#1 crash: killed after the first create",
+                "1.5 ms subject/0#1 perturbed: killed after the first create",
                 "3.0 ms subject/0#1 answer: watch bars.example.com/default was cut off",
             ]
         );
@@ -458,9 +458,9 @@ mod tests {
         let note = |n: usize| Event::Note { text: format!("n{n}") };
         let mut events: Vec<Event> = (0..500).map(note).collect();
         events[250] = Event::Perturbed { index: 0, text: "kill".to_owned() };
-        let entries = around_crash(&history(events));
+        let entries = around_perturbation(&history(events));
         assert_eq!(entries.len(), BEFORE_MAX + AFTER_MAX);
-        assert_eq!(entries[BEFORE_MAX].kind, EntryKind::Crash);
+        assert_eq!(entries[BEFORE_MAX].kind, EntryKind::Perturbation);
     }
 
     #[test]

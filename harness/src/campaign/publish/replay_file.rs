@@ -22,7 +22,7 @@ pub fn text(setup: &Setup, settle: &Settle, found: &Finding) -> String {
         title: found.verdict.title.clone(),
         expect: Expectation::Finding,
         oracle: found.verdict.oracle.to_string(),
-        fingerprint: found.verdict.fingerprint.id(),
+        fingerprint: found.verdict.fingerprint.symptom().id(),
         plan: found.plan.clone(),
         legality: found.plan.perturbations.iter().map(Perturbation::citation).collect(),
         campaign: setup.campaign.name().to_owned(),

@@ -1,0 +1,114 @@
+//! The first line of a result: the findings, and what was covered.
+
+use plans::{Family, Rule};
+
+use crate::{
+    report::{Report, text},
+    trial::NOT_SEEN_THROUGH,
+};
+
+/// The line. `unconfirmed` suspicions are named in the report's notes.
+pub fn line(report: &Report, unconfirmed: usize, replicas: u32) -> String {
+    let covered = covered(report, replicas);
+    let unknown = match report.plans.unknown {
+        0 => String::new(),
+        1 => "; 1 plan has no verdict".to_owned(),
+        n => format!("; {n} plans have no verdict"),
+    };
+    let suspected = match unconfirmed {
+        0 => String::new(),
+        1 => "; 1 suspicion was not confirmed: the report's notes name it".to_owned(),
+        n => format!("; {n} suspicions were not confirmed: the report's notes name them"),
+    };
+    match &report.findings[..] {
+        [] => format!("No finding: {covered}{unknown}{suspected}."),
+        [one] => format!("1 finding: {}. {}{unknown}{suspected}.", one.title, capital(&covered)),
+        [first, ..] => format!(
+            "{} findings, the first: {}. {}{unknown}{suspected}.",
+            report.findings.len(),
+            first.title,
+            capital(&covered)
+        ),
+    }
+}
+
+fn covered(report: &Report, replicas: u32) -> String {
+    let plans = &report.plans;
+    let not_suggested = plans.pruned.get(&Rule::NotSuggested.to_string()).copied().unwrap_or(0);
+    if plans.run == 0 {
+        return nothing_tried(report);
+    }
+    match schedules(report) {
+        Some(schedules) if report.coverage.closed => closed(report, replicas, schedules),
+        Some(_) => format!(
+            "not everything was covered: {}, {} trials",
+            text::levels(&report.coverage),
+            plans.trials
+        ),
+        None if plans.left + not_suggested == 0 => format!(
+            "every state of the undisturbed runs that the controller can miss was kept from it: {} plans, {} trials; no \
+             restart was asked for",
+            plans.run, plans.trials
+        ),
+        None => {
+            let all = plans.run + plans.left + not_suggested;
+            format!(
+                "not everything was covered: {} of {all} plans, {} trials",
+                plans.run, plans.trials
+            )
+        }
+    }
+}
+
+/// Why no trial was carried out, as far as the families tell.
+fn nothing_tried(report: &Report) -> String {
+    let families = || report.families.values();
+    if families().any(|family| !family.unavailable.is_empty() || !family.not_for.is_empty()) {
+        return "nothing was tried: the lines \"not possible\" say why".to_owned();
+    }
+    if families().all(|family| family.enumerated == 0) {
+        return "nothing was tried: undisturbed, the controller reads or does nothing that these families could disturb"
+            .to_owned();
+    }
+    "nothing was tried: rules left out every plan".to_owned()
+}
+
+/// Every schedule was covered, with what limits that.
+fn closed(report: &Report, replicas: u32, schedules: &str) -> String {
+    let of_all = if replicas > 1 { " of all replicas at once" } else { "" };
+    let closely = match report.coverage.level.as_str() {
+        "exact" => String::new(),
+        level => format!(" as far as {level} tells worlds apart"),
+    };
+    let behind = match report.coverage.behind_findings {
+        0 => String::new(),
+        1 => ", except behind the findings (1 world)".to_owned(),
+        n => format!(", except behind the findings ({n} worlds)"),
+    };
+    let blind = match report.notes.iter().any(|note| note.starts_with(NOT_SEEN_THROUGH)) {
+        true => "; not all that the controller waits for can be seen: the report's notes name it",
+        false => "",
+    };
+    format!(
+        "every {schedules}{of_all} of every length was covered{closely}{behind}: {}, {} trials{blind}",
+        text::levels(&report.coverage),
+        report.plans.trials
+    )
+}
+
+/// What is claimed to be covered: what restarts the controller, if that is asked for. States that it is kept from seeing
+/// are counted only.
+fn schedules(report: &Report) -> Option<&'static str> {
+    let asked = |family: Family| report.families.contains_key(family.name());
+    match (asked(Family::IntermediateState), asked(Family::StaleState)) {
+        (true, true) => Some("schedule of crashes and stale restarts"),
+        (false, true) => Some("schedule of stale restarts"),
+        (true, false) => Some("crash schedule"),
+        (false, false) => None,
+    }
+}
+
+fn capital(text: &str) -> String {
+    let mut chars = text.chars();
+    chars.next().map_or(String::new(), |first| first.to_uppercase().chain(chars).collect())
+}

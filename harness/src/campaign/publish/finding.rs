@@ -1,0 +1,92 @@
+//! A finding as the report shows it.
+
+use std::collections::BTreeMap;
+
+use serde_json::Value;
+
+use super::{by_hand, replay_file, shown};
+use crate::{
+    campaign::{confirm, judge, reference::References, run_folder::RunFolder, setup::Setup},
+    report::{difference, model, timeline},
+};
+
+/// The finding, explained.
+pub fn finding(
+    setup: &Setup,
+    folder: &RunFolder,
+    references: &References,
+    found: &confirm::Finding,
+) -> model::Finding {
+    let trial = judge::trial_view(&found.shown);
+    let explanation = oracles::explain(&trial, &references.baseline, &found.verdict);
+    let mut sentences = explanation.sentences;
+    let because = without(&sentences.pop().unwrap_or_default(), &["because "]);
+    let then = without(&sentences.pop().unwrap_or_default(), &["Then "]);
+    let given: Vec<String> =
+        sentences.iter().map(|sentence| without(sentence, &["Let ", "and let "])).collect();
+    let legality: Vec<String> = found
+        .plan
+        .perturbations
+        .iter()
+        .map(|perturbation| {
+            let citation = perturbation.citation();
+            format!("a real cluster may do this: {} ({})", citation.rule, citation.source)
+        })
+        .collect();
+    let diff = end_state_diff(references, found);
+    let replay_path = format!("findings/{}/replay.yaml", found.id);
+    model::Finding {
+        id: found.id.clone(),
+        title: found.verdict.title.clone(),
+        family: found.plan.family().map_or(String::new(), |family| family.to_string()),
+        oracle: found.verdict.oracle.to_string(),
+        confirmed: model::Confirmed { k: found.confirmed.0, n: found.confirmed.1 },
+        replay_command: format!("trommel replay {}", shown(&folder.path.join(&replay_path))),
+        replay: replay_path,
+        explanation: model::Explanation {
+            saw: saw(&trial, found),
+            given,
+            then,
+            because: format!("{because}; {}", legality.join("; ")),
+        },
+        timeline: timeline::around_perturbation(&found.shown.history),
+        kubectl_steps: by_hand::steps(setup, found, &diff),
+        diff,
+        replay_text: replay_file::text(setup, &references.settle, found),
+    }
+}
+
+/// What the controller saw beside what was true; nothing where it was only killed, because then it sees what is.
+fn saw(trial: &oracles::Trial, found: &confirm::Finding) -> Vec<String> {
+    match found.plan.takes_time() {
+        true => oracles::explain::seen(trial, &found.verdict),
+        false => vec![],
+    }
+}
+
+/// A sentence without its first word, which the report sets itself, and without its end.
+fn without(sentence: &str, words: &[&str]) -> String {
+    let bare = words.iter().find_map(|word| sentence.strip_prefix(word)).unwrap_or(sentence);
+    bare.trim_end_matches(['.', ',']).to_owned()
+}
+
+/// The settle that shows the difference best: the last one that both have.
+fn end_state_diff(references: &References, found: &confirm::Finding) -> Vec<model::ObjectDiff> {
+    let view = judge::run_view(&found.shown);
+    let masks = &references.baseline.masks;
+    let differing = found.shown.history.settles().filter_map(|settled| {
+        let world = view.world_at(settled, masks);
+        let expected = references.baseline.expected(settled.cursor, &world)?;
+        if expected.end != settled.end {
+            return None;
+        }
+        let shown = difference::end_states(&objects(&expected.world), &objects(&world));
+        (!shown.is_empty()).then_some(shown)
+    });
+    differing.last().unwrap_or_default()
+}
+
+fn objects(world: &Value) -> BTreeMap<String, Value> {
+    let objects = world.as_object().into_iter().flatten();
+    objects.map(|(key, object)| (key.clone(), object.clone())).collect()
+}
