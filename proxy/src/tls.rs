@@ -14,6 +14,7 @@ use rcgen::{
 use rustls::pki_types::{CertificateDer, PrivateKeyDer, pem::PemObject};
 use trace::{ClientCertificates, Time};
 
+mod any_server;
 mod asking;
 
 /// One year in seconds, leap days left out.
@@ -39,6 +40,9 @@ pub enum TlsError {
     /// The text is no certificate or key.
     #[error("not a PEM certificate or key: {0}")]
     Pem(rustls::pki_types::pem::Error),
+    /// There is no authority in the text.
+    #[error("no authority to trust")]
+    Authorities(#[from] rustls::client::VerifierBuilderError),
     /// Certificate and key don't fit, or the protocol refuses them.
     #[error("unusable certificate")]
     Rustls(#[from] rustls::Error),
@@ -194,9 +198,24 @@ pub fn client_config(
     client: Option<&Pair>,
 ) -> Result<Arc<rustls::ClientConfig>, TlsError> {
     let roots = roots(authorities)?;
+    let verifier =
+        rustls::client::WebPkiServerVerifier::builder_with_provider(Arc::new(roots), provider());
+    asking(verifier.build()?, client)
+}
+
+/// Trusts whoever answers, as `insecure-skip-tls-verify` asks for, and shows `client` where there is one.
+pub fn client_config_for_any(client: Option<&Pair>) -> Result<Arc<rustls::ClientConfig>, TlsError> {
+    asking(Arc::new(any_server::AnyServer::new(provider())), client)
+}
+
+fn asking(
+    servers: Arc<dyn rustls::client::danger::ServerCertVerifier>,
+    client: Option<&Pair>,
+) -> Result<Arc<rustls::ClientConfig>, TlsError> {
     let builder = rustls::ClientConfig::builder_with_provider(provider())
         .with_safe_default_protocol_versions()?
-        .with_root_certificates(roots);
+        .dangerous()
+        .with_custom_certificate_verifier(servers);
     let mut config = match client {
         Some(pair) => {
             builder.with_client_auth_cert(certificates(&pair.certificate)?, key(&pair.key)?)?

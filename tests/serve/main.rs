@@ -6,7 +6,7 @@ mod script;
 use std::{os::unix::fs::PermissionsExt, process::Command};
 
 use rustix::process::Signal;
-use serde_json::Value;
+use serde_json::{Value, json};
 use trommel_tests::{
     Need,
     house::House,
@@ -102,6 +102,31 @@ fn nobody_is_anybody_without_its_token() {
     assert_eq!((get("/healthz", &[]), get("/healthz", &[host])), ("200".into(), "421".into()));
     let other = Served::start(&house.path("target"), &["--environment", "none"]);
     assert_ne!(text_of(&other, "/users/0/user/token"), token, "a token that is always the same");
+}
+
+/// A kubeconfig may trust whoever answers, and says in which way it does not work.
+#[test]
+fn campaigns_reach_the_cluster_of_a_kubeconfig() {
+    const FOLDER: &str = "examples/bar-foo";
+    let house = House::new("serve/kubeconfigs", &[FOLDER]);
+    let served = Served::start(&house.root, &["--environment", "none"]);
+    let campaign = std::fs::read_to_string(house.path(&format!("{FOLDER}/campaign.yaml")));
+    let here = "cluster: {kubeconfig: {path: ../../edited}}\n  budget: {trials: 1}";
+    let campaign =
+        campaign.expect("a campaign").replace("cluster: {embedded: {environment: none}}", here);
+    house.write(&format!("{FOLDER}/remote.yaml"), &campaign);
+    let with = |cluster: Value| {
+        let mut config = yaml(&served.kubeconfig);
+        let server = text_of(&served, "/clusters/0/cluster/server");
+        config["clusters"][0]["cluster"] = cluster;
+        config["clusters"][0]["cluster"]["server"] = server.into();
+        house.write("edited", &config.to_string());
+        run(&house.root, ["run", &format!("{FOLDER}/remote.yaml"), "--quiet"])
+    };
+    let trusting = with(json!({"insecure-skip-tls-verify": true}));
+    assert!(trusting.expect(5).stdout.contains("1 run in 1 trials"), "{trusting}");
+    let silent = with(json!({}));
+    assert!(silent.expect(64).stderr.contains("says nothing of whom to trust"), "{silent}");
 }
 
 fn text_of(served: &Served, path: &str) -> String {

@@ -4,6 +4,7 @@
 //! author replaces the samples by what users really do. Existing files are never touched.
 
 mod change;
+mod go_project;
 mod sample;
 
 use std::{
@@ -18,6 +19,7 @@ use clap::Args;
 use serde_json::Value;
 
 use crate::exit::{Exit, Expected};
+use go_project::{GoProject, WEBHOOKS};
 use sample::Sample;
 
 /// `trommel init`.
@@ -52,29 +54,82 @@ pub fn run(options: &Options) -> anyhow::Result<Exit> {
         }
     }
     let samples = samples(options)?;
-    let texts = [campaign_text(options)?, workload_text(&samples)?];
+    let others = other_types(options)?;
+    let texts = [campaign_text(options, &others)?, workload_text(&samples)?];
     fs::create_dir_all(&options.dir)?;
     for (path, text) in [&campaign, &workload].into_iter().zip(&texts) {
         // `create_new`: also safe against a file that appeared just now.
         fs::File::create_new(path)?.write_all(text.as_bytes())?;
         println!("wrote {}", path.display());
     }
+    others.write(&options.dir)?;
     let doubts = samples.iter().flat_map(|sample| &sample.doubts);
-    for doubt in doubts {
+    for doubt in doubts.chain(&others.doubts) {
         println!("check {doubt}");
     }
     println!("next: trommel run {}", campaign.display());
     Ok(Exit::Clean)
 }
 
+/// Types of other projects that the controller works on.
+#[derive(Default)]
+struct OtherTypes {
+    /// File below [`OTHER_TYPES`] → definition.
+    files: Vec<(String, Value)>,
+    /// What the author has to look after.
+    doubts: Vec<String>,
+}
+
+/// The folder for them, beside the campaign.
+const OTHER_TYPES: &str = "other-crds";
+
+impl OtherTypes {
+    fn write(&self, dir: &Path) -> anyhow::Result<()> {
+        if self.files.is_empty() {
+            return Ok(());
+        }
+        let folder = dir.join(OTHER_TYPES);
+        fs::create_dir_all(&folder)?;
+        for (name, crd) in &self.files {
+            let path = folder.join(name);
+            fs::File::create_new(&path)?.write_all(serde_saphyr::to_string(crd)?.as_bytes())?;
+            println!("wrote {}", path.display());
+        }
+        Ok(())
+    }
+}
+
+/// By the RBAC rules beside the CRDs' folder, where kubebuilder writes them.
+fn other_types(options: &Options) -> anyhow::Result<OtherTypes> {
+    let rbac = options.crds.parent().map(|parent| parent.join("rbac"));
+    let project = GoProject::around(&std::path::absolute(&options.crds)?);
+    let (Some(rbac), Some(project)) = (rbac.filter(|folder| folder.is_dir()), project) else {
+        return Ok(OtherTypes::default());
+    };
+    let (found, missing) = project.other_types(&load(&rbac)?, &load(&options.crds)?);
+    let file = |crd: Value| {
+        let name = crd["metadata"]["name"].as_str().unwrap_or_default();
+        (format!("{}.yaml", object_name(OsStr::new(name))), crd)
+    };
+    let doubt = |named: String| {
+        format!(
+            "{named}: RBAC lets the controller watch it, and no CRD for it was found; if it does, add the CRD to manifests"
+        )
+    };
+    Ok(OtherTypes {
+        files: found.into_iter().map(file).collect(),
+        doubts: missing.into_iter().map(doubt).collect(),
+    })
+}
+
+fn load(path: &Path) -> anyhow::Result<Vec<Value>> {
+    let manifests = workloads::manifest::load(path)
+        .map_err(|error| Expected::error(Exit::Usage, error.to_string()))?;
+    Ok(manifests.into_iter().map(|manifest| manifest.object).collect())
+}
+
 /// A sample of each custom resource that the CRDs define, in their order: those of the author, else one by its schema.
 fn samples(options: &Options) -> anyhow::Result<Vec<Sample>> {
-    let usage = |message| Expected::error(Exit::Usage, message);
-    let load = |path: &Path| -> anyhow::Result<Vec<Value>> {
-        let manifests =
-            workloads::manifest::load(path).map_err(|error| usage(error.to_string()))?;
-        Ok(manifests.into_iter().map(|manifest| manifest.object).collect())
-    };
     let crds = load(&options.crds)?;
     let beside = options.crds.parent().map(|parent| parent.join("samples"));
     let written = match options.samples.clone().or(beside.filter(|folder| folder.is_dir())) {
@@ -90,12 +145,13 @@ fn samples(options: &Options) -> anyhow::Result<Vec<Sample>> {
     }
     if samples.is_empty() {
         let crds = options.crds.display();
-        return Err(usage(format!("{crds}: no CustomResourceDefinition there")));
+        let message = format!("{crds}: no CustomResourceDefinition there");
+        return Err(Expected::error(Exit::Usage, message));
     }
     Ok(samples)
 }
 
-fn campaign_text(options: &Options) -> anyhow::Result<String> {
+fn campaign_text(options: &Options, others: &OtherTypes) -> anyhow::Result<String> {
     let dir = std::path::absolute(&options.dir)?;
     let crds = relative(&dir, &std::path::absolute(&options.crds)?);
     let mut command = words(&options.command);
@@ -116,11 +172,23 @@ fn campaign_text(options: &Options) -> anyhow::Result<String> {
         Some(build) => format!("build: {build}"),
         None => "# build: make build".to_owned(),
     };
+    let mut manifests = vec![text(&crds)];
+    if !others.files.is_empty() {
+        manifests.push(format!("{OTHER_TYPES}/"));
+    }
+    let webhooks = GoProject::around(&dir).is_some_and(|project| project.may_turn_off_webhooks());
+    let env = match webhooks {
+        true => format!(
+            "# Without webhooks: in a cluster their certificate comes from cert-manager.\n    env: {{{WEBHOOKS}: \"false\"}}"
+        ),
+        false => "# env: {LOG_LEVEL: debug}".to_owned(),
+    };
     Ok(CAMPAIGN
+        .replace("{env}", &env)
         .replace("{name}", &name)
         .replace("{build}", &build)
         .replace("{command}", &flow(&Value::from(command)))
-        .replace("{crds}", &flow(&Value::from(text(&crds)))))
+        .replace("{manifests}", &flow(&Value::from(manifests))))
 }
 
 const CAMPAIGN: &str = concat!(
@@ -137,9 +205,9 @@ spec:
     {build}
     # Program and arguments; it finds the cluster by KUBECONFIG. Paths are relative to this file.
     command: {command}
-    # env: {LOG_LEVEL: debug}
+    {env}
   # Applied before the controller starts: CRDs, RBAC, configuration.
-  manifests: [{crds}]
+  manifests: {manifests}
   # The embedded API server, without built-in controllers.
   cluster: {embedded: {environment: none}}
   # The user's side.

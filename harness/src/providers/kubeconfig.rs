@@ -10,6 +10,7 @@
 
 pub mod access;
 pub mod attribution;
+mod file;
 mod observer;
 mod reset;
 

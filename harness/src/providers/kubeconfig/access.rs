@@ -1,12 +1,12 @@
-//! Reading a kubeconfig, and the few requests that observing needs.
+//! How to reach a cluster, and the few requests that observing needs.
 
 use std::{path::Path, sync::Arc};
 
 use http_body_util::{BodyExt, Empty};
-use serde::Deserialize;
 use serde_json::Value;
 use trace::{GroupResource, ObjectKey};
 
+use super::file;
 use crate::exit::{Exit, Expected};
 
 /// How to reach a cluster.
@@ -14,48 +14,6 @@ pub struct Access {
     server: http::Uri,
     tls: Option<Arc<rustls::ClientConfig>>,
     headers: http::HeaderMap,
-}
-
-#[derive(Deserialize)]
-#[serde(rename_all = "kebab-case")]
-struct Kubeconfig {
-    #[serde(default)]
-    current_context: String,
-    contexts: Vec<Named<ContextRef>>,
-    clusters: Vec<Named<ClusterEntry>>,
-    users: Vec<Named<UserEntry>>,
-}
-
-/// kubeconfigs name each entry and keep it under a key of its kind.
-#[derive(Deserialize)]
-struct Named<T> {
-    name: String,
-    #[serde(alias = "context", alias = "cluster", alias = "user")]
-    entry: T,
-}
-
-#[derive(Deserialize)]
-struct ContextRef {
-    cluster: String,
-    user: String,
-}
-
-#[derive(Deserialize)]
-#[serde(rename_all = "kebab-case")]
-struct ClusterEntry {
-    server: String,
-    certificate_authority_data: Option<String>,
-    certificate_authority: Option<String>,
-}
-
-#[derive(Deserialize, Default)]
-#[serde(rename_all = "kebab-case")]
-struct UserEntry {
-    token: Option<String>,
-    client_certificate_data: Option<String>,
-    client_certificate: Option<String>,
-    client_key_data: Option<String>,
-    client_key: Option<String>,
 }
 
 /// The cluster does not answer as it should: a retry may help.
@@ -70,7 +28,7 @@ impl Access {
         let host = access.server.host().unwrap_or_default();
         if !(host == "localhost" || host == "[::1]" || host.starts_with("127.")) {
             let message = format!(
-                "{}: its server {host} is not on this machine; a campaign deletes objects, so only local test \
+                "kubeconfig {}: its server {host} is not on this machine; a campaign deletes objects, so only local test \
                  clusters are accepted",
                 path.display()
             );
@@ -81,42 +39,15 @@ impl Access {
 
     /// Reads `path`, wherever its server is.
     pub fn read_any(path: &Path, context: Option<&str>) -> anyhow::Result<Access> {
-        let usage = |message: String| {
-            Expected::error(Exit::Usage, format!("{}: {message}", path.display()))
-        };
-        let text = std::fs::read_to_string(path).map_err(|error| usage(error.to_string()))?;
-        let config: Kubeconfig =
-            serde_saphyr::from_str(&text).map_err(|error| usage(error.to_string()))?;
-        let wanted = context.unwrap_or(&config.current_context);
-        let context = find(&config.contexts, wanted)
-            .ok_or_else(|| usage(format!("it has no context {wanted:?}")))?;
-        let cluster = find(&config.clusters, &context.cluster)
-            .ok_or_else(|| usage(format!("it has no cluster {:?}", context.cluster)))?;
-        let user = find(&config.users, &context.user)
-            .ok_or_else(|| usage(format!("it has no user {:?}", context.user)))?;
-        let server: http::Uri = cluster
-            .server
-            .parse()
-            .map_err(|_| usage(format!("server {:?} is not a URL", cluster.server)))?;
-        let folder = path.parent().unwrap_or(Path::new("."));
-        let authority =
-            pem(folder, &cluster.certificate_authority_data, &cluster.certificate_authority)?;
-        let certificate = pem(folder, &user.client_certificate_data, &user.client_certificate)?;
-        let key = pem(folder, &user.client_key_data, &user.client_key)?;
-        let pair =
-            certificate.zip(key).map(|(certificate, key)| proxy::tls::Pair { certificate, key });
-        let tls = match &authority {
-            Some(authority) => Some(proxy::tls::client_config(authority, pair.as_ref())?),
-            None => None,
-        };
-        let mut headers = http::HeaderMap::new();
-        // The subject's own token means nothing to this cluster: we speak for everyone.
-        let authorization = match &user.token {
-            Some(token) => Some(format!("Bearer {token}").parse()?),
-            None => None,
-        };
-        headers.extend(authorization.map(|value| (http::header::AUTHORIZATION, value)));
-        Ok(Access { server, tls, headers })
+        file::read(path, context)
+    }
+
+    pub(super) fn new(
+        server: http::Uri,
+        tls: Option<Arc<rustls::ClientConfig>>,
+        headers: http::HeaderMap,
+    ) -> Access {
+        Access { server, tls, headers }
     }
 
     /// Its URL.
@@ -128,23 +59,6 @@ impl Access {
     pub fn upstream(&self) -> anyhow::Result<proxy::Upstream> {
         Ok(proxy::remote(&self.server, self.tls.clone(), self.headers.clone())?)
     }
-}
-
-fn find<'a, T>(entries: &'a [Named<T>], name: &str) -> Option<&'a T> {
-    entries.iter().find(|entry| entry.name == name).map(|entry| &entry.entry)
-}
-
-fn pem(
-    folder: &Path,
-    data: &Option<String>,
-    file: &Option<String>,
-) -> anyhow::Result<Option<String>> {
-    use base64::Engine;
-    if let Some(data) = data {
-        let bytes = base64::engine::general_purpose::STANDARD.decode(data.trim())?;
-        return Ok(Some(String::from_utf8(bytes)?));
-    }
-    file.as_ref().map(|file| Ok(std::fs::read_to_string(folder.join(file))?)).transpose()
 }
 
 /// A resource type that can be listed and watched.
