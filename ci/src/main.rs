@@ -5,15 +5,18 @@
 //!
 //! Reading order: [`stages`] says what is run, [`jobs`] runs it side by side, [`run`] and [`watched`] run one command,
 //! [`suites`] knows the test programs, [`count`] reads what tests say and [`report`] holds it, [`campaigns`] holds
-//! campaigns to their `expect.yaml`, [`repeat`] runs tests again, [`fuzz`] runs fuzz targets, [`bench`] measures.
+//! campaigns to their `expect.yaml`, [`published`] does so with suites of others, [`crds`] takes their custom types, [`repeat`]
+//! runs tests again, [`fuzz`] runs fuzz targets, [`bench`] measures.
 #![allow(clippy::print_stdout, clippy::print_stderr)] // the rim: this crate talks to people
 
 mod bench;
 mod campaigns;
 mod count;
+mod crds;
 mod fuzz;
 mod install;
 mod jobs;
+mod published;
 mod repeat;
 mod report;
 mod run;
@@ -77,6 +80,21 @@ enum Stage {
         /// Only campaigns whose path contains this.
         #[arg(long, default_value = "")]
         only: String,
+    },
+    /// Test suites that others published (tests/foreign/suites), unmodified, on the embedded API server: what fails must be
+    /// in the suite's known.yaml, and fail.
+    Suites {
+        /// Only suites whose name contains this.
+        #[arg(long, default_value = "")]
+        only: String,
+        /// On the real kube-apiserver instead.
+        #[arg(long)]
+        real: bool,
+    },
+    /// CRDs, and objects made from their schemas, on the embedded and on the real API server, which must answer the same.
+    Crds {
+        /// Folders with CRDs; without any, those of published projects (tests/foreign/definitions).
+        folders: Vec<std::path::PathBuf>,
     },
     /// Integration tests again and again, while threads of this command keep processors busy.
     Repeat {
@@ -151,6 +169,13 @@ fn carry_out(stage: Stage) -> anyhow::Result<bool> {
                 campaigns::foreign(&mut runner, &only)?;
             }
         }
+        Stage::Suites { only, real } => {
+            if stages::build_release(&mut runner) {
+                let arm = if real { published::Arm::Real } else { published::Arm::Trommel };
+                published::all(&mut runner, &only, arm)?;
+            }
+        }
+        Stage::Crds { folders } => crds::compare(&mut runner, folders)?,
         Stage::Repeat { times, load, tests } => {
             if let Some(suites) = stages::programs(&mut runner) {
                 let named: Vec<&str> = tests.iter().map(String::as_str).collect();

@@ -3,9 +3,9 @@
 use std::time::Instant;
 
 use crate::{
-    campaigns,
+    campaigns, crds,
     jobs::{self, Job},
-    repeat,
+    published, repeat,
     report::CountedAs,
     run::{Output, Runner, works},
     suites::{self, Suite},
@@ -106,7 +106,7 @@ pub fn all(runner: &mut Runner) -> anyhow::Result<()> {
 }
 
 /// What one run can't show: tests beside busy threads, campaigns again, more of what is drawn, installation, and
-/// published operators.
+/// operators, suites and custom types that others published.
 ///
 /// # Errors
 /// As [`all`].
@@ -124,7 +124,9 @@ pub fn nightly(runner: &mut Runner) -> anyhow::Result<()> {
     if build_release(runner) {
         campaigns::corpus(runner, "")?;
         campaigns::foreign(runner, "")?;
+        published::all(runner, "", published::Arm::Trommel)?;
     }
+    crds::compare(runner, vec![])?;
     Ok(())
 }
 

@@ -12,10 +12,11 @@
 //!
 //! Reading order: [`script`] (what is sent), [`arm`] (to whom), [`run`] (what came back), [`form`]
 //! (what of it counts), [`accepted`] (what may differ), then the two kinds of scripts: [`written`] and
-//! [`generated`]; and [`hooks`], whom both servers call.
+//! [`generated`]; [`corpus`], which takes custom types of others; and [`hooks`], whom both servers call.
 
 mod accepted;
 mod arm;
+mod corpus;
 mod defects;
 mod form;
 mod generated;
