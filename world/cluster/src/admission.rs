@@ -3,12 +3,14 @@
 //! The plug-ins that upstream has on by default and that controllers see at work, each a function of the
 //! request's object and the world, called in upstream's order: those that change an object first
 //! ([`Work::admit`]), and once it is valid those that only refuse it ([`Work::admit_valid`]). Policies and webhooks come
-//! after the former and before the latter ([`crate::policies`], [`crate::webhooks`]). The check that a namespace exists and lives (NamespaceLifecycle) is
+//! after the former and before the latter ([`crate::policies`], [`crate::webhooks`]); only PodSecurity is asked before
+//! the validating ones ([`pod_security`]). The check that a namespace exists and lives (NamespaceLifecycle) is
 //! made where an object is created.
 
 mod accounts;
 mod again;
 mod limits;
+mod pod_security;
 mod pods;
 mod quota;
 mod storage;
