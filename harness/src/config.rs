@@ -23,7 +23,7 @@ mod stage_files;
 
 pub use access::{AccountName, AuthorizationSpec, Located};
 pub use answers::read_answers;
-pub use embedded::{EmbeddedSpec, Environment};
+pub use embedded::{EmbeddedSpec, Environment, PodSecurity};
 pub use names::check_name;
 pub use paces::PaceSpec;
 pub use stage_files::{StageFile, read_stages};

@@ -26,7 +26,8 @@ use trace::{Actor, Revision, Time};
 use crate::{
     commands::kubelet_only,
     config::{
-        AuthorizationSpec, EmbeddedSpec, Environment, Located, PaceSpec, read_answers, read_stages,
+        AuthorizationSpec, EmbeddedSpec, Environment, Located, PaceSpec, PodSecurity, read_answers,
+        read_stages,
     },
     exit::{Exit, Expected},
     providers::{
@@ -67,6 +68,9 @@ pub struct Options {
     /// Give new pods their ServiceAccount and its token, and refuse them without the account.
     #[arg(long)]
     mount_service_accounts: bool,
+    /// Whether pods are held against what their namespace's labels ask for.
+    #[arg(long, value_enum, default_value_t = PodSecurity::Labels)]
+    pod_security: PodSecurity,
     /// kwok Stage files by which pods and nodes live.
     #[arg(long, num_args = 1..)]
     stages: Vec<PathBuf>,
@@ -82,8 +86,8 @@ pub struct Options {
     /// No API server: nodes and their pods, by Stage files, of the cluster to which --kubeconfig leads.
     #[arg(long, requires = "kubeconfig")]
     #[arg(conflicts_with_all = [
-        "port", "kubernetes", "environment", "authorization", "client_ca_file", "mount_service_accounts", "answers",
-        "controllers", "order",
+        "port", "kubernetes", "environment", "authorization", "client_ca_file", "mount_service_accounts", "pod_security",
+        "answers", "controllers", "order",
     ])]
     kubelet_only: bool,
     /// Where to write the kubeconfig (default: trommel.kubeconfig), which is removed at the end; with --kubelet-only,
@@ -109,6 +113,7 @@ pub fn run(options: &Options) -> anyhow::Result<Exit> {
         nodes: options.nodes,
         authorization: Located::new(options.authorization),
         mount_service_accounts: options.mount_service_accounts,
+        pod_security: options.pod_security,
         controller_manager: vec![],
         stages: vec![],
         answers: options.answers.as_deref().map(read_answers).transpose()?.unwrap_or_default(),

@@ -59,6 +59,20 @@ pub struct EmbeddedSpec {
     /// Whether new pods get their ServiceAccount and a volume with its token, and are refused without the account.
     #[serde(default, skip_serializing_if = "is_default")]
     pub mount_service_accounts: bool,
+    /// Whether pods are held against what their namespace's labels ask for.
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub pod_security: PodSecurity,
+}
+
+/// What decides whether a pod is secure enough.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, clap::ValueEnum)]
+#[serde(rename_all = "lowercase")]
+pub enum PodSecurity {
+    /// Labels of its namespace: admission's PodSecurity, as in a real cluster.
+    #[default]
+    Labels,
+    /// Nothing: every pod is.
+    None,
 }
 
 fn is_default<T: Default + PartialEq>(value: &T) -> bool {
@@ -125,6 +139,9 @@ impl EmbeddedSpec {
         }
         if self.mount_service_accounts {
             world.mount_service_accounts();
+        }
+        if self.pod_security == PodSecurity::None {
+            world.ignore_pod_security();
         }
         world.start_environment(&EnvironmentOptions { stages, ..self.options(root_ca) });
     }

@@ -2,12 +2,15 @@
 //!
 //! The plug-ins that upstream has on by default and that controllers see at work, each a function of the
 //! request's object and the world, called in upstream's order: those that change an object first
-//! ([`Work::admit`]), and once it is valid those that only refuse it ([`Work::admit_valid`]). Webhooks come after the
-//! former and before the latter: [`crate::webhooks`]. The check that a namespace exists and lives (NamespaceLifecycle) is
+//! ([`Work::admit`]), and once it is valid those that only refuse it ([`Work::admit_valid`]). Policies and webhooks come
+//! after the former and before the latter ([`crate::policies`], [`crate::webhooks`]); only PodSecurity is asked before
+//! the validating ones ([`pod_security`]). The check that a namespace exists and lives (NamespaceLifecycle) is
 //! made where an object is created.
 
 mod accounts;
+mod again;
 mod limits;
+mod pod_security;
 mod pods;
 mod quota;
 mod storage;
@@ -15,16 +18,12 @@ mod topology;
 
 use serde_json::{Value, json};
 
-use crate::{
-    status::Refusal,
-    verbs::Work,
-    webhooks::{Again, Change},
-    world::meta,
-};
+use crate::{status::Refusal, verbs::Work, webhooks::Change, world::meta};
+pub(crate) use again::Again;
 
 impl Work<'_> {
-    /// Lets the plug-ins and then the mutating webhooks see a write; and once more, where a webhook asked for that and
-    /// something changed after it (`NewReinvocationHandler`). Says whether webhooks were asked. Errors: whatever
+    /// Lets the plug-ins and then the mutating policies and webhooks see a write; and once more, where one of them asked
+    /// for that and something changed after it (`NewReinvocationHandler`). Says whether there are any. Errors: whatever
     /// admission refuses with.
     pub(crate) fn admit_all(
         &mut self,
@@ -40,7 +39,7 @@ impl Work<'_> {
         let asked = self.mutate(change, new, &mut again)?;
         if again.is_due() {
             self.admit(change.old, new, change.dry_run)?;
-            again.begin(new);
+            again.begin();
             self.mutate(change, new, &mut again)?;
         }
         Ok(asked)

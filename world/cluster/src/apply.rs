@@ -265,6 +265,24 @@ pub fn apply(
     Ok(merged)
 }
 
+/// What of an object its schema doesn't know or has another type for, as upstream tells it; none if all is well.
+pub(crate) fn untyped(schema: &Schema, object: &Value) -> Option<String> {
+    let unknown = schema.prune(&mut object.clone());
+    let mut lines: Vec<String> =
+        unknown.iter().map(|path| format!(".{path}: field not declared in schema")).collect();
+    lines.extend(type_errors(schema, object));
+    match &lines[..] {
+        [] => None,
+        [one] => Some(one.clone()),
+        many => Some(format!("errors:\n  {}", many.join("\n  "))),
+    }
+}
+
+/// A configuration merged into an object, without a record of who manages what (`TypedValue.Merge`).
+pub(crate) fn merged(schema: &Schema, object: &Value, config: &Value) -> Value {
+    merge::merge(root(schema), object, config)
+}
+
 /// The configuration without the parts that the endpoint ignores, so that they neither merge nor remove.
 fn without_ignored(config: &Value, ignores: Ignores) -> Value {
     let mut config = config.clone();

@@ -14,6 +14,7 @@ mod authorizer;
 mod check;
 mod cost;
 mod macros;
+mod made;
 mod place;
 mod question;
 mod run;

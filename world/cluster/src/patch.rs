@@ -39,6 +39,11 @@ pub enum PatchError {
 }
 
 impl PatchError {
+    /// Whether a test of a JSON patch found another value.
+    pub fn is_failed_test(&self) -> bool {
+        matches!(self, PatchError::Unprocessable(why) if why.ends_with(": test failed"))
+    }
+
     /// The HTTP status code.
     pub fn code(&self) -> u16 {
         match self {

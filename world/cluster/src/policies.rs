@@ -1,15 +1,20 @@
-//! ValidatingAdmissionPolicies (`plugin/policy/validating`, `plugin/policy/generic`): rules in CEL that have a say in
-//! what is written, asked after mutating webhooks and before validating ones.
+//! Admission policies: rules in CEL that have a say in what is written. ValidatingAdmissionPolicies
+//! (`plugin/policy/validating`) are asked after mutating webhooks and before validating ones, MutatingAdmissionPolicies
+//! (`plugin/policy/mutating`, [`mutating`]) change what is written before mutating webhooks do; `plugin/policy/generic` is
+//! what both share.
 //!
-//! Upstream's policies work a second or so after they were written, ours at once; where several refuse, upstream tells
-//! the first in the order of a Go map, ours by name. Who could notice: a client that writes a policy and counts on a
-//! moment without it.
+//! Upstream's policies work a second or so after they were written, and know the fields of a new custom type some five
+//! seconds after it; ours do both at once. Where several refuse, upstream tells the first in the order of a Go map, and
+//! mutates in that order too; ours go by name. Who could notice: a client that writes a policy and counts on a moment
+//! without it, or one whose policies depend on each other's order.
 //!
-//! Not here: MutatingAdmissionPolicies; audit annotations, for there is no audit log; limits of cost; the type check
-//! that the kube-controller-manager writes into a policy's status.
-//!
-//! MutatingAdmissionPolicies are kept and not evaluated, which a warning says; they would stand beside this file.
+//! Not here: audit annotations, for there is no audit log; limits of cost; the type check that the
+//! kube-controller-manager writes into a policy's status.
 
+mod atomics;
+mod inputs;
+mod mutating;
+mod mutation;
 mod params;
 mod policy;
 mod verdict;
@@ -19,13 +24,22 @@ use serde_json::{Value, json};
 use crate::{
     status::Refusal,
     verbs::Work,
-    webhooks::{Attributes, Calls, Resource, matching},
+    webhooks::{Attributes, Calls, Resource, Shown, matching},
     world::{kinds::Kind, meta},
 };
 
-pub(crate) use policy::Policy;
+use inputs::Inputs;
 use policy::{Binding, Denial};
-use verdict::Inputs;
+pub(crate) use policy::{Policy, Role};
+
+/// A policy put to work on one write.
+struct Invocation {
+    binding: Binding,
+    /// The form of the type in which the policy asked for it.
+    form: Resource,
+    /// One after the other; null where none are asked for.
+    params: Vec<Value>,
+}
 
 impl Work<'_> {
     /// Asks all policies about a write; `object` is what is about to be stored, none for a delete. Errors: what the
@@ -35,7 +49,7 @@ impl Work<'_> {
         about: &Attributes<'_>,
         object: Option<&Value>,
     ) -> Result<(), Refusal> {
-        let policies = Policy::all(&self.live.world);
+        let policies = Policy::all(&self.live.world, Role::Validating);
         let mut denials = Vec::new();
         for policy in &policies {
             self.judge_by(policy, about, object, &mut denials);
@@ -43,13 +57,21 @@ impl Work<'_> {
         if self.calls.is_wanting() {
             return Err(Calls::stopped());
         }
-        let Some(first) = denials.into_iter().next() else { return Ok(()) };
+        self.refuse_denied(&denials, about, object)
+    }
+
+    fn refuse_denied(
+        &self,
+        denials: &[Denial],
+        about: &Attributes<'_>,
+        object: Option<&Value>,
+    ) -> Result<(), Refusal> {
         let named = match (about.name.as_str(), object) {
             ("", Some(object)) => meta(object, "generateName"),
             ("", None) => "Unknown",
             (name, _) => name,
         };
-        Err(first.refusal(&self.kind.served(), named))
+        Denial::refusal(denials, &self.kind.served(), named).map_or(Ok(()), Err)
     }
 
     fn judge_by(
@@ -59,26 +81,19 @@ impl Work<'_> {
         object: Option<&Value>,
         denials: &mut Vec<Denial>,
     ) {
-        let constraints = &policy.spec["matchConstraints"];
-        let form = match self.constrained(constraints, about, object) {
-            Ok(Some(form)) => form,
-            Ok(None) => return,
-            Err(why) => return denials.extend(policy.broken(None, &why)),
-        };
-        let kind = match params::kind(&self.live.world, &policy.spec["paramKind"]) {
-            Ok(kind) => kind,
-            Err(why) => return denials.extend(policy.broken(None, &why)),
-        };
-        for binding in policy.bindings(&self.live.world) {
-            let found = self.by_binding(policy, &binding, kind.as_ref(), (&form, about, object));
-            let denied = match found {
-                Ok(denied) => denied,
-                Err(why) => {
+        for Invocation { binding, form, params } in self.invocations(policy, about, object, denials)
+        {
+            let inputs = match self.converted(form, about, object) {
+                Ok(shown) => self.inputs(about, &shown),
+                Err(refusal) => {
+                    let why = format!("failed to convert object version: {}", refusal.message);
                     denials.extend(policy.broken(Some(&binding), &why));
                     continue;
                 }
             };
-            for denial in denied {
+            let each =
+                params.iter().map(|param| verdict::denials(policy, &binding, &inputs, param));
+            for denial in each.flatten() {
                 if binding.does("Warn") {
                     self.warnings.push(denial.warning());
                 }
@@ -87,41 +102,69 @@ impl Work<'_> {
         }
     }
 
-    /// What a policy finds wrong where one binding puts it to work. Errors: how that is misconfigured.
-    fn by_binding(
+    /// How bindings put a policy to work on a write. What is misconfigured denies it.
+    fn invocations(
         &mut self,
         policy: &Policy,
+        about: &Attributes<'_>,
+        object: Option<&Value>,
+        denials: &mut Vec<Denial>,
+    ) -> Vec<Invocation> {
+        let form = match self.constrained(&policy.spec["matchConstraints"], about, object) {
+            Ok(Some(form)) => form,
+            Ok(None) => return Vec::new(),
+            Err(why) => {
+                denials.extend(policy.broken(None, &why));
+                return Vec::new();
+            }
+        };
+        let kind = match params::kind(&self.live.world, &policy.spec["paramKind"]) {
+            Ok(kind) => kind,
+            Err(why) => {
+                denials.extend(policy.broken(None, &why));
+                return Vec::new();
+            }
+        };
+        let mut found = Vec::new();
+        for binding in policy.bindings(&self.live.world) {
+            match self.bound(&binding, kind.as_ref(), about, object) {
+                Ok(None) => {}
+                Ok(Some(params)) => found.push(Invocation { binding, form: form.clone(), params }),
+                Err(why) => denials.extend(policy.broken(Some(&binding), &why)),
+            }
+        }
+        found
+    }
+
+    /// The parameters with which a binding puts its policy to work, if it does. Errors: how that is misconfigured.
+    fn bound(
+        &mut self,
         binding: &Binding,
         kind: Option<&Kind>,
-        (form, about, object): (&Resource, &Attributes<'_>, Option<&Value>),
-    ) -> Result<Vec<Denial>, String> {
+        about: &Attributes<'_>,
+        object: Option<&Value>,
+    ) -> Result<Option<Vec<Value>>, String> {
         let resources = &binding.spec["matchResources"];
         if resources.is_object() && self.constrained(resources, about, object)?.is_none() {
-            return Ok(Vec::new());
+            return Ok(None);
         }
-        let reference = &binding.spec["paramRef"];
-        let params = self.params(kind, reference, &about.namespace)?;
-        let shown = self
-            .converted(form.clone(), about, object)
-            .map_err(|refusal| format!("failed to convert object version: {}", refusal.message))?;
-        let world = &self.live.world;
-        let request =
-            about.request(&shown.form, &shown.kind, shown.object.as_ref(), shown.old.as_ref());
+        self.params(kind, &binding.spec["paramRef"], &about.namespace).map(Some)
+    }
+
+    /// What expressions see of a write whose object is shown in the form that their policy asked for.
+    fn inputs(&self, about: &Attributes<'_>, shown: &Shown) -> Inputs {
+        let (object, old) = (shown.object.as_ref(), shown.old.as_ref());
         let namespace = match about.resource.is_namespaces() {
             true => None,
-            false => matching::namespace(world, &about.namespace),
+            false => matching::namespace(&self.live.world, &about.namespace),
         };
-        let namespace = namespace.map_or(Value::Null, shown_namespace);
-        let (object, old) = (shown.object.as_ref(), shown.old.as_ref());
-        let inputs = Inputs {
-            request: &request,
-            unconverted: &about.request(&about.resource, &shown.kind, object, old),
-            namespace: &namespace,
-            asker: &self.asker(),
-            resource: &about.asked(),
-        };
-        let each = params.iter().map(|param| verdict::denials(policy, binding, &inputs, param));
-        Ok(each.flatten().collect())
+        Inputs {
+            request: about.request(&shown.form, &shown.kind, object, old),
+            unconverted: about.request(&about.resource, &shown.kind, object, old),
+            namespace: namespace.map_or(Value::Null, shown_namespace),
+            asker: self.asker(),
+            resource: about.asked(),
+        }
     }
 
     /// The objects that a binding refers to, in the version that its policy names; one that is null where none are asked

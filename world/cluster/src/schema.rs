@@ -149,6 +149,13 @@ pub struct Node {
     pub limits: Option<Box<Limits>>,
 }
 
+impl Node {
+    /// A built-in field that holds any object, such as a ControllerRevision's `data`: nobody owns parts of it.
+    pub(crate) fn is_raw(&self) -> bool {
+        self.name.as_deref().is_some_and(|name| name.ends_with(".runtime.RawExtension"))
+    }
+}
+
 /// Constraints on values.
 #[derive(Debug, Clone, Default)]
 pub struct Limits {

@@ -21,6 +21,7 @@ mod hooks;
 mod job;
 mod lease;
 mod limits;
+mod mutating_policies;
 mod network;
 mod network_policy;
 mod node;
@@ -96,6 +97,12 @@ pub(crate) fn object(
         }
         ("admissionregistration.k8s.io", "validatingadmissionpolicybindings") => {
             policies::binding(check, &new["spec"]);
+        }
+        ("admissionregistration.k8s.io", "mutatingadmissionpolicies") => {
+            mutating_policies::policy(check, &new["spec"]);
+        }
+        ("admissionregistration.k8s.io", "mutatingadmissionpolicybindings") => {
+            mutating_policies::binding(check, &new["spec"]);
         }
         ("storage.k8s.io", "storageclasses") => classes::storage_class(check, new),
         ("networking.k8s.io", "ingressclasses") => classes::ingress_class(check, &new["spec"]),

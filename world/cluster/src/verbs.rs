@@ -47,9 +47,6 @@ pub(crate) use strategy::{
 };
 pub(crate) use subresources::selector_text;
 
-/// What is said to one who binds a policy that changes what is written.
-const NO_POLICIES: &str = "this server keeps MutatingAdmissionPolicies and does not evaluate them";
-
 /// What a verb answers with.
 pub(crate) enum Payload {
     /// An object in the version that was asked for.
@@ -126,9 +123,6 @@ pub(crate) fn carry_out(
     }
     work.warnings.extend(strategy::deprecation(&work.kind).map(str::to_owned));
     work.warnings.extend(work.kind.warning(work.live.world.release));
-    if verb == Verb::Create && route.resource == "mutatingadmissionpolicybindings" {
-        work.warnings.push(NO_POLICIES.to_owned());
-    }
     let outcome = work.check_options(verb).and_then(|()| work.act(verb));
     let warnings = work.warnings;
     if work.calls.is_wanting() {

@@ -38,10 +38,10 @@ pub(crate) use calls::{Calls, Made, Wanted};
 pub(crate) use change::Change;
 pub(crate) use client::post;
 pub(crate) use conversion::Asking;
-pub(crate) use dispatch::{Again, internal};
+pub(crate) use dispatch::internal;
 pub(crate) use matching::Resource;
 pub(crate) use review::Attributes;
-pub(crate) use shown::hold;
+pub(crate) use shown::{Shown, hold};
 
 /// Where a webhook is.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -56,6 +56,8 @@ pub struct World {
     pub(crate) client_authorities: Authorities,
     /// Whether pods get their account and its token.
     pub(crate) service_accounts: bool,
+    /// Whether labels of namespaces say which pods they take.
+    pub(crate) pod_security: bool,
     /// The built-in controllers, where any run.
     pub(crate) environment: Option<Arc<Environment>>,
 }
@@ -108,6 +110,7 @@ impl World {
             asks_for_credentials: false,
             client_authorities: x509::authorities(),
             service_accounts: false,
+            pod_security: true,
             environment: None,
         };
         for name in NAMESPACES {
@@ -241,6 +244,11 @@ impl World {
     /// such account.
     pub fn mount_service_accounts(&mut self) {
         self.service_accounts = true;
+    }
+
+    /// From now on labels of namespaces refuse no pods and warn of none.
+    pub fn ignore_pod_security(&mut self) {
+        self.pod_security = false;
     }
 
     /// A token of a ServiceAccount that is good for so long by the world's clock. None if there is no such

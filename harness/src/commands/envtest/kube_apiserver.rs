@@ -74,7 +74,7 @@ struct Settings {
     /// Where the addresses of Services begin.
     services: Ipv4Addr,
     authorization: AuthorizationSpec,
-    service_accounts: bool,
+    plugins: admission::Plugins,
     /// What to say of flags that have no effect.
     told: Vec<String>,
 }
@@ -114,8 +114,7 @@ impl Settings {
             client_authority: given.one("client-ca-file").map(PathBuf::from),
             services: own::services(&given.list("service-cluster-ip-range")).map_err(usage)?,
             authorization: authorization(&given.list("authorization-mode")).map_err(usage)?,
-            service_accounts: admission::service_accounts(&plugins[0], &plugins[1])
-                .map_err(usage)?,
+            plugins: admission::Plugins::read(&plugins[0], &plugins[1]).map_err(usage)?,
             told,
         })
     }
@@ -149,7 +148,8 @@ impl Settings {
         let embedded = EmbeddedSpec {
             environment: Environment::None,
             authorization: Located::new(self.authorization),
-            mount_service_accounts: self.service_accounts,
+            mount_service_accounts: self.plugins.service_accounts,
+            pod_security: self.plugins.pod_security,
             ..EmbeddedSpec::default()
         };
         let mut world = serve::world(&embedded, &pair.certificate, None);

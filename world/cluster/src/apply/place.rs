@@ -22,16 +22,11 @@ pub(super) enum Shape {
 /// The shape of a value at a place.
 pub(super) fn shape(place: Place<'_>, value: &Value) -> Shape {
     match (value, place) {
-        (Value::Object(_), Some((_, node))) if node.atomic_map || is_raw(node) => Shape::Leaf,
+        (Value::Object(_), Some((_, node))) if node.atomic_map || node.is_raw() => Shape::Leaf,
         (Value::Object(_), _) => Shape::Map,
         (Value::Array(_), Some((_, node))) if node.list_type != ListType::Atomic => Shape::List,
         _ => Shape::Leaf,
     }
-}
-
-/// A built-in field that holds any object, such as a ControllerRevision's `data`: nobody owns parts of it.
-fn is_raw(node: &Node) -> bool {
-    node.name.as_deref().is_some_and(|name| name.ends_with(".runtime.RawExtension"))
 }
 
 /// The shape of two values that are merged or compared. Both empty (or null) are leaves, which keeps

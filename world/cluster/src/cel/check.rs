@@ -13,7 +13,7 @@ use kube_cel::cel::{
 
 use super::{
     cost::Types,
-    macros,
+    macros, made,
     place::{Part, Places},
     run,
     types::{Bindings, FUNCTIONS, Ty, declared, goes, property, resolved},
@@ -26,6 +26,8 @@ pub(super) struct Checker<'a> {
     /// Variables in sight, the nearest last.
     scope: Vec<(String, Ty)>,
     places: Places<'a>,
+    /// Whether it can make objects and patches: [`made`].
+    makes: bool,
     /// How many calls of `format` we are in, whose lists may be mixed.
     mixed: usize,
     /// Where the last checked part stands.
@@ -68,11 +70,17 @@ impl<'a> Checker<'a> {
             schema,
             scope: variables,
             places: Places::new(source),
+            makes: false,
             mixed: 0,
             last: 0,
             types: Types::new(),
             errors: Vec::new(),
         }
+    }
+
+    /// The same, for an expression that can make objects and patches.
+    pub(super) fn making(self) -> Checker<'a> {
+        Checker { makes: true, ..self }
     }
 
     /// The type of an expression, which is made ready to run. Errors: all that doesn't fit, in cel-go's form.
@@ -147,12 +155,52 @@ impl<'a> Checker<'a> {
                 Ty::Map(Box::new(self.common(keys)), Box::new(self.common(values)))
             }
             Expr::Comprehension(comprehension) => self.comprehension(comprehension),
-            Expr::Struct(made) => {
-                let name = made.type_name.clone();
-                self.undeclared(0, &name)
-            }
+            Expr::Struct(_) => self.structure(expression),
             Expr::Unspecified => Ty::Dyn,
         }
+    }
+
+    /// `JSONPatch{…}` and `Object.spec{…}`, which become calls of what makes them.
+    fn structure(&mut self, expression: &mut IdedExpr) -> Ty {
+        let Expr::Struct(of) = &mut expression.expr else { return Ty::Dyn };
+        let name = of.type_name.clone();
+        let mut parts = name.split('.');
+        let first = parts.next().unwrap_or("").to_owned();
+        let brace = self.places.next(Part::Ident(first)) + name.chars().count();
+        for part in parts {
+            self.places.next(Part::Select(part.to_owned()));
+        }
+        let variable = self.variable(&name).map(Ty::to_string);
+        if let Some(ty) = &variable {
+            self.wrong(brace, format!("'{ty}' is not a type"));
+        } else if !self.makes || !made::is_made(&name) {
+            return self.undeclared(brace, &name);
+        }
+        for entry in &mut of.entries {
+            let EntryExpr::StructField(field) = &mut entry.expr else { continue };
+            let name_of = field.field.clone();
+            let colon = self.places.next(Part::Ident(name_of.clone())) + name_of.chars().count();
+            let given = self.check(&mut field.value);
+            let wanted = match made::field(&name, &name_of) {
+                _ if variable.is_some() => {
+                    self.wrong(colon, format!("unexpected failed resolution of '{name}'"));
+                    continue;
+                }
+                None => {
+                    self.wrong(colon, format!("undefined field '{name_of}'"));
+                    continue;
+                }
+                Some(wanted) if field.optional => wanted.optional(),
+                Some(wanted) => wanted,
+            };
+            if !goes(&wanted, &given, &mut Bindings::new()) {
+                let detail = format!("is '{wanted}' but provided type is '{given}'");
+                self.wrong(colon, format!("expected type of field '{name_of}' {detail}"));
+            }
+        }
+        self.last = brace;
+        expression.expr = made::call(std::mem::take(of));
+        Ty::plain(&name)
     }
 
     fn undeclared(&mut self, at: usize, name: &str) -> Ty {
@@ -201,7 +249,7 @@ impl<'a> Checker<'a> {
                 true => macros::member("hasValue", found),
                 false => found,
             };
-        } else if operand == Ty::Dyn && !test {
+        } else if (operand == Ty::Dyn || is_made(&operand)) && !test {
             let SelectExpr { operand, field, .. } = std::mem::take(select);
             expression.expr = macros::selected(*operand, &field);
         }
@@ -237,6 +285,7 @@ impl<'a> Checker<'a> {
             Ty::Plain(name) if name.starts_with("kubernetes.") => {
                 return self.wrong(at, format!("unexpected failed resolution of '{name}'"));
             }
+            Ty::Plain(of) if self.makes && made::is_made(of) => made::field(of, name),
             Ty::Plain(_) | Ty::List(_) | Ty::Type(_) => {
                 return self
                     .wrong(at, format!("type '{operand}' does not support field selection"));
@@ -305,7 +354,8 @@ impl<'a> Checker<'a> {
     fn qualified(&mut self, call: &CallExpr) -> Option<String> {
         let Expr::Ident(prefix) = &call.target.as_ref()?.expr else { return None };
         let name = format!("{prefix}.{}", call.func_name);
-        if self.variable(prefix).is_some() || !FUNCTIONS.contains_key(&*name) {
+        let known = FUNCTIONS.contains_key(&*name) && (self.makes || prefix != "jsonpatch");
+        if self.variable(prefix).is_some() || !known {
             return None;
         }
         self.places.next(Part::Ident(prefix.clone()));
@@ -421,6 +471,11 @@ fn misread(name: &str, call: &CallExpr) -> Option<String> {
         _ => true,
     };
     (!readable).then(|| format!("invalid {name} argument"))
+}
+
+/// Whether values of this type are what [`made`] makes.
+fn is_made(ty: &Ty) -> bool {
+    matches!(ty, Ty::Plain(name) if made::is_made(name))
 }
 
 /// An expression without a place.

@@ -6,6 +6,7 @@ use std::sync::{Arc, LazyLock};
 
 use kube_cel::cel::{
     IdedExpr, Value as Cel,
+    common::ast::Expr,
     objects::{Key, Map},
 };
 use serde_json::Value;
@@ -13,7 +14,7 @@ use serde_json::Value;
 use super::{
     authorizer::{self, Asker},
     check::Checker,
-    macros, place, run,
+    macros, made, place, run,
     types::Ty,
     value,
 };
@@ -22,6 +23,7 @@ use crate::{rbac::Attributes, schema::Schema};
 /// A compiled expression.
 #[derive(Debug)]
 pub(crate) struct Question {
+    source: String,
     tree: IdedExpr,
     ty: Ty,
 }
@@ -132,7 +134,19 @@ impl Question {
         Question::naming(source, if has_params { &[COMPOSED, PARAMS] } else { &[COMPOSED] })
     }
 
+    /// Compiles what a mutating policy changes an object by, which can make objects and patches. Errors: why cel-go
+    /// refuses it.
+    pub(crate) fn of_mutation(source: &str, has_params: bool) -> Result<Question, String> {
+        let all = [AUTHORIZER, COMPOSED, PARAMS];
+        let names = if has_params { &all[..] } else { &all[..2] };
+        Question::compiled(source, names, true)
+    }
+
     fn naming(source: &str, more: &[&str]) -> Result<Question, String> {
+        Question::compiled(source, more, false)
+    }
+
+    fn compiled(source: &str, more: &[&str], makes: bool) -> Result<Question, String> {
         let mut tree = run::parse(source).map_err(|errors| {
             let all = errors.iter().map(|(at, message)| place::describe(source, *at, message));
             all.collect::<Vec<_>>().join("\n")
@@ -148,13 +162,28 @@ impl Question {
         if more.contains(&AUTHORIZER) {
             variables.push((REQUEST_RESOURCE.to_owned(), Ty::plain(authorizer::RESOURCE_TYPE)));
         }
-        let ty = Checker::new(&NO_TYPES, source, variables).run(&mut tree)?;
-        Ok(Question { tree, ty })
+        let checker = Checker::new(&NO_TYPES, source, variables);
+        let checker = if makes { checker.making() } else { checker };
+        let ty = checker.run(&mut tree)?;
+        Ok(Question { source: source.to_owned(), tree, ty })
     }
 
     /// Whether its result has this type, or one that is known at run time only.
     pub(crate) fn results_in(&self, ty: &str) -> bool {
         self.ty.is(ty) || self.ty == Ty::Dyn
+    }
+
+    /// Whether it results in exactly this type (`IsExactType`), as far as types of lists are known: a list without items
+    /// goes for one of any where it stands beside others.
+    pub(crate) fn makes(&self, ty: &str) -> bool {
+        let empty = matches!(&self.tree.expr, Expr::List(list) if list.elements.is_empty());
+        match ty.strip_prefix("list(").and_then(|rest| rest.strip_suffix(')')) {
+            Some(item) => match &self.ty {
+                Ty::List(found) => found.is(item) || **found == Ty::Dyn && !empty,
+                _ => false,
+            },
+            None => self.ty.is(ty),
+        }
     }
 
     /// What it results in, as cel-go calls it.
@@ -175,6 +204,21 @@ impl Question {
     /// Whether it results in `true`, and in nothing else. Errors: it can't be evaluated.
     pub(crate) fn is_true(&self, variables: &Variables) -> Result<bool, String> {
         Ok(matches!(self.run(variables)?, Cel::Bool(true)))
+    }
+
+    /// The object that it makes, to be applied. Errors: it can't be evaluated, or is no such object.
+    pub(crate) fn object(&self, variables: &Variables) -> Result<Value, String> {
+        made::object(&self.evaluated(variables)?)
+    }
+
+    /// The operations of the JSON patch that it makes. Errors: it can't be evaluated, or is no such patch.
+    pub(crate) fn operations(&self, variables: &Variables) -> Result<Value, String> {
+        made::patch(&self.evaluated(variables)?)
+    }
+
+    fn evaluated(&self, variables: &Variables) -> Result<Cel, String> {
+        let source = &self.source;
+        self.run(variables).map_err(|why| format!("expression '{source}' resulted in error: {why}"))
     }
 
     /// The text that it results in, if it does.

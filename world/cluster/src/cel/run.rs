@@ -5,8 +5,9 @@ use std::sync::{Arc, LazyLock};
 use kube_cel::{
     KubeCelExt as _,
     cel::{
-        Context, ExecutionError, IdedExpr, ResolveResult, Value,
+        Context, ExecutionError, FunctionContext, IdedExpr, ResolveResult, Value,
         extractors::This,
+        functions,
         objects::{Key, Opaque, OptionalValue},
         parser::Parser,
     },
@@ -48,8 +49,10 @@ static FUNCTIONS: LazyLock<Context<'static>> = LazyLock::new(|| {
     context.add_function("type", type_of);
     context.add_function("dyn", |value: Value| -> ResolveResult { Ok(value) });
     context.add_function("bool", to_bool);
+    context.add_function("string", to_string);
     context.add_function(SELECT, select);
     super::authorizer::register(&mut context);
+    super::made::register(&mut context);
     for name in TYPES {
         context.add_variable_from_value(name, type_value(name));
     }
@@ -89,6 +92,14 @@ fn to_bool(This(value): This<Value>) -> ResolveResult {
     }
 }
 
+/// The crate's function knows no truth values.
+fn to_string(function: &FunctionContext<'_, '_>, This(value): This<Value>) -> ResolveResult {
+    match value {
+        Value::Bool(value) => Ok(Value::from(value.to_string())),
+        value => functions::string(function, This(value)),
+    }
+}
+
 /// A context for one evaluation: functions, no variables.
 pub(super) fn scope() -> Context<'static> {
     FUNCTIONS.new_inner_scope()
@@ -115,6 +126,16 @@ pub(super) fn call(function: &str, text: &str) -> Option<Value> {
     let mut context = scope();
     context.add_variable_from_value("text", text.to_owned());
     Value::resolve(&parse(&format!("{function}(text)")).ok()?, &context).ok()
+}
+
+/// A value as text, `string(value)`; `None` if it has none.
+pub(super) fn string(value: &Value) -> Option<String> {
+    let mut context = scope();
+    context.add_variable_from_value("value", value.clone());
+    match Value::resolve(&parse("string(value)").ok()?, &context) {
+        Ok(Value::String(text)) => Some((*text).clone()),
+        _ => None,
+    }
 }
 
 /// Whether the function can read the text.

@@ -19,6 +19,9 @@ pub(super) fn apply(live: &Value, patch: &Value) -> Result<Value, PatchError> {
                 operations.len()
             )));
         }
+        if let Some(unknown) = operations.iter().find_map(unknown_kind) {
+            return Err(PatchError::Unprocessable(format!("Unexpected kind: {unknown}")));
+        }
         operations.iter_mut().for_each(fill_in_value);
     }
     let Patch(operations) = serde_json::from_value(patch).map_err(|error| match is_list {
@@ -40,6 +43,12 @@ pub(super) fn apply(live: &Value, patch: &Value) -> Result<Value, PatchError> {
         })?;
     }
     Ok(object)
+}
+
+/// What an operation is called that nobody knows.
+fn unknown_kind(operation: &Value) -> Option<&str> {
+    const KNOWN: [&str; 6] = ["add", "copy", "move", "remove", "replace", "test"];
+    operation["op"].as_str().filter(|kind| !KNOWN.contains(kind))
 }
 
 /// What upstream's library (`evanphx/json-patch`) says of an operation that can't be applied.

@@ -12,23 +12,48 @@ use crate::{
 
 const GROUP: &str = "admissionregistration.k8s.io";
 
+/// What policies of a kind do with a write.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Role {
+    Mutating,
+    Validating,
+}
+
+impl Role {
+    fn plural(self) -> &'static str {
+        match self {
+            Role::Mutating => "mutatingadmissionpolicies",
+            Role::Validating => "validatingadmissionpolicies",
+        }
+    }
+
+    fn bindings(self) -> &'static str {
+        match self {
+            Role::Mutating => "mutatingadmissionpolicybindings",
+            Role::Validating => "validatingadmissionpolicybindings",
+        }
+    }
+}
+
 /// A policy as it is stored.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub(crate) struct Policy {
+    role: Role,
     pub(super) name: String,
     pub(super) spec: Value,
 }
 
 /// What puts a policy to work.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub(super) struct Binding {
-    name: String,
+    pub(super) name: String,
     pub(super) spec: Value,
 }
 
 /// Why a write may not be.
 #[derive(Debug)]
 pub(super) struct Denial {
+    role: Role,
     policy: String,
     /// None where the policy itself is misconfigured.
     binding: Option<String>,
@@ -44,20 +69,20 @@ fn all(world: &World, plural: &str) -> Vec<(String, Value)> {
 }
 
 impl Policy {
-    /// All there are, by name.
-    pub(super) fn all(world: &World) -> Vec<Policy> {
-        let all = all(world, "validatingadmissionpolicies");
-        all.into_iter().map(|(name, spec)| Policy { name, spec }).collect()
+    /// All of a role, by name.
+    pub(super) fn all(world: &World, role: Role) -> Vec<Policy> {
+        let all = all(world, role.plural());
+        all.into_iter().map(|(name, spec)| Policy { role, name, spec }).collect()
     }
 
-    /// Whether there are any.
-    pub(crate) fn any(world: &World) -> bool {
-        world.store.root().count(&GroupResource::new(GROUP, "validatingadmissionpolicies")) > 0
+    /// Whether there are any of a role.
+    pub(crate) fn any(world: &World, role: Role) -> bool {
+        world.store.root().count(&GroupResource::new(GROUP, role.plural())) > 0
     }
 
     /// Those that name it, by name.
     pub(super) fn bindings(&self, world: &World) -> Vec<Binding> {
-        let all = all(world, "validatingadmissionpolicybindings").into_iter();
+        let all = all(world, self.role.bindings()).into_iter();
         all.filter(|(_, spec)| spec["policyName"] == *self.name)
             .map(|(name, spec)| Binding { name, spec })
             .collect()
@@ -82,6 +107,7 @@ impl Policy {
         reason: &str,
     ) -> Denial {
         Denial {
+            role: self.role,
             policy: self.name.clone(),
             binding: binding.map(|binding| binding.name.clone()),
             message,
@@ -108,20 +134,43 @@ impl Denial {
         )
     }
 
-    pub(super) fn refusal(self, resource: &GroupResource, name: &str) -> Refusal {
-        let by = match &self.binding {
-            Some(binding) => format!("'{}' with binding '{binding}'", self.policy),
-            None => format!("'{}'", self.policy),
-        };
-        let message = format!("ValidatingAdmissionPolicy {by} denied request: {}", self.message);
+    /// Where policies of a role deny; the first says with what status. None: none does.
+    pub(super) fn refusal(all: &[Denial], resource: &GroupResource, name: &str) -> Option<Refusal> {
+        let first = all.first()?;
+        // Validating ones tell the first only (`validating/dispatcher.go`), mutating ones all (`policyDispatcher`).
+        let told = if first.role == Role::Validating { &all[..1] } else { all };
+        let message = first.message();
         let mut refusal = Refusal::forbidden(resource, name, &message);
-        let (code, reason) = match self.reason.as_str() {
-            "Forbidden" => (403, "Forbidden"),
-            "RequestEntityTooLarge" => (413, "RequestEntityTooLarge"),
-            _ => (422, "Invalid"),
+        if first.role == Role::Mutating {
+            refusal.message = message;
+        }
+        let (code, reason) = match (first.role, first.reason.as_str()) {
+            (_, "Forbidden") => (403, "Forbidden"),
+            (Role::Mutating, "") => (403, "Forbidden"),
+            (Role::Mutating, _) => (403, "Invalid"),
+            (Role::Validating, "RequestEntityTooLarge") => (413, "RequestEntityTooLarge"),
+            (Role::Validating, _) => (422, "Invalid"),
         };
         (refusal.code, refusal.reason) = (code, reason.into());
-        refusal.details.insert("causes".to_owned(), json!([{"message": message}]));
-        refusal
+        let causes: Vec<Value> =
+            told.iter().map(|denial| json!({"message": denial.message()})).collect();
+        refusal.details.insert("causes".to_owned(), json!(causes));
+        Some(refusal)
+    }
+
+    fn message(&self) -> String {
+        let (policy, why) = (&self.policy, &self.message);
+        match (self.role, &self.binding) {
+            (Role::Validating, Some(binding)) => format!(
+                "ValidatingAdmissionPolicy '{policy}' with binding '{binding}' denied request: {why}"
+            ),
+            (Role::Validating, None) => {
+                format!("ValidatingAdmissionPolicy '{policy}' denied request: {why}")
+            }
+            (Role::Mutating, Some(binding)) => {
+                format!("policy '{policy}' with binding '{binding}' denied request: {why}")
+            }
+            (Role::Mutating, None) => format!("policy {policy:?} denied request: {why}"),
+        }
     }
 }

@@ -486,7 +486,8 @@ fn others(name: &str, fields: &mut Fields) {
                 set(fields, "reinvocationPolicy", "Never");
             }
         }
-        "api.admissionregistration.v1.ValidatingAdmissionPolicySpec" => {
+        "api.admissionregistration.v1.MutatingAdmissionPolicySpec"
+        | "api.admissionregistration.v1.ValidatingAdmissionPolicySpec" => {
             set(fields, "failurePolicy", "Fail");
         }
         "api.admissionregistration.v1.MatchResources" => set_all(

@@ -19,8 +19,24 @@ const REASONS: [&str; 3] = ["Forbidden", "Invalid", "RequestEntityTooLarge"];
 pub(super) fn policy(check: &mut Check<'_>, spec: &Value) {
     let has_params = spec["paramKind"].is_object();
     let compile = |source: &str| Question::of_policy(source, has_params);
-    let condition = |source: &str| Question::of_condition(source, has_params);
     let message = |source: &str| Question::of_message(source, has_params);
+    what_it_is_about(check, spec);
+    let (validations, annotations) = (list(spec, "validations"), list(spec, "auditAnnotations"));
+    if validations.is_empty() && annotations.is_empty() {
+        let detail = "validations or auditAnnotations must contain at least one item";
+        check.required("spec.validations", detail);
+        check.required("spec.auditAnnotations", detail);
+    }
+    for (index, one) in validations.iter().enumerate() {
+        validation(check, one, &format!("spec.validations[{index}]"), &compile, &message);
+    }
+}
+
+/// What both kinds of policies say before they say what is to be done.
+pub(super) fn what_it_is_about(check: &mut Check<'_>, spec: &Value) {
+    let has_params = spec["paramKind"].is_object();
+    let compile = |source: &str| Question::of_policy(source, has_params);
+    let condition = |source: &str| Question::of_condition(source, has_params);
     choice(check, spec.get("failurePolicy"), "spec.failurePolicy", &["Fail", "Ignore"]);
     if has_params {
         param_kind(check, &spec["paramKind"], "spec.paramKind");
@@ -37,15 +53,6 @@ pub(super) fn policy(check: &mut Check<'_>, spec: &Value) {
     conditions(check, list(spec, "matchConditions"), "spec.matchConditions", &condition);
     for (index, variable) in list(spec, "variables").iter().enumerate() {
         self::variable(check, variable, &format!("spec.variables[{index}]"), &compile);
-    }
-    let (validations, annotations) = (list(spec, "validations"), list(spec, "auditAnnotations"));
-    if validations.is_empty() && annotations.is_empty() {
-        let detail = "validations or auditAnnotations must contain at least one item";
-        check.required("spec.validations", detail);
-        check.required("spec.auditAnnotations", detail);
-    }
-    for (index, one) in validations.iter().enumerate() {
-        validation(check, one, &format!("spec.validations[{index}]"), &compile, &message);
     }
 }
 
@@ -147,6 +154,12 @@ fn validation(
 
 /// The spec of a binding.
 pub(super) fn binding(check: &mut Check<'_>, spec: &Value) {
+    what_it_binds(check, spec);
+    actions(check, spec);
+}
+
+/// What both kinds of bindings say.
+pub(super) fn what_it_binds(check: &mut Check<'_>, spec: &Value) {
     let name = text(spec, "policyName");
     match name {
         "" => check.required("spec.policyName", ""),
@@ -162,7 +175,6 @@ pub(super) fn binding(check: &mut Check<'_>, spec: &Value) {
     if spec["matchResources"].is_object() {
         match_resources(check, &spec["matchResources"], "spec.matchResources");
     }
-    actions(check, spec);
 }
 
 fn param_reference(check: &mut Check<'_>, reference: &Value) {

@@ -172,7 +172,7 @@ impl Work<'_> {
     /// owner.
     fn check_applied_fields(&self, config: &Value) -> Result<(), Refusal> {
         let Some(schema) = self.kind.schema() else { return Ok(()) };
-        let Some(text) = untyped(&schema, config) else { return Ok(()) };
+        let Some(text) = apply::untyped(&schema, config) else { return Ok(()) };
         Err(Refusal::unclassified(format!(
             "failed to create typed patch object ({}/{}; {}, Kind={}): {text}",
             meta(config, "namespace"),
@@ -220,19 +220,6 @@ fn write<'a>(
     Write { manager, api_version, subresource, now, ignores }
 }
 
-/// What of an object its schema doesn't know or has another type for, as upstream tells it; none if all is well.
-fn untyped(schema: &Schema, object: &Value) -> Option<String> {
-    let unknown = schema.prune(&mut object.clone());
-    let mut lines: Vec<String> =
-        unknown.iter().map(|path| format!(".{path}: field not declared in schema")).collect();
-    lines.extend(apply::type_errors(schema, object));
-    match &lines[..] {
-        [] => None,
-        [one] => Some(one.clone()),
-        many => Some(format!("errors:\n  {}", many.join("\n  "))),
-    }
-}
-
 /// Whether two states differ in nothing but who manages them.
 fn same_but_managers(old: &Value, new: &Value) -> bool {
     let bare = |object: &Value| {
@@ -258,7 +245,7 @@ impl Versions for OtherVersions<'_> {
         let schema = custom.version(api_version).map(|version| version.schema.clone());
         let found = converted.map(Arc::unwrap_or_clone).zip(schema);
         // Nothing is taken out here that the version doesn't know: nobody can own it.
-        match found.as_ref().and_then(|(object, schema)| untyped(schema, object)) {
+        match found.as_ref().and_then(|(object, schema)| apply::untyped(schema, object)) {
             None => Ok(found),
             Some(why) => Err(why),
         }

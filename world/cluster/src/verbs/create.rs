@@ -59,6 +59,7 @@ impl Work<'_> {
         self.prepare(None, &mut new, dry_run)?;
         self.validate(&new, None)?;
         self.warn(None, &new);
+        self.secure(None, &new)?;
         self.approve(change, &new)?;
         self.prune_patched(&mut new);
         strategy::read_back(&self.kind, &mut new);

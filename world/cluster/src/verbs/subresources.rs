@@ -7,10 +7,11 @@ use trace::GroupResource;
 
 use super::{Outcome, Work, object, patch::refused};
 use crate::{
+    admission::Again,
     patch::{self, PatchType},
     schema::{FieldError, FieldErrorKind, Schema},
     status::Refusal,
-    webhooks::{Again, Change},
+    webhooks::Change,
     world::meta,
 };
 
@@ -113,7 +114,7 @@ impl Work<'_> {
         let mut again = Again::default();
         self.mutate(change, &mut scale, &mut again)?;
         if again.is_due() {
-            again.begin(&scale);
+            again.begin();
             self.mutate(change, &mut scale, &mut again)?;
         }
         let scale = &scale;

@@ -77,6 +77,7 @@ impl Work<'_> {
         }
         self.validate(&new, Some(&shown))?;
         self.warn(Some(&shown), &new);
+        self.secure(Some(&shown), &new)?;
         if self.route.subresource != "scale" {
             self.approve(change, &new)?;
             self.prune_patched(&mut new);

@@ -5,6 +5,7 @@ use serde_json::Value;
 use super::{dispatch::internal, hook::Hook, review::write_options, shown::Shown};
 use crate::{
     patch::{PatchType, patch},
+    schema::unknown_field_message,
     status::Refusal,
     verbs::Work,
     world::meta,
@@ -97,21 +98,8 @@ impl Work<'_> {
         };
         let schema = shown.other.as_ref().unwrap_or(&self.kind).schema();
         let patched = patch(PatchType::Json, before, operations, schema.as_ref());
-        let mut patched = patched.map_err(|error| internal(error.to_string()))?;
-        let whole = self.has_own_body();
-        if let Some(schema) = schema.filter(|_| whole) {
-            if let Some(why) = schema.decode_error(&patched) {
-                return Err(internal(why));
-            }
-            // Of a custom object unknown fields go when it is stored, and other webhooks still see them.
-            if !self.kind.is_custom() {
-                schema.prune(&mut patched);
-            }
-            schema.default(&mut patched);
-            schema.internalize(&mut patched);
-            crate::encoding::canonical(&mut patched)
-                .map_err(|error| internal(error.to_string()))?;
-        }
+        let patched = patched.map_err(|error| internal(error.to_string()))?;
+        let patched = self.as_decoded(patched, shown, false)?;
         let changed = patched != *before;
         *object = match &shown.other {
             Some(_) => self.convert(&patched, &self.kind.api_version())?,
@@ -120,7 +108,35 @@ impl Work<'_> {
         Ok(changed)
     }
 
-    /// Removes what webhooks have put into a custom object and its schema doesn't know.
+    /// An object that was changed as JSON, as the server reads and defaults it. Errors: 500 for what is no object of the
+    /// type, with `strict` also for fields that it does not have.
+    pub(crate) fn as_decoded(
+        &self,
+        mut object: Value,
+        shown: &Shown,
+        strict: bool,
+    ) -> Result<Value, Refusal> {
+        let schema = shown.other.as_ref().unwrap_or(&self.kind).schema();
+        let Some(schema) = schema.filter(|_| self.has_own_body()) else { return Ok(object) };
+        if let Some(why) = schema.decode_error(&object) {
+            return Err(internal(why));
+        }
+        // Of a custom object unknown fields go when it is stored, and others still see them.
+        if !self.kind.is_custom() {
+            let unknown = schema.prune(&mut object);
+            if strict && !unknown.is_empty() {
+                let unknown: Vec<String> =
+                    unknown.iter().map(|path| unknown_field_message(path)).collect();
+                return Err(internal(format!("strict decoding error: {}", unknown.join(", "))));
+            }
+        }
+        schema.default(&mut object);
+        schema.internalize(&mut object);
+        crate::encoding::canonical(&mut object).map_err(|error| internal(error.to_string()))?;
+        Ok(object)
+    }
+
+    /// Removes what webhooks and policies have put into a custom object and its schema doesn't know.
     pub(crate) fn prune_patched(&self, object: &mut Value) {
         if let Some(custom) = self.kind.custom().filter(|_| self.meets_any_hook()) {
             custom.schema.prune(object);

@@ -1,4 +1,5 @@
-//! Calling the webhooks that a write meets (`plugin/webhook/mutating`, `plugin/webhook/validating`).
+//! Calling the webhooks that a write meets (`plugin/webhook/mutating`, `plugin/webhook/validating`), each sort after the
+//! policies of that sort.
 //!
 //! Mutating ones are called before the type's strategy has touched the object, one after the other; validating ones
 //! when it is valid and about to be stored, all at once. Of several that refuse, upstream tells the one that was
@@ -7,8 +8,6 @@
 //! On an update of a subresource a mutating webhook sees the parts that the request can't write as they are stored,
 //! upstream as the client sent them. Who could notice: a webhook on `status` that looks at a spec which its client
 //! has made up.
-
-use std::collections::BTreeSet;
 
 use serde_json::{Value, json};
 
@@ -22,62 +21,51 @@ use super::{
     review::Attributes,
     shown::Shown,
 };
-use crate::{names::Names, policies::Policy, status::Refusal, verbs::Work};
-
-/// Which webhooks are called once more because something changed after them (`reinvocationPolicy: IfNeeded`).
-#[derive(Debug, Default)]
-pub(crate) struct Again {
-    is_second: bool,
-    due: bool,
-    /// Those that were called and want to hear of later changes.
-    called: BTreeSet<String>,
-    /// Those to call in the second round.
-    wanted: BTreeSet<String>,
-    /// What the first round made of the object.
-    output: Value,
-}
-
-impl Again {
-    /// Whether there has to be a second round.
-    pub(crate) fn is_due(&self) -> bool {
-        self.due && !self.is_second
-    }
-
-    /// Begins it; `object` is what the built-in plug-ins have made of it since.
-    pub(crate) fn begin(&mut self, object: &Value) {
-        self.is_second = true;
-        if self.output != *object {
-            self.changed();
-        }
-    }
-
-    fn changed(&mut self) {
-        self.wanted.append(&mut self.called);
-    }
-}
+use crate::{
+    admission::Again,
+    names::Names,
+    policies::{self, Policy},
+    status::Refusal,
+    verbs::Work,
+};
 
 impl Work<'_> {
-    /// Lets mutating webhooks change an object that is about to be created or updated; whether there are any. Errors: what they refuse
-    /// with; 500 for one that can't be called and must.
+    /// Lets mutating policies and then mutating webhooks change an object that is about to be created or updated; whether
+    /// there are any. Errors: what they refuse with; 500 for a webhook that can't be called and must.
     pub(crate) fn mutate(
         &mut self,
         change: Change<'_>,
         object: &mut Value,
         again: &mut Again,
     ) -> Result<bool, Refusal> {
-        if !self.meets_hooks() {
+        if !self.meets_mutations() {
             return Ok(false);
+        }
+        let mut view = change.hide(object);
+        let told = |view: &Value| change.reveal(object, view.clone());
+        let options = change.options(self);
+        if Policy::any(&self.live.world, policies::Role::Mutating) {
+            if again.is_second() {
+                again.policies.reopen(&told(&view));
+            }
+            let before = view.clone();
+            let about =
+                Attributes::of(self, Some(&before), change.old, options.clone(), change.dry_run);
+            self.mutate_by_policies(&about, &mut view, again)?;
+            again.policies.close(told(&view));
         }
         let hooks = Hook::all(&self.live.world, Role::Mutating);
         if !hooks.is_empty() {
-            let mut view = change.hide(object);
-            let options = change.options(self);
-            let about = Attributes::of(self, Some(&view), change.old, options, change.dry_run);
+            if again.is_second() {
+                again.hooks.reopen(&told(&view));
+            }
+            let before = view.clone();
+            let about = Attributes::of(self, Some(&before), change.old, options, change.dry_run);
             self.mutate_with(&hooks, &about, Some(&mut view), again)?;
-            *object = change.reveal(object, view);
+            again.hooks.close(told(&view));
         }
-        again.output = object.clone();
-        Ok(!hooks.is_empty())
+        *object = change.reveal(object, view);
+        Ok(true)
     }
 
     /// Asks policies and validating webhooks about an object that is about to be stored.
@@ -86,7 +74,7 @@ impl Work<'_> {
             return Ok(());
         }
         let hooks = Hook::all(&self.live.world, Role::Validating);
-        if hooks.is_empty() && !Policy::any(&self.live.world) {
+        if hooks.is_empty() && !Policy::any(&self.live.world, policies::Role::Validating) {
             return Ok(());
         }
         let options = change.options(self);
@@ -126,22 +114,30 @@ impl Work<'_> {
         self.mutate(change, body, &mut again)?;
         if again.is_due() {
             self.admit(None, body, dry_run)?;
-            again.begin(body);
+            again.begin();
             self.mutate(change, body, &mut again)?;
         }
         self.approve(change, body)
     }
 
-    /// An object as it was sent, if mutating webhooks may have to see it.
+    /// An object as it was sent, if those who may change it have to see it.
     pub(crate) fn as_sent(&self, object: &Value) -> Option<Value> {
-        (self.meets_hooks() && Hook::any(&self.live.world, Role::Mutating)).then(|| object.clone())
+        self.meets_mutations().then(|| object.clone())
+    }
+
+    /// Whether there are any webhooks or policies that could change what is written.
+    fn meets_mutations(&self) -> bool {
+        let world = &self.live.world;
+        let any = Hook::any(world, Role::Mutating) || Policy::any(world, policies::Role::Mutating);
+        any && self.meets_hooks()
     }
 
     /// Whether there are any webhooks or policies that could be asked.
     pub(crate) fn meets_any_hook(&self) -> bool {
-        let any = |role| Hook::any(&self.live.world, role);
-        self.meets_hooks()
-            && (any(Role::Mutating) || any(Role::Validating) || Policy::any(&self.live.world))
+        let world = &self.live.world;
+        let judged =
+            || Hook::any(world, Role::Validating) || Policy::any(world, policies::Role::Validating);
+        self.meets_mutations() || (self.meets_hooks() && judged())
     }
 
     fn meets_hooks(&self) -> bool {
@@ -159,7 +155,7 @@ impl Work<'_> {
         for hook in hooks {
             let current = object.as_deref();
             let Some(shown) = self.shown((hook, Role::Mutating), about, current)? else { continue };
-            if again.is_second && !again.wanted.contains(&hook.uid) {
+            if again.is_second() && !again.hooks.wants(&hook.uid) {
                 continue;
             }
             let Some(verdict) = self.call(hook, Role::Mutating, about, &shown)? else {
@@ -178,11 +174,11 @@ impl Work<'_> {
                 Err(why) => return Err(failed(hook, &why)),
             };
             if changed {
-                again.changed();
-                again.due = true;
+                again.hooks.changed();
+                again.require();
             }
             if hook.is_reinvocable() {
-                again.called.insert(hook.uid.clone());
+                again.hooks.remember(hook.uid.clone());
             }
         }
         Ok(())

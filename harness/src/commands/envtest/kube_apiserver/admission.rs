@@ -1,6 +1,8 @@
-//! Which admission plug-ins are on: as by default, but for ServiceAccount, which can be switched off.
+//! Which admission plug-ins are on: as by default, but for ServiceAccount and PodSecurity, which can be switched off.
 //!
-//! A plug-in that does not exist here can be switched off, and not on; one that does can't be switched off.
+//! A plug-in that does not exist here can be switched off, and not on; any other that does can't be switched off.
+
+use crate::config::PodSecurity;
 
 /// Plug-ins that do here what they do upstream.
 const ON: &[&str] = &[
@@ -10,9 +12,11 @@ const ON: &[&str] = &[
     "DefaultStorageClass",
     "DefaultTolerationSeconds",
     "LimitRanger",
+    "MutatingAdmissionPolicy",
     "MutatingAdmissionWebhook",
     "NamespaceLifecycle",
     "PersistentVolumeClaimResize",
+    "PodSecurity",
     "Priority",
     "ResourceQuota",
     "ServiceAccount",
@@ -27,12 +31,10 @@ const DEFAULTS_ABSENT: &[&str] = &[
     "ClusterTrustBundleAttest",
     "DefaultIngressClass",
     "JobValidation",
-    "MutatingAdmissionPolicy",
     "NodeDeclaredFeatureValidator",
     "PodGroupProtection",
     "PodGroupWorkloadExists",
     "PodResizeValidator",
-    "PodSecurity",
     "PodTopologyLabels",
     "RuntimeClass",
 ];
@@ -55,30 +57,50 @@ const OFF: &[&str] = &[
     "PodTolerationRestriction",
 ];
 
-/// The one that can be off.
+/// Those that can be off.
 const SERVICE_ACCOUNT: &str = "ServiceAccount";
+const POD_SECURITY: &str = "PodSecurity";
 
-/// Whether ServiceAccount is on, where these are switched on and those off. Errors: a plug-in that can't be, or that
-/// upstream does not know either.
-pub fn service_accounts(on: &[&str], off: &[&str]) -> Result<bool, String> {
-    let known = |name: &&&str| [ON, DEFAULTS_ABSENT, OFF].iter().any(|list| list.contains(name));
-    if let Some(name) = on.iter().chain(off).find(|name| !known(name)) {
-        return Err(format!("admission plugin {name:?} is unknown"));
+/// Of those that can be off, whether they are on.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Plugins {
+    pub service_accounts: bool,
+    pub pod_security: PodSecurity,
+}
+
+impl Plugins {
+    /// What is on where these are switched on and those off. Errors: a plug-in that can't be, or that upstream does not
+    /// know either.
+    pub fn read(on: &[&str], off: &[&str]) -> Result<Plugins, String> {
+        let known =
+            |name: &&&str| [ON, DEFAULTS_ABSENT, OFF].iter().any(|list| list.contains(name));
+        if let Some(name) = on.iter().chain(off).find(|name| !known(name)) {
+            return Err(format!("admission plugin {name:?} is unknown"));
+        }
+        if let Some(name) = on.iter().find(|name| off.contains(name)) {
+            // Upstream's words.
+            return Err(format!(
+                "{name} in enable-admission-plugins and disable-admission-plugins overlapped"
+            ));
+        }
+        if let Some(name) = on.iter().find(|name| !ON.contains(name) && **name != "AlwaysAdmit") {
+            return Err(format!(
+                "--enable-admission-plugins={name}: this stand-in does not have it"
+            ));
+        }
+        let kept =
+            |name: &&&str| ON.contains(name) && ![SERVICE_ACCOUNT, POD_SECURITY].contains(name);
+        if let Some(name) = off.iter().find(kept) {
+            return Err(format!("--disable-admission-plugins={name}: this stand-in always has it"));
+        }
+        Ok(Plugins {
+            service_accounts: !off.contains(&SERVICE_ACCOUNT),
+            pod_security: match off.contains(&POD_SECURITY) {
+                true => PodSecurity::None,
+                false => PodSecurity::Labels,
+            },
+        })
     }
-    if let Some(name) = on.iter().find(|name| off.contains(name)) {
-        // Upstream's words.
-        return Err(format!(
-            "{name} in enable-admission-plugins and disable-admission-plugins overlapped"
-        ));
-    }
-    if let Some(name) = on.iter().find(|name| !ON.contains(name) && **name != "AlwaysAdmit") {
-        return Err(format!("--enable-admission-plugins={name}: this stand-in does not have it"));
-    }
-    let kept = |name: &&&str| ON.contains(name) && **name != SERVICE_ACCOUNT;
-    if let Some(name) = off.iter().find(kept) {
-        return Err(format!("--disable-admission-plugins={name}: this stand-in always has it"));
-    }
-    Ok(!off.contains(&SERVICE_ACCOUNT))
 }
 
 #[cfg(test)]
@@ -86,17 +108,21 @@ mod tests {
     use super::*;
 
     #[test]
-    fn only_one_can_be_off_and_none_on_that_is_not_there() {
-        assert_eq!(service_accounts(&[], &[]), Ok(true));
-        assert_eq!(service_accounts(&["ResourceQuota"], &["ServiceAccount"]), Ok(false));
-        assert_eq!(service_accounts(&[], &["PodSecurity"]), Ok(true));
+    fn two_can_be_off_and_none_on_that_is_not_there() {
+        let read = |on: &[&str], off: &[&str]| {
+            Plugins::read(on, off).map(|plugins| (plugins.service_accounts, plugins.pod_security))
+        };
+        assert_eq!(read(&[], &[]), Ok((true, PodSecurity::Labels)));
+        let off = ["ServiceAccount"];
+        assert_eq!(read(&["PodSecurity"], &off), Ok((false, PodSecurity::Labels)));
+        assert_eq!(read(&[], &["PodSecurity"]), Ok((true, PodSecurity::None)));
         let check = |on: &[&str], off: &[&str], expect: &str| {
-            let error = service_accounts(on, off).expect_err(expect);
+            let error = read(on, off).expect_err(expect);
             assert!(error.contains(expect), "{error}");
         };
         check(&["Nonsense"], &[], "\"Nonsense\" is unknown");
         check(&["NodeRestriction"], &[], "does not have it");
-        check(&["PodSecurity"], &[], "does not have it");
+        check(&["RuntimeClass"], &[], "does not have it");
         check(&[], &["NamespaceLifecycle"], "always has it");
         check(&["LimitRanger"], &["LimitRanger"], "overlapped");
     }
