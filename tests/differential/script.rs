@@ -50,7 +50,8 @@ pub enum Authorization {
 pub struct Step {
     /// `GET /api/v1/…`. `WATCH` is a GET that is read for one second; `AWAIT` a GET repeated until it is
     /// answered with 200 (a custom type that is about to be served), and not compared; `REFUSED` a POST repeated until
-    /// it is refused (by a webhook or a policy that is about to be asked), and not compared.
+    /// it is refused (by a webhook or a policy that is about to be asked), and not compared; `GONE` a GET repeated until
+    /// it finds nothing (what a finalizer is about to let go of), and not compared.
     #[serde(rename = "do")]
     pub action: String,
     /// A patch's type: `json`, `merge`, `strategic`, `apply`; or a media type.
@@ -81,7 +82,7 @@ impl Step {
         Step { action: action.into(), body, ..Step::default() }
     }
 
-    /// Its method, or `WATCH`, `AWAIT` or `REFUSED`.
+    /// Its method, or `WATCH`, `AWAIT`, `REFUSED` or `GONE`.
     pub fn verb(&self) -> &str {
         self.action.split_once(' ').map_or("", |(verb, _)| verb)
     }
@@ -123,7 +124,7 @@ impl Step {
             Some(value) => fill(&value.to_string()),
         };
         let method = match verb {
-            "WATCH" | "AWAIT" => "GET",
+            "WATCH" | "AWAIT" | "GONE" => "GET",
             "REFUSED" => "POST",
             verb => verb,
         };
