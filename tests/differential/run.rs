@@ -70,7 +70,7 @@ pub async fn run_with(
     }
     for step in &script.steps {
         let got = carry_out(step, arm, namespace, &mut transcript).await;
-        if !matches!(step.verb(), "AWAIT" | "GONE" | "REFUSED") {
+        if !matches!(step.verb(), "AWAIT" | "REFUSED" | "GONE") {
             transcript.entries.push(entry(step, &got));
         }
     }
@@ -83,8 +83,8 @@ async fn carry_out(step: &Step, arm: &Arm, namespace: &str, so_far: &mut Transcr
     let mut got = send().await;
     let is_awaited = |code: u16| match step.verb() {
         "AWAIT" => code == 200,
-        "GONE" => code == 404,
         "REFUSED" => code >= 400,
+        "GONE" => code == 404,
         _ => true,
     };
     for _ in 0..AWAITED_AT_MOST {

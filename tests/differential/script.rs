@@ -49,8 +49,9 @@ pub enum Authorization {
 #[serde(deny_unknown_fields)]
 pub struct Step {
     /// `GET /api/v1/…`. `WATCH` is a GET that is read for one second; `AWAIT` a GET repeated until it is
-    /// answered with 200 (a custom type that is about to be served), and not compared; `GONE` the same until 404;
-    /// `REFUSED` a POST repeated until it is refused (by a webhook or a policy that is about to be asked), and not compared.
+    /// answered with 200 (a custom type that is about to be served), and not compared; `REFUSED` a POST repeated until
+    /// it is refused (by a webhook or a policy that is about to be asked), and not compared; `GONE` a GET repeated until
+    /// it finds nothing (what a finalizer is about to let go of), and not compared.
     #[serde(rename = "do")]
     pub action: String,
     /// A patch's type: `json`, `merge`, `strategic`, `apply`; or a media type.
@@ -81,7 +82,7 @@ impl Step {
         Step { action: action.into(), body, ..Step::default() }
     }
 
-    /// Its method, or `WATCH`, `AWAIT`, `GONE` or `REFUSED`.
+    /// Its method, or `WATCH`, `AWAIT`, `REFUSED` or `GONE`.
     pub fn verb(&self) -> &str {
         self.action.split_once(' ').map_or("", |(verb, _)| verb)
     }

@@ -63,12 +63,24 @@ impl Arm {
     }
 
     async fn ask(&self, method: &str, path: &str, body: Option<Value>) -> Response<cluster::Body> {
+        self.ask_for("application/json", method, path, body).await
+    }
+
+    /// The same, with the media type of the answer.
+    async fn ask_for(
+        &self,
+        accept: &str,
+        method: &str,
+        path: &str,
+        body: Option<Value>,
+    ) -> Response<cluster::Body> {
         let body = body.map(|body| body.to_string()).unwrap_or_default();
         let body = Full::new(Bytes::from(body)).map_err(|never| match never {}).boxed_unsync();
         let request = Request::builder()
             .method(method)
             .uri(path)
             .header("content-type", "application/json")
+            .header("accept", accept)
             .header("authorization", &self.admin)
             .body(body)
             .expect("a request");
@@ -82,6 +94,12 @@ impl Arm {
     async fn send(&self, method: &str, path: &str, body: Option<Value>) -> Bytes {
         let answer = self.ask(method, path, body).await;
         answer.into_body().collect().await.expect("a whole answer").to_bytes()
+    }
+
+    /// Reads a list as client-go does.
+    async fn list_protobuf(&self, path: &str) {
+        let answer = self.ask_for("application/vnd.kubernetes.protobuf", "GET", path, None).await;
+        answer.into_body().collect().await.expect("a whole answer");
     }
 
     /// Creates objects, so many at the same time.
@@ -185,11 +203,18 @@ async fn measure(arm: &Arm, started: Duration) -> Value {
         }
     });
     let lists = lists.await;
+    let encoded = cost(arm, LISTS, async {
+        for _ in 0..LISTS {
+            arm.list_protobuf(POD_LIST).await;
+        }
+    });
+    let encoded = encoded.await;
     let told = fan_out(arm).await;
     let both = |cost: &Cost| json!({"cpuUs": cost.cpu, "wallUs": cost.wall});
     json!({
         "startMs": started.as_secs_f64() * 1000.0,
-        "write": both(&writes), "list": both(&lists), "fanOut": both(&told),
+        "write": both(&writes), "list": both(&lists), "protobufList": both(&encoded),
+        "fanOut": both(&told),
         "mbOf10000Pods": grown,
     })
 }

@@ -24,6 +24,7 @@ struct Server {
     start_ms: f64,
     write: Cost,
     list: Cost,
+    protobuf_list: Cost,
     fan_out: Cost,
     #[serde(rename = "mbOf10000Pods")]
     mb_of_10000_pods: f64,
@@ -60,11 +61,21 @@ pub fn print(runner: &mut Runner) -> anyhow::Result<()> {
 
 fn beside(figures: &Figures) -> String {
     let (ours, real) = (&figures.embedded, &figures.real);
-    let rows: [(&str, f64, f64); 8] = [
+    let rows: [(&str, f64, f64); 10] = [
         ("write, 32 clients: CPU of the server, µs", ours.write.cpu_us, real.write.cpu_us),
         ("write, 32 clients: wall, µs", ours.write.wall_us, real.write.wall_us),
         ("list of 5,000 pods: CPU of the server, µs", ours.list.cpu_us, real.list.cpu_us),
         ("list of 5,000 pods: wall, µs", ours.list.wall_us, real.list.wall_us),
+        (
+            "list of 5,000 pods in protobuf: CPU of the server, µs",
+            ours.protobuf_list.cpu_us,
+            real.protobuf_list.cpu_us,
+        ),
+        (
+            "list of 5,000 pods in protobuf: wall, µs",
+            ours.protobuf_list.wall_us,
+            real.protobuf_list.wall_us,
+        ),
         ("write to 1,000 watchers: CPU, µs", ours.fan_out.cpu_us, real.fan_out.cpu_us),
         ("write to 1,000 watchers: wall, µs", ours.fan_out.wall_us, real.fan_out.wall_us),
         ("memory of 10,000 pods, MB", ours.mb_of_10000_pods, real.mb_of_10000_pods),

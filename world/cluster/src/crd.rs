@@ -9,6 +9,7 @@ use serde_json::{Map, Value, json};
 use trace::GroupResource;
 
 pub(crate) mod conversion;
+mod defaults;
 pub(crate) mod definition;
 pub(crate) mod field_path;
 pub(crate) mod rules;

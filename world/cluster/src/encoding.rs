@@ -23,7 +23,7 @@ pub use accept::{Format, MediaType, NotAcceptable, Offer, Target, negotiate};
 pub use controllers::quantity::{canonical as canonical_quantity, nanos_of as quantity_nanos};
 pub use duplicate::duplicate_fields;
 pub use protobuf::ProtobufError;
-pub(crate) use protobuf::{is_duration, time_problem, zero_value};
+pub(crate) use protobuf::{ListMessage, is_duration, time_problem, zero_value};
 pub use view::{metadata_list_view, metadata_view};
 pub use watch::{WatchFrames, watch_frame};
 

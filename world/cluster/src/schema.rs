@@ -227,6 +227,11 @@ impl Schema {
         self.root
     }
 
+    /// The schema of a part, by its node.
+    pub(crate) fn part(&self, root: NodeId) -> Schema {
+        Schema { root, ..self.clone() }
+    }
+
     /// A node of this schema's arena.
     pub fn node(&self, id: NodeId) -> &Node {
         &self.arena[id]

@@ -1,7 +1,8 @@
 //! The kubelets of all nodes, as far as the cluster sees them.
 //!
-//! A pod that is bound, and whose claims are, runs and is ready at once; one that a Job controls then ends well; one
-//! that is being deleted is gone at once, without using up its grace period (kwok's default stages, `pod-fast`).
+//! A pod that is bound, and whose claims are, runs and is ready at once; one that a Job controls, or nobody where its
+//! `restartPolicy` is not `Always`, then ends well; one that is being deleted is gone at once, without using up its grace
+//! period (kwok's default stages, `pod-fast`, where bare pods run on).
 //! Annotations of the pod say otherwise (see [`script`]). A container that ends is started again as the pod's
 //! `restartPolicy` says (see [`restart`]). Nothing is started before the pod has its volumes, nor a container before it
 //! can have what its environment names ([`crate::data`]); what is missing is noticed at once when it comes, by a real
@@ -133,8 +134,7 @@ fn next(
     let started = pod.containers.iter().filter_map(|container| container.started).max();
     let started = started.unwrap_or(object.meta.created);
     let (age, life) = (now.since(started), life(script, pod));
-    let by_job = object.meta.controller().is_some_and(|owner| *owner.kind == *"Job");
-    let code = script.code(|| before(view, object, restarts), by_job);
+    let code = script.code(|| before(view, object, restarts), has_an_end(object, pod));
     let ends = code.map(|code| (script.runs_for, code));
     let ends = ends.into_iter().chain(life.killed().map(|at| (at, TERMINATED)));
     let ends = ends.min_by_key(|(at, _)| *at);
@@ -155,6 +155,15 @@ fn next(
     }
     let next = life.next(age).into_iter().chain(ends.map(|(at, _)| at)).min()?;
     Some(Err(next - age))
+}
+
+/// Whether it is there to come to an end: one of a Job, or one that nobody controls and that is not to be started again
+/// when it has ended well, such as a test of Helm.
+fn has_an_end(object: &Object, pod: &Pod) -> bool {
+    match object.meta.controller() {
+        Some(owner) => *owner.kind == *"Job",
+        None => matches!(&*pod.restart_policy, "Never" | "OnFailure"),
+    }
 }
 
 fn life(script: &Script, pod: &Pod) -> Life {

@@ -5,7 +5,11 @@ use std::collections::BTreeSet;
 
 use serde_json::{Value, json};
 
-use super::{definition::rule_errors, text};
+use super::{
+    defaults::{default_errors, has_unknown_fields},
+    definition::rule_errors,
+    text,
+};
 use crate::{
     schema::{FieldError, FieldErrorKind, Gvk, Schema, structural_errors},
     validation::Asked,
@@ -18,8 +22,9 @@ use crate::{
 pub(crate) fn errors(crd: &Value, old: Option<&Value>, asked: Asked) -> Vec<FieldError> {
     let spec = &crd["spec"];
     let mut errors = Vec::new();
+    // An update may not change a part of it, which is told below.
     let expected = format!("{}.{}", text(&spec["names"], "plural"), text(spec, "group"));
-    if crd["metadata"]["name"] != json!(expected) {
+    if old.is_none() && crd["metadata"]["name"] != json!(expected) {
         let detail = "must be spec.names.plural+\".\"+spec.group";
         errors.push(invalid("metadata.name", &crd["metadata"]["name"], detail));
     }
@@ -33,6 +38,9 @@ pub(crate) fn errors(crd: &Value, old: Option<&Value>, asked: Asked) -> Vec<Fiel
             let kind = FieldErrorKind::NotSupported;
             errors.push(FieldError::with_value("spec.scope", kind, &Value::from(other), detail));
         }
+    }
+    if let Some(old) = old {
+        immutable(spec, old, &mut errors);
     }
     versions(spec, &mut errors);
     errors.extend(super::conversion::errors(spec));
@@ -51,12 +59,35 @@ pub(crate) fn errors(crd: &Value, old: Option<&Value>, asked: Asked) -> Vec<Fiel
     errors
 }
 
+/// What names objects in the store never changes; what they are, not once there may be any
+/// (`validateCustomResourceDefinitionSpecUpdate`).
+fn immutable(spec: &Value, old: &Value, errors: &mut Vec<FieldError>) {
+    let established = super::conditions(old).any(|condition| {
+        text(condition, "type") == "Established" && text(condition, "status") == "True"
+    });
+    let fields: &[&str] = match established {
+        true => &["scope", "names.kind", "group", "names.plural"],
+        false => &["group", "names.plural"],
+    };
+    for field in fields {
+        let of = |spec: &Value| {
+            let path = format!("/{}", field.replace('.', "/"));
+            spec.pointer(&path).cloned().unwrap_or_else(|| json!(""))
+        };
+        if of(spec) != of(&old["spec"]) {
+            errors.push(invalid(&format!("spec.{field}"), &of(spec), "field is immutable"));
+        }
+    }
+}
+
 /// What is asked of schemas: what is stored with less stays as it is (`requireOpenAPISchema`,
 /// `requireStructuralSchema`).
 #[derive(Debug, Clone, Copy)]
 struct Demands {
     schema: bool,
     structure: bool,
+    /// That no default has fields that its schema does not know (`requirePrunedDefaults`).
+    pruned: bool,
 }
 
 impl Demands {
@@ -68,13 +99,23 @@ impl Demands {
         let structural = |schema: Option<&Value>| {
             schema.is_none_or(|schema| structural_errors(schema, "").is_empty())
         };
+        let pruned = |schema: Option<&Value>| {
+            let read = schema.and_then(|schema| Schema::custom(&nobody(), Some(schema)).ok());
+            read.is_none_or(|schema| !has_unknown_fields(&schema))
+        };
         let now = asked == Asked::Now;
         let preserves = spec["preserveUnknownFields"] == json!(true);
         Demands {
             schema: now && all(&|schema| schema.is_some()),
             structure: !preserves || (now && all(&structural)),
+            pruned: all(&pruned),
         }
     }
+}
+
+/// The name of a type that is only looked at.
+fn nobody() -> Gvk {
+    Gvk { group: String::new(), version: String::new(), kind: String::new() }
 }
 
 fn invalid(field: &str, value: &Value, detail: &str) -> FieldError {
@@ -202,10 +243,11 @@ fn schemas(spec: &Value, demands: Demands, errors: &mut Vec<FieldError>) {
             Some(schema) => {
                 let shape = structural_errors(schema, &path);
                 if shape.is_empty() {
-                    let name =
-                        Gvk { group: String::new(), version: String::new(), kind: String::new() };
-                    let read = Schema::custom(&name, Some(schema));
-                    errors.extend(read.iter().flat_map(|schema| rule_errors(schema, &path)));
+                    let read = Schema::custom(&nobody(), Some(schema));
+                    if let Ok(schema) = &read {
+                        errors.extend(default_errors(schema, &path, demands.pruned));
+                        errors.extend(rule_errors(schema, &path));
+                    }
                 }
                 errors.extend(shape.into_iter().filter(|_| demands.structure));
             }

@@ -1,7 +1,10 @@
 //! Enveloped protobuf objects (`k8s\0` + `runtime.Unknown`) to values and back.
 
+mod list;
 mod read;
 mod write;
+
+pub(crate) use list::ListMessage;
 
 pub(crate) use write::time_problem;
 
@@ -99,16 +102,21 @@ pub(super) fn encode(value: &Value) -> Result<Vec<u8>, ProtobufError> {
     let id = message(api_version, kind)?;
     let mut raw = Vec::new();
     write::message(&mut raw, id, value)?;
+    Ok(enveloped(api_version, kind, &raw))
+}
+
+/// `k8s\0` and a `runtime.Unknown` around a message.
+fn enveloped(api_version: &str, kind: &str, raw: &[u8]) -> Vec<u8> {
     let mut type_meta = Vec::new();
     put_bytes(&mut type_meta, 1, api_version.as_bytes());
     put_bytes(&mut type_meta, 2, kind.as_bytes());
     let mut out = Vec::with_capacity(raw.len() + type_meta.len() + 24);
     out.extend_from_slice(MAGIC);
     put_bytes(&mut out, 1, &type_meta);
-    put_bytes(&mut out, 2, &raw);
+    put_bytes(&mut out, 2, raw);
     put_bytes(&mut out, 3, b"");
     put_bytes(&mut out, 4, b"");
-    Ok(out)
+    out
 }
 
 fn message(api_version: &str, kind: &str) -> Result<MessageId, ProtobufError> {
@@ -293,6 +301,22 @@ mod tests {
             let again = encode(&once).unwrap();
             prop_assert_eq!(&decode(&again).unwrap(), &once);
             prop_assert_eq!(again, bytes);
+        }
+
+        /// A list of kept items has the bytes of the list as one value.
+        #[test]
+        fn lists_are_their_items(object in any_built_in(), count in 0usize..4) {
+            let text = |field: &str| object[field].as_str().unwrap().to_owned();
+            let (api_version, kind) = (text("apiVersion"), format!("{}List", text("kind")));
+            if types::message_of(&api_version, &kind).is_some() {
+                let metadata = json!({"resourceVersion": "7", "continue": "c"});
+                let whole = json!({"apiVersion": api_version, "kind": kind, "metadata": metadata,
+                    "items": vec![&object; count]});
+                let list = ListMessage::new(&api_version, &kind).unwrap();
+                let item = list.item(&object).unwrap();
+                let items = std::iter::repeat_n(Ok(&*item), count);
+                prop_assert_eq!(list.encode(&metadata, items).unwrap(), encode(&whole).unwrap());
+            }
         }
 
         #[test]

@@ -102,9 +102,46 @@ pub(crate) fn put_bytes(out: &mut Vec<u8>, number: u32, bytes: &[u8]) {
     out.extend_from_slice(bytes);
 }
 
+/// Appends a field of bytes that `write` appends: their length is put in front of them when it is known.
+pub(crate) fn put_nested<E>(
+    out: &mut Vec<u8>,
+    number: u32,
+    write: impl FnOnce(&mut Vec<u8>) -> Result<(), E>,
+) -> Result<(), E> {
+    put_varint(out, u64::from(number) << 3 | 2);
+    let at = out.len();
+    // Most lengths take this one byte; for others the bytes are moved once more.
+    out.push(0);
+    write(out)?;
+    let length = out.len() - at - 1;
+    match u8::try_from(length) {
+        Ok(length @ ..0x80) => out[at] = length,
+        _ => {
+            let mut prefix = Vec::with_capacity(10);
+            put_varint(&mut prefix, length as u64);
+            out.splice(at..=at, prefix);
+        }
+    }
+    Ok(())
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn nested_bytes_are_bytes() {
+        for length in [0, 1, 0x7f, 0x80, 0x3fff, 0x4000, 100_000] {
+            let (mut plain, mut nested) = (vec![9], vec![9]);
+            let bytes: Vec<u8> = (0..length).map(|byte| byte as u8).collect();
+            put_bytes(&mut plain, 7, &bytes);
+            let written: Result<(), Malformed> = put_nested(&mut nested, 7, |out| {
+                out.extend_from_slice(&bytes);
+                Ok(())
+            });
+            assert_eq!((written, nested), (Ok(()), plain), "{length}");
+        }
+    }
 
     #[test]
     fn fields_survive_the_wire() {

@@ -1,6 +1,6 @@
 //! RFC 6902, with upstream's habits.
 
-use json_patch::{Patch, PatchOperation};
+use json_patch::{Patch, PatchOperation, RemoveOperation, jsonptr::PointerBuf};
 use serde_json::Value;
 
 use super::PatchError;
@@ -35,7 +35,7 @@ pub(super) fn apply(live: &Value, patch: &Value) -> Result<Value, PatchError> {
     let mut object = live.clone();
     for operation in &operations {
         add_missing_list(&mut object, operation);
-        let operation = &added(&object, operation);
+        let operation = &added(&object, &from_the_end(&object, operation));
         json_patch::patch(&mut object, std::slice::from_ref(operation)).map_err(|error| {
             PatchError::Unprocessable(
                 complaint(&object, operation).unwrap_or_else(|| error.kind.to_string()),
@@ -62,6 +62,10 @@ fn complaint(object: &Value, operation: &PatchOperation) -> Option<String> {
     let index = last.parse::<i64>().ok();
     let beyond = index
         .map(|index| format!("Unable to access invalid index: {index}: invalid index referenced"));
+    let is_list = || {
+        let parent = path.rsplit_once('/').map_or("", |(parent, _)| parent);
+        object.pointer(parent).is_some_and(Value::is_array)
+    };
     Some(match operation {
         PatchOperation::Add(_) if !is_there(path) => {
             format!("add operation does not apply: doc is missing path: \"{path}\": missing value")
@@ -85,6 +89,9 @@ fn complaint(object: &Value, operation: &PatchOperation) -> Option<String> {
         }
         PatchOperation::Test(_) if !is_there(path) => {
             format!("test operation does not apply: is missing path: {path}: missing value")
+        }
+        PatchOperation::Test(_) if is_list() && object.pointer(path).is_none() => {
+            format!("error in test for path: '{path}': {}", beyond?)
         }
         PatchOperation::Test(_) => format!("testing value {path} failed: test failed"),
         PatchOperation::Move(it) if !is_there(it.from.as_str()) => {
@@ -111,6 +118,53 @@ fn fill_in_value(operation: &mut Value) {
     if takes_value && !fields.contains_key("value") {
         fields.insert("value".to_owned(), Value::Null);
     }
+}
+
+/// Upstream's library counts from a list's end where an index is below zero (`SupportNegativeIndices`).
+fn from_the_end(object: &Value, operation: &PatchOperation) -> PatchOperation {
+    let mut operation = operation.clone();
+    match &mut operation {
+        PatchOperation::Add(it) => counted(object, &mut it.path, true),
+        PatchOperation::Remove(it) => counted(object, &mut it.path, false),
+        PatchOperation::Replace(it) => counted(object, &mut it.path, false),
+        PatchOperation::Test(it) => counted(object, &mut it.path, false),
+        PatchOperation::Copy(it) => {
+            counted(object, &mut it.from, false);
+            counted(object, &mut it.path, true);
+        }
+        PatchOperation::Move(it) => {
+            counted(object, &mut it.from, false);
+            // What is moved is no part of the list any more when its new place is looked for.
+            let mut without = object.clone();
+            let remove = PatchOperation::Remove(RemoveOperation { path: it.from.clone() });
+            if json_patch::patch(&mut without, &[remove]).is_ok() {
+                counted(&without, &mut it.path, true);
+            }
+        }
+    }
+    operation
+}
+
+/// A path with its indices below zero counted; `adds` if its last part is to be a new place. One that is too low stays,
+/// and is found by nobody.
+fn counted(object: &Value, path: &mut PointerBuf, adds: bool) {
+    let mut at = Some(object);
+    let parts = path.count();
+    let counted = path.tokens().enumerate().map(|(number, token)| {
+        let name = token.decoded();
+        let index = name.parse::<i64>().ok().filter(|index| *index < 0);
+        let places = at.and_then(Value::as_array).zip(index).and_then(|(list, index)| {
+            let places = list.len() + usize::from(adds && number + 1 == parts);
+            places.checked_add_signed(isize::try_from(index).ok()?)
+        });
+        let name = places.map_or(name.into_owned(), |place| place.to_string());
+        at = at.and_then(|at| match at {
+            Value::Array(list) => list.get(name.parse::<usize>().ok()?),
+            other => other.get(&name),
+        });
+        name
+    });
+    *path = PointerBuf::from_tokens(counted.collect::<Vec<_>>());
 }
 
 /// Upstream's library replaces what a map does not have by adding it.
@@ -160,6 +214,25 @@ mod tests {
                 {"op": "replace", "path": "/metadata/resourceVersion", "value": "6"}]),
             json!({"metadata": {"resourceVersion": "6"}, "list": [2, 3]}),
         );
+    }
+
+    #[test]
+    fn indices_below_zero_count_from_the_end() {
+        let check = |patch: Value, expect: Value| {
+            let live = json!({"list": [{"n": 1}, {"n": 2}, {"n": 3}], "-1": 0});
+            let patched = apply(&live, &json!([patch])).map(|patched| patched["list"].clone());
+            assert_eq!(patched.unwrap_or(Value::Null), expect, "{patch}");
+        };
+        let of = |numbers: &[i64]| numbers.iter().map(|n| json!({"n": n})).collect::<Value>();
+        check(json!({"op": "replace", "path": "/list/-1/n", "value": 9}), of(&[1, 2, 9]));
+        check(json!({"op": "add", "path": "/list/-1", "value": {"n": 9}}), of(&[1, 2, 3, 9]));
+        check(json!({"op": "add", "path": "/list/-4", "value": {"n": 9}}), of(&[9, 1, 2, 3]));
+        check(json!({"op": "remove", "path": "/list/-3"}), of(&[2, 3]));
+        check(json!({"op": "move", "from": "/list/-3", "path": "/list/-1"}), of(&[2, 3, 1]));
+        check(json!({"op": "copy", "from": "/list/-3", "path": "/list/-2"}), of(&[1, 2, 1, 3]));
+        check(json!({"op": "test", "path": "/list/-2/n", "value": 2}), of(&[1, 2, 3]));
+        check(json!({"op": "remove", "path": "/-1"}), of(&[1, 2, 3]));
+        check(json!({"op": "remove", "path": "/list/-4"}), Value::Null);
     }
 
     #[test]

@@ -24,6 +24,38 @@ pub(super) fn holds(format: &str, text: &str) -> bool {
     }
 }
 
+/// Whether upstream looks at texts of this format (`strfmt.Default`), if only to let them pass.
+pub(super) fn is_known(format: &str) -> bool {
+    const KNOWN: [&str; 25] = [
+        "bsonobjectid",
+        "byte",
+        "cidr",
+        "creditcard",
+        "date",
+        "date-time",
+        "datetime",
+        "duration",
+        "email",
+        "hexcolor",
+        "hostname",
+        "ipv4",
+        "ipv6",
+        "isbn",
+        "isbn10",
+        "isbn13",
+        "mac",
+        "password",
+        "rgbcolor",
+        "ssn",
+        "uri",
+        "uuid",
+        "uuid3",
+        "uuid4",
+        "uuid5",
+    ];
+    KNOWN.contains(&format)
+}
+
 fn is_date(text: &str) -> bool {
     text.len() == 10 && trace::Time::parse_rfc3339(&format!("{text}T00:00:00Z")).is_some()
 }

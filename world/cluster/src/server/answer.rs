@@ -16,8 +16,8 @@ use super::{Author, Body, BoxError, Conversation, Shared, request::Request, warn
 use crate::{
     auth,
     encoding::{
-        Format, MediaType, Offer, Target as Meta, encode, has_protobuf, metadata_list_view,
-        metadata_view, negotiate, watch_frame,
+        Format, ListMessage, MediaType, Offer, ProtobufError, Target as Meta, encode, has_protobuf,
+        metadata_list_view, metadata_view, negotiate, watch_frame,
     },
     facts::{self, api_version},
     names::Names,
@@ -246,6 +246,9 @@ impl View {
                 let items = items.map(|stored| stored.item(text)).collect();
                 return Ok(to_bytes(&ListView { kind, metadata, items }));
             }
+            if self.agreed.format == Format::Protobuf {
+                return protobuf_list(list, kind).map_err(Refusal::internal);
+            }
             let items =
                 items.map(|stored| ListItem { object: stored.object(), is_custom }).collect();
             let view = ListView { kind, metadata, items };
@@ -440,6 +443,14 @@ impl<Item: Serialize> Serialize for ListView<'_, Item> {
         map.serialize_entry("items", &self.items)?;
         map.end()
     }
+}
+
+/// A list in protobuf.
+fn protobuf_list(list: &List, kind: &Kind) -> Result<Bytes, ProtobufError> {
+    let (api_version, list_kind) = (kind.api_version(), kind.list_kind());
+    let message = ListMessage::new(&api_version, &list_kind)?;
+    let items = list.items.iter().map(|stored| stored.message(|object| message.item(object)));
+    message.encode(&list.metadata, items).map(Bytes::from)
 }
 
 /// An item of a list. Those of built-in types carry no `kind` and `apiVersion` of their own.

@@ -64,12 +64,18 @@ impl Work<'_> {
         self.prune_patched(&mut new);
         strategy::read_back(&self.kind, &mut new);
         self.admit_valid(None, &new, dry_run)?;
-        // What is no revision is no reason to refuse (`etcd3.store.Create`).
-        if options::parse(meta(&new, "resourceVersion")).is_ok_and(|Revision(number)| number != 0) {
+        // What is no revision is no reason to refuse (`etcd3.store.Create`). A dry run does not come so far, and shows what
+        // it was given (`DryRunnableStorage.Create`).
+        if !dry_run
+            && options::parse(meta(&new, "resourceVersion"))
+                .is_ok_and(|Revision(number)| number != 0)
+        {
             let message = "resourceVersion should not be set on objects to be created";
             return Err(Refusal::unclassified(message));
         }
-        object::remove_meta(&mut new, "resourceVersion");
+        if !dry_run {
+            object::remove_meta(&mut new, "resourceVersion");
+        }
         let stored = self.store_form(new)?;
         let key = self.key(&name);
         if let Some(old) = self.live.world.store.get(&key) {

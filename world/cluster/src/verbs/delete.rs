@@ -6,11 +6,11 @@
 use std::{ops::Bound, sync::Arc, time::Duration};
 
 use serde_json::{Value, json};
-use trace::{Actor, ObjectKey, Time};
+use trace::{Actor, GroupResource, ObjectKey, Time};
 
 use super::{
     List, Outcome, Payload, Work, identity, object,
-    options::{DeleteOptions, Propagation},
+    options::{self, DeleteOptions, Propagation},
     scope::Scope,
     strategy,
 };
@@ -69,6 +69,7 @@ impl Work<'_> {
     }
 
     pub(super) fn delete_collection(&mut self) -> Result<Outcome, Refusal> {
+        options::check_numbers(self.request)?;
         let options = self.delete_options()?;
         self.warn_of_pods(&options);
         let scope = Scope::read(self.kind.clone(), self.route, self.request)?;
@@ -339,7 +340,8 @@ impl Work<'_> {
                 object::finalizers(&new).into_iter().map(Value::from).collect();
             finalizers.push(json!(CRD_CLEANUP));
             new["metadata"]["finalizers"] = Value::Array(finalizers);
-            self.mark(&mut new, 0);
+            // Upstream writes it past what marks all others (`customresourcedefinition/etcd.go`): no generation, no grace.
+            new["metadata"]["deletionTimestamp"] = json!(now);
             let mut conditions = new
                 .pointer("/status/conditions")
                 .and_then(Value::as_array)
@@ -358,7 +360,8 @@ impl Work<'_> {
         }
         self.delete_instances(&kept);
         let key = self.key(meta(old, "name"));
-        finish_crds(self.live);
+        // Also of one that was never established, whose type is not known by now.
+        finish_crd(self.live, &defined(&kept));
         match self.live.world.store.get(&key) {
             Some(now) => Ok(Fate::Waits(now.clone())),
             None => Ok(Fate::Waits(kept)),
@@ -366,8 +369,7 @@ impl Work<'_> {
     }
 
     fn delete_instances(&mut self, definition: &Value) {
-        let text = |path: &str| definition.pointer(path).and_then(Value::as_str).unwrap_or("");
-        let resource = trace::GroupResource::new(text("/spec/group"), text("/spec/names/plural"));
+        let resource = defined(definition);
         let found: Vec<(ObjectKey, Arc<Value>)> = self
             .live
             .world
@@ -405,31 +407,35 @@ fn finalizer() -> Author {
     Author { actor: Actor::Environment("crd-finalizer".into()), call: None }
 }
 
+/// The type that a CRD is of.
+fn defined(definition: &Value) -> GroupResource {
+    let text = |path: &str| definition.pointer(path).and_then(Value::as_str).unwrap_or("");
+    GroupResource::new(text("/spec/group"), text("/spec/names/plural"))
+}
+
 /// Lets go of every terminating CRD that has no objects left.
 fn finish_crds(live: &mut Live) {
-    let empty: Vec<Arc<crd::CustomType>> = live
-        .world
-        .customs
-        .values()
-        .filter(|custom| custom.terminating && live.world.store.root().count(&custom.resource) == 0)
-        .cloned()
-        .collect();
-    for custom in empty {
-        let name = custom.resource.to_string();
-        let key = ObjectKey::new(world::crds(), "", &name);
-        let Some(definition) = live.world.store.get(&key).cloned() else { continue };
-        let left: Vec<&str> = object::finalizers(&definition)
-            .into_iter()
-            .filter(|name| *name != CRD_CLEANUP)
-            .collect();
-        if left.is_empty() {
-            live.remove(&finalizer(), key);
-            live.watchers.end_type(&custom.resource);
-        } else if left.len() < object::finalizers(&definition).len() {
-            let mut new = (*definition).clone();
-            new["metadata"]["finalizers"] = json!(left);
-            live.put(&finalizer(), key, new);
-        }
+    let terminating = live.world.customs.values().filter(|custom| custom.terminating);
+    let all: Vec<GroupResource> = terminating.map(|custom| custom.resource.clone()).collect();
+    all.iter().for_each(|resource| finish_crd(live, resource));
+}
+
+/// Lets go of the terminating CRD of a type, if that has no objects left.
+fn finish_crd(live: &mut Live, resource: &GroupResource) {
+    let key = ObjectKey::new(world::crds(), "", &resource.to_string());
+    let Some(definition) = live.world.store.get(&key).cloned() else { return };
+    if live.world.store.root().count(resource) > 0 {
+        return;
+    }
+    let left: Vec<&str> =
+        object::finalizers(&definition).into_iter().filter(|name| *name != CRD_CLEANUP).collect();
+    if left.is_empty() {
+        live.remove(&finalizer(), key);
+        live.watchers.end_type(resource);
+    } else if left.len() < object::finalizers(&definition).len() {
+        let mut new = (*definition).clone();
+        new["metadata"]["finalizers"] = json!(left);
+        live.put(&finalizer(), key, new);
     }
 }
 

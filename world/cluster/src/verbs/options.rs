@@ -63,13 +63,21 @@ fn refuse(errors: &[FieldError]) -> Result<(), Refusal> {
     }
 }
 
+/// Checks that what has to be a number is one, as upstream's decoder of `ListOptions` does before all else. Errors: 400.
+pub(crate) fn check_numbers(request: &Request) -> Result<(), Refusal> {
+    for name in ["timeoutSeconds", "limit"] {
+        let given = request.query(name);
+        if !given.is_empty() && given.parse::<i64>().is_err() {
+            let error = format!("strconv.ParseInt: parsing {given:?}: invalid syntax");
+            return Err(Refusal::bad_request(error));
+        }
+    }
+    Ok(())
+}
+
 /// Checks the parameters of a list. Errors: 400, 422.
 pub(crate) fn check_list(request: &Request) -> Result<(), Refusal> {
-    let limit = request.query("limit");
-    if !limit.is_empty() && limit.parse::<i64>().is_err() {
-        let error = format!("strconv.ParseInt: parsing {limit:?}: invalid syntax");
-        return Err(Refusal::bad_request(error));
-    }
+    check_numbers(request)?;
     const FIELD: &str = "resourceVersionMatch";
     let (matching, revision) = (request.query(FIELD), request.query("resourceVersion"));
     let mut errors = Vec::new();
@@ -98,8 +106,9 @@ pub(crate) fn check_list(request: &Request) -> Result<(), Refusal> {
     refuse(&errors)
 }
 
-/// Checks the parameters of a watch. Errors: 422.
+/// Checks the parameters of a watch. Errors: 400, 422.
 pub(crate) fn check_watch(request: &Request, initial_events: bool) -> Result<(), Refusal> {
+    check_numbers(request)?;
     const FIELD: &str = "resourceVersionMatch";
     let matching = request.query(FIELD);
     let mut errors = Vec::new();

@@ -65,6 +65,8 @@ fn at_path(object: &Value, field: &str) -> String {
     // Fields whose label is not their path.
     let found = match field {
         "status.successful" => object.pointer("/status/succeeded"),
+        // It may be asked for, but no pod has it (`ToSelectableFields`).
+        "status.podIPs" => None,
         "source" => object
             .pointer("/source/component")
             .filter(|source| source.as_str() != Some(""))

@@ -249,6 +249,7 @@ impl Kind {
                 "spec.hostNetwork",
                 "status.phase",
                 "status.podIP",
+                "status.podIPs",
                 "status.nominatedNodeName",
             ],
             ("", "events") => &[

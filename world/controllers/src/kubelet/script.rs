@@ -3,8 +3,8 @@
 //! | annotation | meaning | without it |
 //! |---|---|---|
 //! | `trommel.dev/ready-after` | so long after its start it is ready, like `5s` | at once |
-//! | `trommel.dev/runs-for` | so long its containers run before they end | Jobs: not at all; others: for ever |
-//! | `trommel.dev/exit-codes` | what they exit with, like `1,1,0`: the first time, the second, and so on; the last one from then on. Counted are restarts, and earlier pods of the same controller (and completion index) that have ended | Jobs: `0` |
+//! | `trommel.dev/runs-for` | so long its containers run before they end | Jobs, and bare pods that are not always restarted: not at all; others: for ever |
+//! | `trommel.dev/exit-codes` | what they exit with, like `1,1,0`: the first time, the second, and so on; the last one from then on. Counted are restarts, and earlier pods of the same controller (and completion index) that have ended | Jobs, and such bare pods: `0` |
 //! | `trommel.dev/ends-after` | so long a pod that is deleted takes to end, if its grace period is not shorter | at once |
 //!
 //! | `trommel.dev/starts-after` | so long after its start its startup probes succeed | at the first attempt |
@@ -52,9 +52,9 @@ impl Script {
     }
 
     /// What it exits with, having ended so often before. None: it does not end by itself.
-    pub(super) fn code(&self, before: impl FnOnce() -> usize, by_job: bool) -> Option<i64> {
+    pub(super) fn code(&self, before: impl FnOnce() -> usize, has_an_end: bool) -> Option<i64> {
         let known = self.codes.last().map(|last| self.codes.get(before()).unwrap_or(last));
-        known.copied().or_else(|| (by_job || self.ends).then_some(0))
+        known.copied().or_else(|| (has_an_end || self.ends).then_some(0))
     }
 }
 

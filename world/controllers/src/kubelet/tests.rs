@@ -53,6 +53,20 @@ fn pods_run_end_and_go() {
     check(pod("Running"), true, "nothing");
     check(pod("Pending"), false, "nothing");
     check(json!({"status": {"phase": "Pending"}}), true, "nothing");
+    let bare = |policy: &str, script: Value, owner: Value| {
+        let mut bare = pod("Running");
+        bare["spec"]["restartPolicy"] = json!(policy);
+        bare["metadata"] = json!({"annotations": script, "ownerReferences": owner});
+        bare
+    };
+    let owner = |kind: &str, controls: bool| json!([{"apiVersion": "x/v1", "kind": kind, "name": "o", "uid": "o", "controller": controls}]);
+    check(bare("Never", json!({}), json!([])), true, "exit 0");
+    check(bare("OnFailure", json!({}), json!([])), true, "exit 0");
+    check(bare("Always", json!({}), json!([])), true, "nothing");
+    check(bare("Never", json!({}), owner("Foo", false)), true, "exit 0");
+    check(bare("Never", json!({}), owner("Foo", true)), true, "nothing");
+    check(bare("Never", json!({"trommel.dev/exit-codes": "2"}), json!([])), true, "exit 2");
+    check(bare("Never", json!({"trommel.dev/runs-for": "10000h"}), json!([])), true, "nothing");
     let mut of_job = pod("Running");
     of_job["spec"]["restartPolicy"] = json!("Never");
     of_job["metadata"]["ownerReferences"] = json!([{

@@ -207,6 +207,14 @@ fn the_defaults_make_pods_run_and_nodes_ready() {
     assert_eq!(body["status"]["containerStatuses"][0]["ready"], true);
     let job = json!({"metadata": {"ownerReferences": [{"kind": "Job", "controller": true}]}, "status": {"phase": "Running"}});
     assert_eq!(chosen(&stages, &job, ""), Some((1, 0)));
+    let bare = |policy: &str, owner: Value| {
+        let of_it = json!({"metadata": {"ownerReferences": owner}, "spec": {"restartPolicy": policy}, "status": {"phase": "Running"}});
+        chosen(&stages, &of_it, "")
+    };
+    assert_eq!(bare("Never", Value::Null), Some((1, 0)));
+    assert_eq!(bare("OnFailure", json!([{"kind": "Foo"}])), Some((1, 0)));
+    assert_eq!(bare("Always", Value::Null), None);
+    assert_eq!(bare("Never", json!([{"kind": "Foo", "controller": true}])), None);
     let deleted = json!({"metadata": {"deletionTimestamp": "x"}, "status": {"phase": "Running"}});
     assert_eq!(chosen(&stages, &deleted, ""), Some((2, 0)));
     assert_eq!(chosen(&stages, &json!({"status": {"phase": "Running"}}), ""), None);

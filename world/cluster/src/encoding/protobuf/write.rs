@@ -9,7 +9,7 @@ use super::ProtobufError;
 use crate::encoding::{
     canonical_quantity,
     types::{Field, Kind, MessageId, Special, types},
-    wire::{put_bytes, put_fixed64, put_number},
+    wire::{put_bytes, put_fixed64, put_nested, put_number},
 };
 
 type Outcome<T> = Result<T, ProtobufError>;
@@ -49,11 +49,11 @@ fn one(out: &mut Vec<u8>, field: &Field, fields: &Map<String, Value>) -> Outcome
         Some(value) if field.map => {
             let entries = value.as_object().ok_or_else(|| wrong(value, "an object"))?;
             for (key, item) in entries {
-                let mut entry = Vec::new();
-                put_bytes(&mut entry, 1, key.as_bytes());
                 let value = Field { number: 2, json: "", ..*field };
-                put(&mut entry, &value, item).map_err(|error| below(error, key))?;
-                put_bytes(out, field.number, &entry);
+                put_nested(out, field.number, |entry| {
+                    put_bytes(entry, 1, key.as_bytes());
+                    put(entry, &value, item).map_err(|error| below(error, key))
+                })?;
             }
             Ok(())
         }
@@ -102,10 +102,7 @@ fn nested(out: &mut Vec<u8>, number: u32, id: MessageId, value: &Value) -> Outco
     let empty = Value::Object(Map::new());
     let special = types().messages[id].special != Special::None;
     let value = if value.is_null() && !special { &empty } else { value };
-    let mut inner = Vec::new();
-    message(&mut inner, id, value)?;
-    put_bytes(out, number, &inner);
-    Ok(())
+    put_nested(out, number, |inner| message(inner, id, value))
 }
 
 fn integer(value: &Value) -> Option<i64> {

@@ -45,9 +45,11 @@ fn full(answers: Value) -> Api {
 fn pod(name: &str, annotations: Value, containers: &[&str]) -> Value {
     let containers: Vec<Value> =
         containers.iter().map(|name| json!({"name": name, "image": "i"})).collect();
+    // One that is not always restarted would end at once.
+    let policy = if annotations == json!({}) { "Always" } else { "Never" };
     json!({
         "metadata": {"name": name, "labels": {"app": name}, "annotations": annotations},
-        "spec": {"containers": containers, "restartPolicy": "Never"},
+        "spec": {"containers": containers, "restartPolicy": policy},
     })
 }
 

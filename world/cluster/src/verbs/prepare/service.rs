@@ -3,7 +3,7 @@
 //! The cluster has one address family, IPv4. Addresses come from the world's generator in 10.96.0.0/12, in
 //! order; upstream draws them at random. Who could notice: nobody who does not rely on chance.
 
-use std::{collections::BTreeSet, ops::Bound};
+use std::{collections::BTreeSet, net::Ipv4Addr, ops::Bound};
 
 use serde_json::{Value, json};
 use trace::GroupResource;
@@ -15,6 +15,9 @@ use crate::{
     verbs::Work,
     world::meta,
 };
+
+/// 10.96.0.0/12, without its first and its last address.
+const SERVICE_ADDRESSES: std::ops::RangeInclusive<u32> = 0x0a60_0001..=0x0a6f_fffe;
 
 const NODE_PORTS: std::ops::RangeInclusive<u64> = 30000..=32767;
 
@@ -89,7 +92,7 @@ impl Work<'_> {
         let taken = self.taken(meta(new, "name"));
         // A dry run must leave no trace, so it draws from a copy.
         let mut names = self.live.world.names.clone();
-        let errors = allocate(old, new, &taken, &mut names);
+        let errors = allocate(old, new, &taken, &mut names, dry_run);
         if !dry_run {
             self.live.world.names = names;
         }
@@ -202,6 +205,7 @@ fn allocate(
     service: &mut Value,
     taken: &Taken,
     names: &mut Names,
+    dry_run: bool,
 ) -> Vec<FieldError> {
     let mut errors = Vec::new();
     if needs_address(service) {
@@ -210,7 +214,12 @@ fn allocate(
         if !errors.is_empty() {
             return errors;
         }
-        address(service, taken, names, &mut errors);
+        let kept = old.map_or("", |old| text(old, "clusterIP"));
+        let refuses = |address: &str| match address == kept {
+            true => None,
+            false => unavailable(address, taken, dry_run),
+        };
+        address(service, &refuses, taken, names, &mut errors);
     }
     if needs_ports(service) {
         node_ports(service, taken, names, &mut errors);
@@ -221,7 +230,13 @@ fn allocate(
     errors
 }
 
-fn address(service: &mut Value, taken: &Taken, names: &mut Names, errors: &mut Vec<FieldError>) {
+fn address(
+    service: &mut Value,
+    refuses: &dyn Fn(&str) -> Option<String>,
+    taken: &Taken,
+    names: &mut Names,
+    errors: &mut Vec<FieldError>,
+) {
     let given = text(service, "clusterIP").to_owned();
     let wrong = families(service, given == "None");
     if !wrong.is_empty() {
@@ -237,20 +252,37 @@ fn address(service: &mut Value, taken: &Taken, names: &mut Names, errors: &mut V
             address
         }
         "None" => given,
-        _ if taken.addresses.contains(&given) => {
-            let detail = format!("failed to allocate IP {given}: provided IP is already allocated");
-            let value = json!([given]);
-            let kind = FieldErrorKind::Invalid;
-            errors.push(FieldError::with_value("spec.clusterIPs", kind, &value, detail));
-            return;
-        }
-        _ => given,
+        _ => match refuses(&given) {
+            None => given,
+            Some(why) => {
+                let detail = format!("failed to allocate IP {given}: {why}");
+                let (kind, value) = (FieldErrorKind::Invalid, json!([given]));
+                errors.push(FieldError::with_value("spec.clusterIPs", kind, &value, detail));
+                return;
+            }
+        },
     };
     let spec = &mut service["spec"];
     if spec.get("clusterIPs").is_none() {
         spec["clusterIPs"] = json!([address]);
     }
     spec["clusterIP"] = json!(address);
+}
+
+/// Why an address can't be given (`MetaAllocator.AllocateService`): the first and the last of a range are nobody's.
+fn unavailable(address: &str, taken: &Taken, dry_run: bool) -> Option<String> {
+    let within = |address: Ipv4Addr| SERVICE_ADDRESSES.contains(&u32::from(address));
+    match (address.parse().is_ok_and(within), dry_run) {
+        // A dry run asks one range and not all there may be, and does not look whether it is free (`Allocator.DryRun`).
+        (false, true) => Some(format!(
+            "the provided IP ({address}) is not in the valid range. The range of valid IPs is 10.96.0.0/12"
+        )),
+        (false, false) => Some("the provided network does not match the current range".to_owned()),
+        (true, false) if taken.addresses.contains(address) => {
+            Some("provided IP is already allocated".to_owned())
+        }
+        (true, _) => None,
+    }
 }
 
 /// Sets which families of addresses a Service has, in a cluster of one family (`initIPFamilyFields`). Errors: what it asks
@@ -271,6 +303,18 @@ fn families(service: &mut Value, headless: bool) -> Vec<FieldError> {
     if policy == SINGLE && given.len() == 2 {
         let detail = "must be 'RequireDualStack' or 'PreferDualStack' when multiple IP families are specified";
         return vec![invalid("spec.ipFamilyPolicy", &policy, detail)];
+    }
+    let addresses = spec.get("clusterIPs").and_then(Value::as_array).cloned().unwrap_or_default();
+    let foreign = |at: &usize| addresses[*at].as_str().is_some_and(|address| address.contains(':'));
+    let foreign: Vec<FieldError> = (given.len()..addresses.len())
+        .filter(foreign)
+        .map(|at| {
+            let (field, all) = (format!("spec.clusterIPs[{at}]"), Value::from(addresses.clone()));
+            invalid(&field, &all, "IPv6 is not configured on this cluster")
+        })
+        .collect();
+    if !foreign.is_empty() {
+        return foreign;
     }
     let mut families = if given.is_empty() { vec![json!("IPv4")] } else { given.clone() };
     let mut errors = Vec::new();
