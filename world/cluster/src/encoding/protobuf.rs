@@ -5,7 +5,6 @@ mod read;
 mod write;
 
 pub(crate) use list::ListMessage;
-
 pub(crate) use write::time_problem;
 
 /// Whether Go reads a text as a duration: `1h0m0s`, `1.5s`, `100ms`.

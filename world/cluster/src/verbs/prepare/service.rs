@@ -214,11 +214,9 @@ fn allocate(
         if !errors.is_empty() {
             return errors;
         }
-        let kept = old.map_or("", |old| text(old, "clusterIP"));
-        let refuses = |address: &str| match address == kept {
-            true => None,
-            false => unavailable(address, taken, dry_run),
-        };
+        // An update of one that has an address gets none (`allocateUpdate`): whether it may change is asked later.
+        let gets = old.is_none_or(|old| !needs_address(old));
+        let refuses = |address: &str| unavailable(address, taken, dry_run).filter(|_| gets);
         address(service, &refuses, taken, names, &mut errors);
     }
     if needs_ports(service) {
