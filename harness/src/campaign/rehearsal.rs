@@ -52,7 +52,11 @@ pub fn settle(
     };
     let run = trial::run(setup, spec);
     reference::goes_on(until, "the rehearsal")?;
-    reference::check(&run, folder, "the rehearsal, which waits for ten minutes")?;
+    reference::check(
+        &run,
+        folder,
+        "the rehearsal, which waits for ten minutes of the controller's time",
+    )?;
     Ok((Settle::learnt(longest_gap(&run.history), cut_short(&run.history)), Some(run)))
 }
 
