@@ -215,7 +215,8 @@ fn allocate(
             return errors;
         }
         // An update of one that has an address gets none (`allocateUpdate`): whether it may change is asked later.
-        let gets = old.is_none_or(|old| !needs_address(old));
+        // The API server's own Service may lie in a range of its own (`--service-cluster-ip-range` of the stand-in).
+        let gets = old.is_none_or(|old| !needs_address(old)) && !is_api_server(service);
         let refuses = |address: &str| unavailable(address, taken, dry_run).filter(|_| gets);
         address(service, &refuses, taken, names, &mut errors);
     }
@@ -226,6 +227,12 @@ fn allocate(
         service["spec"]["healthCheckNodePort"] = json!(free_port(taken, names));
     }
     errors
+}
+
+/// `default/kubernetes`, which the API server keeps for itself.
+fn is_api_server(service: &Value) -> bool {
+    let metadata = &service["metadata"];
+    (&metadata["namespace"], &metadata["name"]) == (&json!("default"), &json!("kubernetes"))
 }
 
 fn address(
