@@ -16,6 +16,7 @@ use trace::{ClientCertificates, Time};
 
 mod any_server;
 mod asking;
+pub(crate) mod signatures;
 
 /// One year in seconds, leap days left out.
 const YEAR_SECONDS: i64 = 365 * 24 * 3600;

@@ -4,18 +4,22 @@
 use std::sync::Arc;
 
 use rustls::{
-    DigitallySignedStruct, Error, SignatureScheme,
-    client::danger::{HandshakeSignatureValid, ServerCertVerified, ServerCertVerifier},
-    crypto::{CryptoProvider, verify_tls12_signature, verify_tls13_signature},
+    Error,
+    client::danger::{ServerCertVerified, ServerCertVerifier},
+    crypto::CryptoProvider,
     pki_types::{CertificateDer, ServerName, UnixTime},
 };
 
+use super::signatures::checks_signatures;
+
 #[derive(Debug)]
-pub(super) struct AnyServer(Arc<CryptoProvider>);
+pub(super) struct AnyServer {
+    provider: Arc<CryptoProvider>,
+}
 
 impl AnyServer {
     pub(super) fn new(provider: Arc<CryptoProvider>) -> AnyServer {
-        AnyServer(provider)
+        AnyServer { provider }
     }
 }
 
@@ -31,27 +35,5 @@ impl ServerCertVerifier for AnyServer {
         Ok(ServerCertVerified::assertion())
     }
 
-    fn verify_tls12_signature(
-        &self,
-        message: &[u8],
-        certificate: &CertificateDer<'_>,
-        signed: &DigitallySignedStruct,
-    ) -> Result<HandshakeSignatureValid, Error> {
-        let known = &self.0.signature_verification_algorithms;
-        verify_tls12_signature(message, certificate, signed, known)
-    }
-
-    fn verify_tls13_signature(
-        &self,
-        message: &[u8],
-        certificate: &CertificateDer<'_>,
-        signed: &DigitallySignedStruct,
-    ) -> Result<HandshakeSignatureValid, Error> {
-        let known = &self.0.signature_verification_algorithms;
-        verify_tls13_signature(message, certificate, signed, known)
-    }
-
-    fn supported_verify_schemes(&self) -> Vec<SignatureScheme> {
-        self.0.signature_verification_algorithms.supported_schemes()
-    }
+    checks_signatures!(provider);
 }
