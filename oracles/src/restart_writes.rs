@@ -34,11 +34,6 @@ pub struct RestartWrite {
 }
 
 impl RestartWrite {
-    /// The type of its objects.
-    pub fn resource(&self) -> &str {
-        self.object.split('/').next().unwrap_or_default()
-    }
-
     /// What of `other` this does not allow: nothing, some of its places, or all of it.
     fn rest_of(&self, other: &RestartWrite) -> Option<RestartWrite> {
         if (self.change, &self.object) != (other.change, &other.object) {
