@@ -53,8 +53,9 @@ pub fn run(options: &Options) -> anyhow::Result<Exit> {
             return Err(Expected::error(Exit::Usage, message));
         }
     }
-    let samples = samples(options)?;
-    let others = other_types(options)?;
+    let crds = load(&options.crds)?;
+    let samples = samples(options, &crds)?;
+    let others = other_types(options, &crds)?;
     let texts = [campaign_text(options, &others)?, workload_text(&samples)?];
     fs::create_dir_all(&options.dir)?;
     for (path, text) in [&campaign, &workload].into_iter().zip(&texts) {
@@ -100,13 +101,13 @@ impl OtherTypes {
 }
 
 /// By the RBAC rules beside the CRDs' folder, where kubebuilder writes them.
-fn other_types(options: &Options) -> anyhow::Result<OtherTypes> {
+fn other_types(options: &Options, crds: &[Value]) -> anyhow::Result<OtherTypes> {
     let rbac = options.crds.parent().map(|parent| parent.join("rbac"));
     let project = GoProject::around(&std::path::absolute(&options.crds)?);
     let (Some(rbac), Some(project)) = (rbac.filter(|folder| folder.is_dir()), project) else {
         return Ok(OtherTypes::default());
     };
-    let (found, missing) = project.other_types(&load(&rbac)?, &load(&options.crds)?);
+    let (found, missing) = project.other_types(&load(&rbac)?, crds);
     let file = |crd: Value| {
         let name = crd["metadata"]["name"].as_str().unwrap_or_default();
         (format!("{}.yaml", object_name(OsStr::new(name))), crd)
@@ -129,8 +130,7 @@ fn load(path: &Path) -> anyhow::Result<Vec<Value>> {
 }
 
 /// A sample of each custom resource that the CRDs define, in their order: those of the author, else one by its schema.
-fn samples(options: &Options) -> anyhow::Result<Vec<Sample>> {
-    let crds = load(&options.crds)?;
+fn samples(options: &Options, crds: &[Value]) -> anyhow::Result<Vec<Sample>> {
     let beside = options.crds.parent().map(|parent| parent.join("samples"));
     let written = match options.samples.clone().or(beside.filter(|folder| folder.is_dir())) {
         Some(path) => load(&path)?,

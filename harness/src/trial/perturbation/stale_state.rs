@@ -151,9 +151,8 @@ pub(super) fn before_start(
 
 /// Whether a watch asks for a consistent list first (KEP-3157).
 fn streams(call: &Call) -> bool {
-    let query = call.uri.split_once('?').map_or("", |(_, query)| query);
     call.verb == Verb::Watch
-        && form_urlencoded::parse(query.as_bytes())
+        && form_urlencoded::parse(query(call).as_bytes())
             .any(|(name, value)| name == "sendInitialEvents" && value == "true")
 }
 
@@ -244,8 +243,11 @@ impl Lag {
 }
 
 fn may_come_from_cache(list: &Call) -> bool {
-    let query = list.uri.split_once('?').map_or("", |(_, query)| query);
-    revision_of(query, Revision(0)).is_some()
+    revision_of(query(list), Revision(0)).is_some()
+}
+
+fn query(call: &Call) -> &str {
+    call.uri.split_once('?').map_or("", |(_, query)| query)
 }
 
 #[cfg(test)]
