@@ -24,7 +24,7 @@ use crate::{encoding, schema::Schema};
 pub use fields::{FieldSet, PathElement};
 use managers::{Identity, Managers};
 use place::Place;
-pub use typed::type_errors;
+pub use typed::{is_typed, type_errors};
 use versions::Changes;
 pub use versions::{BuiltIn, Versions};
 

@@ -11,6 +11,7 @@ use trace::GroupResource;
 pub(crate) mod conversion;
 mod defaults;
 pub(crate) mod definition;
+pub(crate) mod embedded;
 pub(crate) mod field_path;
 pub(crate) mod rules;
 pub(crate) mod scale;
@@ -189,7 +190,7 @@ impl CustomVersion {
                 .collect(),
             deprecation: (version["deprecated"] == json!(true)).then(|| {
                 match text(version, "deprecationWarning") {
-                    "" => format!("{group}/{name} {kind} is deprecated"),
+                    "" => deprecation(spec, kind, name),
                     warning => warning.to_owned(),
                 }
             }),
@@ -197,15 +198,32 @@ impl CustomVersion {
     }
 }
 
-/// Whether there are CEL rules anywhere in a schema.
+/// What is said of a deprecated version that has no words of its own: the newest version that is better, if there is one
+/// (`defaultDeprecationWarning`).
+fn deprecation(spec: &Value, kind: &str, deprecated: &str) -> String {
+    let group = text(spec, "group");
+    let better = |version: &&Value| {
+        version["served"] == json!(true)
+            && version["deprecated"] != json!(true)
+            && version_order(text(version, "name"), deprecated).is_lt()
+    };
+    let all = spec["versions"].as_array().into_iter().flatten().filter(better);
+    let newest = all.map(|version| text(version, "name")).min_by(|a, b| version_order(a, b));
+    let instead = newest.map(|name| format!("; use {group}/{name} {kind}")).unwrap_or_default();
+    format!("{group}/{deprecated} {kind} is deprecated{instead}")
+}
+
+/// Whether there are CEL rules anywhere in a schema. Its fields may have any name.
 fn has_rules(schema: &Value) -> bool {
-    match schema {
-        Value::Object(fields) => {
-            fields.contains_key("x-kubernetes-validations") || fields.values().any(has_rules)
-        }
-        Value::Array(items) => items.iter().any(has_rules),
+    let Value::Object(members) = schema else { return false };
+    let below = |(key, member): (&String, &Value)| match (key.as_str(), member) {
+        ("x-kubernetes-validations", rules) => rules.as_array().is_some_and(|all| !all.is_empty()),
+        ("properties", Value::Object(fields)) => fields.values().any(has_rules),
+        ("allOf" | "anyOf" | "oneOf", Value::Array(branches)) => branches.iter().any(has_rules),
+        ("items" | "additionalProperties" | "not", schema) => has_rules(schema),
         _ => false,
-    }
+    };
+    members.iter().any(below)
 }
 
 fn subresource(name: &str, group: &str, version: &str, kind: &str) -> Subresource {

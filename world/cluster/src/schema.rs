@@ -31,6 +31,7 @@ use serde_json::Value;
 pub use build::SchemaError;
 pub(crate) use error::shown_number;
 pub use error::{FieldError, FieldErrorKind, Path};
+pub(crate) use formats::is_recognized;
 pub(crate) use ratchet::{old_item, unchanged};
 pub use structural::structural_errors;
 pub(crate) use validate::keys_of;

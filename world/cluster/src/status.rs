@@ -229,10 +229,12 @@ impl Refusal {
         refusal
     }
 
-    /// 500.
+    /// 500. The message stands in the causes too (`apierrors.NewInternalError`).
     pub fn internal(message: impl std::fmt::Display) -> Refusal {
+        let (reason, field) = (String::new(), String::new());
+        let cause = Cause { reason, message: message.to_string(), field };
         let message = format!("Internal error occurred: {message}");
-        Refusal::new(500, "InternalError", message)
+        Refusal::new(500, "InternalError", message).causes(&[cause])
     }
 
     /// 500 of an error that upstream has no class for: its text alone.

@@ -38,7 +38,6 @@ pub(crate) use calls::{Calls, Made, Wanted};
 pub(crate) use change::Change;
 pub(crate) use client::post;
 pub(crate) use conversion::Asking;
-pub(crate) use dispatch::internal;
 pub(crate) use matching::Resource;
 pub(crate) use review::Attributes;
 pub(crate) use shown::{Shown, hold};

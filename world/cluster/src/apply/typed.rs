@@ -11,13 +11,21 @@ use crate::schema::{ListType, Node, Schema, Type, keys_of};
 /// Errors as upstream words them, with their paths.
 pub fn type_errors(schema: &Schema, config: &Value) -> Vec<String> {
     let mut errors = Vec::new();
-    walk(Some((schema, schema.root())), config, "", &mut errors);
+    walk(Some((schema, schema.root())), config, "", true, &mut errors);
     errors
 }
 
-fn walk(place: Place<'_>, value: &Value, at: &str, errors: &mut Vec<String>) {
+/// Whether an object that is written as a whole is typed by its schema. Items may be named alike (`AllowDuplicates`).
+pub fn is_typed(schema: &Schema, object: &Value) -> bool {
+    let mut errors = Vec::new();
+    walk(Some((schema, schema.root())), object, "", false, &mut errors);
+    errors.is_empty()
+}
+
+fn walk(place: Place<'_>, value: &Value, at: &str, distinct: bool, errors: &mut Vec<String>) {
     let Some((schema, node)) = place else { return };
-    if value.is_null() || node.preserve_unknown {
+    // Fields that are declared have a type also where others are kept.
+    if value.is_null() || (node.preserve_unknown && node.properties.is_empty()) {
         return;
     }
     if let Some(wrong) = wrong_type(node, value) {
@@ -27,7 +35,7 @@ fn walk(place: Place<'_>, value: &Value, at: &str, errors: &mut Vec<String>) {
     match value {
         Value::Object(fields) => {
             for (name, value) in fields {
-                walk(place::field(place, name), value, &format!("{at}.{name}"), errors);
+                walk(place::field(place, name), value, &format!("{at}.{name}"), distinct, errors);
             }
         }
         Value::Array(items) => {
@@ -39,10 +47,11 @@ fn walk(place: Place<'_>, value: &Value, at: &str, errors: &mut Vec<String>) {
                     return;
                 }
                 let element = place::element(place, index, item);
-                if node.list_type != ListType::Atomic && !known.insert(element.clone()) {
+                let named = distinct && node.list_type != ListType::Atomic;
+                if named && !known.insert(element.clone()) {
                     errors.push(format!("{at}: duplicate entries for key {element}"));
                 }
-                walk(place::items(place), item, &format!("{at}{element}"), errors);
+                walk(place::items(place), item, &format!("{at}{element}"), distinct, errors);
             }
         }
         _ => {}

@@ -5,7 +5,7 @@ use std::{collections::BTreeMap, sync::Arc};
 use serde::Deserialize;
 use serde_json::{Value, value::RawValue};
 
-use super::{Additional, Gvk, Limits, ListType, Node, NodeId, Schema, Type};
+use super::{Additional, Gvk, Limits, ListType, Node, NodeId, Schema, Type, formats};
 
 /// A schema that can't be used.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -183,7 +183,9 @@ impl<'a> Builder<'a> {
         node.preserve_unknown = raw.preserve_unknown;
         node.embedded_resource = raw.embedded_resource;
         node.nullable = raw.nullable || self.builtin;
-        node.format = raw.format.clone();
+        let kind = raw.kind.as_deref().unwrap_or("");
+        let counts = |format: &&String| self.builtin || formats::is_recognized(kind, format);
+        node.format = raw.format.as_ref().filter(counts).cloned();
         for (name, property) in &raw.properties {
             let id = self.add(property)?;
             node.properties.insert(name.clone(), id);

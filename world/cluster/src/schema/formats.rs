@@ -14,19 +14,33 @@ pub(super) fn holds(format: &str, text: &str) -> bool {
         "ipv6" => text.parse::<Ipv6Addr>().is_ok(),
         "cidr" => is_cidr(text),
         "uuid" | "uuid3" | "uuid4" | "uuid5" => is_uuid(text),
-        "byte" => STANDARD.decode(text).is_ok(),
+        "byte" => !text.is_empty() && STANDARD.decode(text).is_ok(),
         "hostname" => is_hostname(text),
         "email" => is_email(text),
         "uri" => is_uri(text),
         "mac" => is_mac(text),
         "duration" => is_duration(text),
+        "k8s-short-name" => text.len() <= 63 && is_short_name(text),
+        "k8s-long-name" => text.len() <= 253 && text.split('.').all(is_short_name),
         _ => true,
+    }
+}
+
+/// Whether a custom type's values are looked at by this format. Others count as none (`GetUnrecognizedFormats` of
+/// `k8s.io/apiextensions-apiserver/pkg/apiserver/validation/formats.go`). `kind` is the schema's `type`; empty if it has
+/// none.
+pub(crate) fn is_recognized(kind: &str, format: &str) -> bool {
+    match kind {
+        "" | "string" => is_known(format),
+        "integer" => matches!(format, "int32" | "int64"),
+        "number" => matches!(format, "float" | "double"),
+        _ => false,
     }
 }
 
 /// Whether upstream looks at texts of this format (`strfmt.Default`), if only to let them pass.
 pub(super) fn is_known(format: &str) -> bool {
-    const KNOWN: [&str; 25] = [
+    const KNOWN: [&str; 27] = [
         "bsonobjectid",
         "byte",
         "cidr",
@@ -43,6 +57,8 @@ pub(super) fn is_known(format: &str) -> bool {
         "isbn",
         "isbn10",
         "isbn13",
+        "k8s-long-name",
+        "k8s-short-name",
         "mac",
         "password",
         "rgbcolor",
@@ -54,6 +70,13 @@ pub(super) fn is_known(format: &str) -> bool {
         "uuid5",
     ];
     KNOWN.contains(&format)
+}
+
+/// Of lower case alphanumeric characters and dashes, which are neither first nor last.
+fn is_short_name(text: &str) -> bool {
+    let (bytes, dash) = (text.as_bytes(), |byte: Option<&u8>| byte == Some(&b'-'));
+    let legal = |byte: &u8| byte.is_ascii_lowercase() || byte.is_ascii_digit() || *byte == b'-';
+    !bytes.is_empty() && !dash(bytes.first()) && !dash(bytes.last()) && bytes.iter().all(legal)
 }
 
 fn is_date(text: &str) -> bool {
@@ -142,6 +165,9 @@ mod tests {
             ("cidr", "10.0.0.0/8", "10.0.0.0/33"),
             ("uuid", "5a1b7e3c-0000-4000-8000-000000000000", "5a1b"),
             ("byte", "aGVsbG8=", "%"),
+            ("byte", "aGVsbG8=", ""),
+            ("k8s-short-name", "a-1", "a.b"),
+            ("k8s-long-name", "a.b-1", "a..b"),
             ("hostname", "a.example", "-a"),
             ("email", "a@b.example", "a"),
             ("uri", "https://a.example/b", "no uri"),

@@ -55,6 +55,11 @@ fn walk(schema: &Value, at: &str, place: Place, errors: &mut Vec<FieldError>) {
             format!("supported values: {names}"),
         ));
     }
+    if fields.get("type").and_then(Value::as_str) == Some("array") && !fields.contains_key("items")
+    {
+        let kind = FieldErrorKind::Required;
+        errors.push(FieldError::bare(&format!("{at}.items"), kind, "must be specified"));
+    }
     forbidden(fields, at, errors);
     list_type(fields, at, errors);
     if let Some(pattern) = fields.get("pattern").and_then(Value::as_str)

@@ -1,14 +1,14 @@
 //! Validation against a schema, with the wording of upstream's OpenAPI validator.
 
 mod combinations;
-
-use std::collections::BTreeMap;
+mod lists;
+mod numbers;
 
 use serde_json::{Map, Value};
 
-use super::{
-    FieldError, FieldErrorKind, ListType, Node, Path, Schema, Type, formats, old_item, unchanged,
-};
+pub(crate) use self::lists::keys_of;
+use self::numbers::is_whole;
+use super::{FieldError, FieldErrorKind, Node, Path, Schema, Type, formats, old_item, unchanged};
 
 /// See [`Schema::validate`].
 pub(super) fn validate(schema: &Schema, object: &Value, old: Option<&Value>) -> Vec<FieldError> {
@@ -53,13 +53,8 @@ impl Check<'_> {
             return;
         }
         if !type_fits(node, value) {
+            // What is said of values of its type is said all the same.
             self.wrong_type(node, value, at);
-            // What is said of numbers and of values of any type is said all the same.
-            if value.is_number() {
-                self.number(node, value, at);
-            }
-            self.limits(node, value, at);
-            return;
         }
         match value {
             Value::Object(fields) => self.object(node, fields, old, at),
@@ -118,25 +113,6 @@ impl Check<'_> {
         self.list_type(node, items, at);
     }
 
-    /// Items of a set are distinct; items of a map list have distinct keys.
-    fn list_type(&mut self, node: &Node, items: &[Value], at: &Path<'_>) {
-        if node.list_type == ListType::Atomic {
-            return;
-        }
-        let mut seen: BTreeMap<String, usize> = BTreeMap::new();
-        for (index, item) in items.iter().enumerate() {
-            let identity = match node.list_type {
-                ListType::Map => keys_of(self.schema, node, item),
-                _ => item.clone(),
-            };
-            if seen.insert(identity.to_string(), index).is_some() {
-                let field = Path::Index(at, index).to_string();
-                let kind = FieldErrorKind::Duplicate;
-                self.errors.push(FieldError::with_value(&field, kind, &identity, ""));
-            }
-        }
-    }
-
     fn text(&mut self, node: &Node, text: &str, at: &Path<'_>) {
         if let Some(format) = &node.format
             && !node.int_or_string
@@ -168,42 +144,6 @@ impl Check<'_> {
             let detail = format!("{at} in body should match '{pattern}'");
             self.invalid(at, &Value::from(text), detail);
         }
-    }
-
-    fn number(&mut self, node: &Node, value: &Value, at: &Path<'_>) {
-        if node.kind == Type::Integer && !node.int_or_string && !integer_fits(node, value) {
-            self.out_of_range(node, at);
-        }
-        let (Some(limits), Some(number)) = (&node.limits, value.as_f64()) else { return };
-        if let Some((limit, exclusive)) = limits.minimum {
-            let broken = number < limit || (exclusive && number == limit);
-            if broken {
-                let than = if exclusive { "greater than" } else { "greater than or equal to" };
-                self.invalid(at, value, format!("{at} in body should be {than} {}", plain(limit)));
-            }
-        }
-        if let Some((limit, exclusive)) = limits.maximum {
-            let broken = number > limit || (exclusive && number == limit);
-            if broken {
-                let than = if exclusive { "less than" } else { "less than or equal to" };
-                self.invalid(at, value, format!("{at} in body should be {than} {}", plain(limit)));
-            }
-        }
-        if let Some(factor) = limits.multiple_of.filter(|factor| (number / factor).fract() != 0.0) {
-            let detail = format!("{at} in body should be a multiple of {}", plain(factor));
-            self.invalid(at, value, detail);
-        }
-    }
-
-    /// Upstream loses where it is and what (`kubeOpenAPIResultToFieldErrors` of what is no `Validation`).
-    fn out_of_range(&mut self, node: &Node, at: &Path<'_>) {
-        let format = match node.format.as_deref() {
-            Some(format @ ("int32" | "int64")) => format!("with format {format}"),
-            _ => "(default format)".to_owned(),
-        };
-        let detail = format!("Checked value must be of type integer {format} in {at}");
-        let kind = FieldErrorKind::Invalid;
-        self.errors.push(FieldError::with_value("<nil>", kind, &Value::from(""), detail));
     }
 
     /// What may be said about values of any type, and sizes.
@@ -360,20 +300,6 @@ fn is_truly_required(node: &Node, name: &str) -> bool {
     )
 }
 
-/// The keys of an item of a map list, with defaults filled in.
-pub(crate) fn keys_of(schema: &Schema, node: &Node, item: &Value) -> Value {
-    let item_node = schema.items(node);
-    let key = |name: &String| {
-        let default = || {
-            let field = schema.field(item_node?, name)?;
-            field.default.clone().or_else(|| field.zero.clone())
-        };
-        let value = item.get(name).cloned().or_else(default)?;
-        Some((name.clone(), value))
-    };
-    Value::Object(node.map_keys.iter().filter_map(key).collect())
-}
-
 /// Enumerated numbers are equal by value: `1` and `1.0`.
 /// Whether a value is one that is allowed; as upstream compares them, whose type is made the allowed one's before (`Enum`
 /// of kube-openapi): a fraction is cut off.
@@ -382,27 +308,6 @@ fn same(allowed: &Value, value: &Value) -> bool {
         (Some(allowed), Some(number)) if value.is_f64() => number.trunc() == allowed as f64,
         _ => allowed == value || (allowed.is_number() && allowed.as_f64() == value.as_f64()),
     }
-}
-
-fn plain(number: f64) -> String {
-    Value::from(number).to_string().trim_end_matches(".0").to_owned()
-}
-
-/// Whether a number is an integer of the node's format; of 64 bits, if it names no other (`IsValueValidAgainstRange`).
-fn integer_fits(node: &Node, value: &Value) -> bool {
-    const BITS_63: f64 = 9_223_372_036_854_775_808.0;
-    let whole = |number: &f64| number.fract() == 0.0 && (-BITS_63..BITS_63).contains(number);
-    let of_float = || value.as_f64().filter(whole).map(|number| number as i64);
-    let number = value.as_i64().or_else(of_float);
-    let small = node.format.as_deref() == Some("int32");
-    number.is_some_and(|number| !small || i32::try_from(number).is_ok())
-}
-
-/// Whether upstream takes a number for an integer (`IsFloat64AJSONInteger`).
-fn is_whole(value: &Value) -> bool {
-    const EXACT: f64 = 9_007_199_254_740_991.0;
-    let whole = |number: f64| number.fract() == 0.0 && number.abs() <= EXACT;
-    value.is_i64() || value.as_f64().is_some_and(whole)
 }
 
 pub(super) fn type_fits(node: &Node, value: &Value) -> bool {

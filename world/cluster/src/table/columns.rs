@@ -12,6 +12,8 @@ pub(super) enum Cell {
     Value(JsonPath),
     /// The time since the moment at a path.
     Age(JsonPath),
+    /// The same of a custom type; null where there is no text (`cellForJSONValue`).
+    Date(JsonPath),
     /// Computed.
     Computed(fn(&Value, Time) -> Value),
 }
@@ -59,6 +61,10 @@ impl Column {
             Cell::Age(path) => match path.find(object).first().and_then(|value| value.as_str()) {
                 Some(time) => Value::from(duration::age(time, now)),
                 None => Value::from("<unknown>"),
+            },
+            Cell::Date(path) => match path.find(object).first().and_then(|value| value.as_str()) {
+                Some(time) => Value::from(duration::date(time, now)),
+                None => Value::Null,
             },
             Cell::Computed(compute) => compute(object, now),
         }
@@ -113,7 +119,7 @@ pub fn custom(additional: &[Value]) -> Columns {
             |name: &str| definition.get(name).and_then(Value::as_str).unwrap_or("").to_owned();
         let path = JsonPath::parse(&text("jsonPath")).unwrap_or_default();
         let kind = text("type");
-        let cell = if kind == "date" { Cell::Age(path) } else { Cell::Value(path) };
+        let cell = if kind == "date" { Cell::Date(path) } else { Cell::Value(path) };
         columns.push(Column {
             name: text("name"),
             kind,

@@ -14,6 +14,14 @@ pub(super) fn age(earlier: &str, now: Time) -> String {
     }
 }
 
+/// The same of a custom type's column: `<invalid>` for what is no time.
+pub(super) fn date(earlier: &str, now: Time) -> String {
+    match Time::parse_rfc3339(earlier) {
+        None => "<invalid>".to_owned(),
+        Some(_) => age(earlier, now),
+    }
+}
+
 /// Kubernetes' short form of a duration: `90s`, `5m30s`, `3h5m`, `2d3h`, `400d`, `2y30d`.
 pub fn human_duration(duration: Duration) -> String {
     const YEAR_DAYS: u64 = 365;

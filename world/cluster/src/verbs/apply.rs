@@ -38,6 +38,21 @@ impl Work<'_> {
         Ok(())
     }
 
+    /// Whether managers can be told from an object as it was sent: its status counts, which the write will not store
+    /// (`FieldManager.UpdateNoErrors`). All else that is mistyped is refused later.
+    pub(super) fn is_trackable(&self, old: Option<&Value>, sent: &Value) -> bool {
+        if !self.kind.is_custom() || !self.kind.has_status() || !self.route.subresource.is_empty() {
+            return true;
+        }
+        let status = &sent["status"];
+        let brought = !status.is_null() && old.is_none_or(|old| old["status"] != *status);
+        let typed = |schema: Schema| {
+            let part = schema.root().properties.get("status").map(|&id| schema.part(id));
+            part.is_none_or(|part| apply::is_typed(&part, status))
+        };
+        !brought || self.kind.schema().is_none_or(typed)
+    }
+
     /// Where a list was sent without items, unless something else stands there by now: the status of a CRD, say, which
     /// is the server's affair whatever was sent.
     fn set_emptied(&self, object: &mut Value, from: &Value, to: &Value) {

@@ -45,6 +45,7 @@ impl Work<'_> {
             return Err(Refusal::new(405, "MethodNotAllowed", message));
         }
         self.check_escalation(None, &new)?;
+        let trackable = self.is_trackable(None, &new);
         let generated = name.is_empty();
         let sent = self.as_sent(&new);
         if generated {
@@ -52,7 +53,10 @@ impl Work<'_> {
             new["metadata"]["name"] = json!(name);
         }
         self.begin_life(&mut new, dry_run)?;
-        self.track(None, &mut new)?;
+        match trackable {
+            true => self.track(None, &mut new)?,
+            false => object::remove_meta(&mut new, "managedFields"),
+        }
         let change = Change { old: None, dry_run, sent: sent.as_ref() };
         self.admit_all(change, &mut new)?;
         name = meta(&new, "name").to_owned();

@@ -79,7 +79,7 @@ impl Work<'_> {
             _ => {
                 let message = "This pod has more than one PodDisruptionBudget, which the eviction \
                                subresource does not support.";
-                return Err(Refusal::internal(message));
+                return Err(Refusal::unclassified(message));
             }
         };
         let number = |field: &str| budget["status"][field].as_i64().unwrap_or(0);

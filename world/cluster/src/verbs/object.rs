@@ -159,9 +159,13 @@ impl Work<'_> {
         if let Some(schema) = self.kind.custom().and_then(|own| own.judged_by.as_ref()) {
             errors.extend(schema.validate(object, old));
         }
-        if let Some(scale) = self.kind.custom().and_then(|own| own.scale.as_ref()) {
-            let status = self.route.subresource == "status";
-            errors.extend(crd::scale::errors(scale, object, status));
+        let status = self.route.subresource == "status";
+        if let Some(own) = self.kind.custom() {
+            let scale = own.scale.iter();
+            errors.extend(scale.flat_map(|scale| crd::scale::errors(scale, object, status)));
+            if !status {
+                errors.extend(crd::embedded::errors(&own.schema, object));
+            }
         }
         if let Some((schema, rules)) =
             self.kind.custom().and_then(|own| Some((&own.schema, own.rules()?)))

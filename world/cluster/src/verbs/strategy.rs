@@ -152,12 +152,18 @@ const CREATED_SHORT: &[(&str, &str)] = &[("", "persistentvolumeclaims")];
 
 /// Whether new objects of the type are stored without what every read fills in.
 pub(crate) fn is_created_short(kind: &Kind) -> bool {
-    listed(CREATED_SHORT, kind)
+    listed(CREATED_SHORT, kind) || (kind.has_status() && has_default_status(kind))
+}
+
+fn has_default_status(kind: &Kind) -> bool {
+    let Some(custom) = kind.custom() else { return false };
+    let status = custom.schema.root().properties.get("status");
+    status.is_some_and(|&id| custom.schema.node(id).default.is_some())
 }
 
 /// What reads make of a new object. Those who validate it, webhooks and policies, have seen it without.
 pub(crate) fn read_back(kind: &Kind, new: &mut Value) {
-    if is_created_short(kind) {
+    if listed(CREATED_SHORT, kind) {
         new["status"] = json!({"phase": "Pending"});
     }
 }

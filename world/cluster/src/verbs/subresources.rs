@@ -48,6 +48,17 @@ impl Work<'_> {
         }
     }
 
+    /// Whether a custom object says nothing of how many there should be. Zero is something (`ScaleREST`).
+    fn lacks_replicas(&self, object: &Value) -> bool {
+        self.kind.is_custom() && object.pointer(&self.scale_paths().spec).is_none()
+    }
+
+    /// `specReplicasPath`, as it is written.
+    fn replicas_path(&self) -> &str {
+        let scale = self.kind.custom().and_then(|custom| custom.scale.as_ref());
+        scale.and_then(|scale| scale["specReplicasPath"].as_str()).unwrap_or("")
+    }
+
     fn scale_of(&self, object: &Value) -> Value {
         let paths = self.scale_paths();
         let number = |path: &str| object.pointer(path).and_then(Value::as_i64);
@@ -77,6 +88,11 @@ impl Work<'_> {
     pub(super) fn get_scale(&mut self) -> Result<Outcome, Refusal> {
         let stored = self.stored()?;
         let object = self.present(&stored)?;
+        if self.lacks_replicas(&object) {
+            let path = self.replicas_path();
+            let why = format!("the spec replicas field {path:?} does not exist");
+            return Err(Refusal::internal(why));
+        }
         Ok(Outcome::object(200, Arc::new(self.scale_of(&object))))
     }
 
@@ -98,6 +114,11 @@ impl Work<'_> {
         let scale = self.scale_of(&shown);
         let schema = Schema::builtin("autoscaling", "v1", "Scale");
         let new = patch::patch(kind, &scale, patch, schema.as_ref()).map_err(refused)?;
+        if self.lacks_replicas(&shown) && new.pointer("/spec/replicas").is_none() {
+            let path = self.replicas_path();
+            let why = format!("the spec replicas field {path:?} cannot be empty");
+            return Err(Refusal::bad_request(why));
+        }
         self.write_scale(old, &new, dry_run)
     }
 

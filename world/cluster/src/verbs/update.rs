@@ -57,11 +57,15 @@ impl Work<'_> {
     ) -> Result<Outcome, Refusal> {
         let shown = self.present(old)?;
         self.check_preconditions(&shown, &new)?;
+        let trackable = self.is_trackable(Some(&shown), &new);
         let main = self.route.subresource.is_empty();
         let sent = if main { self.as_sent(&new) } else { None };
         self.keep_system_fields(&shown, &mut new);
         self.keep_other_parts(&shown, &mut new);
-        self.track(Some(&shown), &mut new)?;
+        match trackable {
+            true => self.track(Some(&shown), &mut new)?,
+            false => object::remove_meta(&mut new, "managedFields"),
+        }
         strategy::count_template(&self.kind, &shown, &mut new);
         let change = Change { old: Some(&shown), dry_run, sent: sent.as_ref() };
         if self.admit_all(change, &mut new)? {

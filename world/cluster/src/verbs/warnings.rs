@@ -1,6 +1,7 @@
 //! What is said of an object that is stored nevertheless (`WarningsOnCreate`, `WarningsOnUpdate` of the strategies).
 
 mod containers;
+mod definitions;
 mod pods;
 mod scheduling;
 mod volumes;
@@ -24,6 +25,9 @@ impl Work<'_> {
             ("storage.k8s.io", "csidrivers") => {
                 let before = old.map_or(&Value::Null, |old| &old["spec"]);
                 of_tokens(before, &new["spec"]).into_iter().collect()
+            }
+            ("apiextensions.k8s.io", "customresourcedefinitions") => {
+                definitions::of_definition(old, new)
             }
             ("" | "apps" | "batch", resource) => workloads::of_workload(resource, old, new),
             _ => Vec::new(),

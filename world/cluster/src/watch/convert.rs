@@ -17,7 +17,7 @@ use crate::{
     status::Refusal,
     store::Logged,
     verbs::scope::Scope,
-    webhooks::{Asking, Calls, Wanted, internal},
+    webhooks::{Asking, Calls, Wanted},
 };
 
 /// Most changes that are converted at once.
@@ -66,7 +66,7 @@ impl Conversion {
             Err(refusal) => {
                 // A watch that can't say what has happened has nothing to say after it.
                 watcher.queue.clear();
-                watcher.push(Frame::Error(internal(refusal.message)));
+                watcher.push(Frame::Error(Refusal::internal(refusal.message)));
                 watcher.closed = true;
             }
         }

@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 
-use super::{dispatch::internal, hook::Hook, review::write_options, shown::Shown};
+use super::{hook::Hook, review::write_options, shown::Shown};
 use crate::{
     patch::{PatchType, patch},
     schema::unknown_field_message,
@@ -91,14 +91,14 @@ impl Work<'_> {
         object: Option<&mut Value>,
     ) -> Result<bool, Refusal> {
         let (Some(object), Some(before)) = (object, &shown.object) else {
-            return Err(internal(format!(
+            return Err(Refusal::internal(format!(
                 "admission webhook {:?} attempted to modify the object, which is not supported for this operation",
                 hook.name()
             )));
         };
         let schema = shown.other.as_ref().unwrap_or(&self.kind).schema();
         let patched = patch(PatchType::Json, before, operations, schema.as_ref());
-        let patched = patched.map_err(|error| internal(error.to_string()))?;
+        let patched = patched.map_err(|error| Refusal::internal(error.to_string()))?;
         let patched = self.as_decoded(patched, shown, false)?;
         let changed = patched != *before;
         *object = match &shown.other {
@@ -119,7 +119,7 @@ impl Work<'_> {
         let schema = shown.other.as_ref().unwrap_or(&self.kind).schema();
         let Some(schema) = schema.filter(|_| self.has_own_body()) else { return Ok(object) };
         if let Some(why) = schema.decode_error(&object) {
-            return Err(internal(why));
+            return Err(Refusal::internal(why));
         }
         // Of a custom object unknown fields go when it is stored, and others still see them.
         if !self.kind.is_custom() {
@@ -127,12 +127,16 @@ impl Work<'_> {
             if strict && !unknown.is_empty() {
                 let unknown: Vec<String> =
                     unknown.iter().map(|path| unknown_field_message(path)).collect();
-                return Err(internal(format!("strict decoding error: {}", unknown.join(", "))));
+                return Err(Refusal::internal(format!(
+                    "strict decoding error: {}",
+                    unknown.join(", ")
+                )));
             }
         }
         schema.default(&mut object);
         schema.internalize(&mut object);
-        crate::encoding::canonical(&mut object).map_err(|error| internal(error.to_string()))?;
+        crate::encoding::canonical(&mut object)
+            .map_err(|error| Refusal::internal(error.to_string()))?;
         Ok(object)
     }
 

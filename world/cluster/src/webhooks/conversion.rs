@@ -58,11 +58,14 @@ impl Asking<'_> {
     /// An object of a version as it is stored. Errors: as for [`Asking::leave`].
     pub(crate) fn enter(&mut self, kind: &Kind, object: Value) -> Result<Value, Refusal> {
         let stored = kind.storage_api_version.clone();
-        if object["apiVersion"] == *stored {
-            return Ok(object);
-        }
-        let mut converted = self.convert(kind, &[Arc::new(object)], &stored)?;
-        let object = converted.pop().map(Arc::unwrap_or_clone).unwrap_or_default();
+        let object = match object["apiVersion"] == *stored {
+            true => object,
+            false => {
+                let mut converted = self.convert(kind, &[Arc::new(object)], &stored)?;
+                converted.pop().map(Arc::unwrap_or_clone).unwrap_or_default()
+            }
+        };
+        // Every read of a custom object fills in defaults, also those of a status that the write could not set.
         Ok(if kind.is_custom() { kind.fit_stored(object) } else { object })
     }
 

@@ -270,12 +270,5 @@ impl Work<'_> {
 
 /// The refusal of a request whose webhook can't be called and must be.
 fn failed(hook: &Hook, why: &str) -> Refusal {
-    internal(format!("failed calling webhook {:?}: {why}", hook.name()))
-}
-
-/// `apierrors.NewInternalError`: the message stands in the causes too.
-pub(crate) fn internal(message: String) -> Refusal {
-    let mut refusal = Refusal::internal(&message);
-    refusal.details.insert("causes".to_owned(), json!([{"message": message}]));
-    refusal
+    Refusal::internal(format!("failed calling webhook {:?}: {why}", hook.name()))
 }

@@ -3,7 +3,6 @@
 use serde_json::Value;
 
 use super::{
-    dispatch::internal,
     hook::{Hook, Role},
     matching,
     review::{Attributes, Gvk},
@@ -102,8 +101,8 @@ impl Work<'_> {
 
 /// Upstream wraps what is wrong with a conversion, for mutating webhooks twice.
 fn unconverted(role: Role, refusal: Refusal) -> Refusal {
-    let once = internal(refusal.message);
-    if role == Role::Mutating { internal(once.message) } else { once }
+    let once = Refusal::internal(refusal.message);
+    if role == Role::Mutating { Refusal::internal(once.message) } else { once }
 }
 
 /// Whether all conditions hold. Errors: some can't be evaluated, and none is false.

@@ -202,14 +202,15 @@ impl Kind {
         object
     }
 
-    /// A custom object that was converted to the stored version, as it is stored: without what that version doesn't
-    /// know, and with its defaults.
+    /// A custom object of the stored version, as it is stored: without what that version doesn't know, and with its
+    /// defaults.
     pub(crate) fn fit_stored(&self, mut object: Value) -> Value {
         let stored = self.custom_type().and_then(|own| own.version(&self.storage_api_version));
         if let Some(stored) = stored {
             stored.schema.prune(&mut object);
             stored.schema.default(&mut object);
         }
+        whole_numbers(&mut object);
         object
     }
 
@@ -301,4 +302,19 @@ pub(crate) fn convert_built_in(object: &mut Value, to: &str) -> Result<(), Refus
         encoding::canonical(object).map_err(Refusal::internal)?;
     }
     Ok(())
+}
+
+/// Numbers as Go writes them: a fraction of nothing is left out, and the number is an integer when it is read again.
+fn whole_numbers(value: &mut Value) {
+    match value {
+        Value::Number(number) if number.is_f64() => {
+            let whole = number.as_f64().filter(|float| float.fract() == 0.0 && float.abs() < 9e18);
+            if let Some(whole) = whole {
+                *value = Value::from(whole as i64);
+            }
+        }
+        Value::Array(items) => items.iter_mut().for_each(whole_numbers),
+        Value::Object(fields) => fields.values_mut().for_each(whole_numbers),
+        _ => {}
+    }
 }
