@@ -101,25 +101,25 @@ fn parse(text: &str, folder: &Path, context: Option<&str>) -> Result<Access, Str
         "" => &nobody,
         name => find(&config.users, name).ok_or_else(|| format!("it has no user {name:?}"))?,
     };
-    cluster.refused().map_err(|why| format!("cluster {:?}: {why}", context.cluster))?;
-    user.refused().map_err(|why| format!("user {:?}: {why}", context.user))?;
-    let server: http::Uri = cluster.server.parse().map_err(|_| {
-        format!("cluster {:?}: server {:?} is not a URL", context.cluster, cluster.server)
-    })?;
-    let pair = user.pair(folder).map_err(|why| format!("user {:?}: {why}", context.user))?;
+    let of_cluster = |why: String| format!("cluster {:?}: {why}", context.cluster);
+    let of_user = |why: String| format!("user {:?}: {why}", context.user);
+    cluster.refused().map_err(of_cluster)?;
+    user.refused().map_err(of_user)?;
+    let server: http::Uri = cluster
+        .server
+        .parse()
+        .map_err(|_| of_cluster(format!("server {:?} is not a URL", cluster.server)))?;
+    let pair = user.pair(folder).map_err(of_user)?;
     let tls = match server.scheme_str() {
-        Some("https") => cluster
-            .tls(folder, pair.as_ref())
-            .map(Some)
-            .map_err(|why| format!("cluster {:?}: {why}", context.cluster))?,
+        Some("https") => Some(cluster.tls(folder, pair.as_ref()).map_err(of_cluster)?),
         _ => None,
     };
-    let token = user.token(folder).map_err(|why| format!("user {:?}: {why}", context.user))?;
+    let token = user.token(folder).map_err(of_user)?;
     let mut headers = http::HeaderMap::new();
     // The subject's own token means nothing to this cluster: we speak for everyone.
     if let Some(token) = token {
         let value = format!("Bearer {token}").parse();
-        let value = value.map_err(|_| format!("user {:?}: its token is none", context.user))?;
+        let value = value.map_err(|_| of_user("its token is none".to_owned()))?;
         headers.insert(http::header::AUTHORIZATION, value);
     }
     Ok(Access::new(server, tls, headers))

@@ -28,7 +28,7 @@ fn walk(place: Place<'_>, value: &Value, at: &str, distinct: bool, errors: &mut 
     if value.is_null() || (node.preserve_unknown && node.properties.is_empty()) {
         return;
     }
-    if let Some(wrong) = wrong_type(node, value) {
+    if let Some(wrong) = wrong_type(schema, node, value) {
         errors.push(format!("{at}: {wrong}"));
         return;
     }
@@ -90,10 +90,16 @@ fn unnamed(schema: &Schema, node: &Node, item: &Value) -> Option<String> {
     Some(why.to_owned())
 }
 
-fn wrong_type(node: &Node, value: &Value) -> Option<String> {
+fn wrong_type(schema: &Schema, node: &Node, value: &Value) -> Option<String> {
     let scalar = !value.is_object() && !value.is_array();
-    if node.int_or_string || node.quantity {
-        return (!scalar).then(|| format!("expected any scalar, got {}", shown(value)));
+    // Texts of a format but `byte` may be any scalar (`convertPrimitive` of `kube-openapi/pkg/schemaconv`).
+    let formatted = node.kind == Type::String
+        && node.format.as_deref().is_some_and(|format| !matches!(format, "" | "byte"));
+    if node.int_or_string || node.quantity || formatted {
+        // Of a custom type, such a number or text has no type there and may be anything.
+        let anything = node.int_or_string && !schema.is_builtin();
+        let wrong = !scalar && !anything;
+        return wrong.then(|| format!("expected any scalar, got {}", shown(value)));
     }
     match node.kind {
         Type::Object if !value.is_object() => Some(format!("expected map, got {}", shown(value))),
