@@ -125,6 +125,11 @@ impl Trial<'_> {
         any
     }
 
+    /// Whether something that has begun lasts.
+    pub(super) fn stands(&self) -> bool {
+        self.standing.iter().any(|stands| stands.begun)
+    }
+
     /// Time that is to pass before the user goes on.
     pub(super) fn standing_time(&self) -> Duration {
         let left = self.standing.iter().map(|stands| stands.what.time_left(self));

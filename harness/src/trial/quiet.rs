@@ -28,6 +28,9 @@ pub(crate) const AT_ONCE: Duration = Duration::from_millis(50);
 /// How often to look whether something happened while real time passes. It decides nothing.
 const PACE: Duration = Duration::from_millis(1);
 
+/// Requests after which what stands ends without a quiet moment: caches catch up, events go on.
+const REQUESTS_WHILE_STANDING: usize = 2_000;
+
 /// Why a trial ends that may not take longer.
 const OUT_OF_TIME: &str = "the time budget was used up";
 
@@ -44,14 +47,18 @@ impl Trial<'_> {
     /// whose moment comes meanwhile.
     pub(super) async fn quiet(&mut self) -> Going<Quiet> {
         let mut looks = Looks::default();
+        let mut limits = Limits::new(self);
         loop {
             if self.members.nobody_runs() {
                 self.cluster.caught_up().await;
                 self.run_environment().await?;
                 return Ok(Quiet { deadline: self.environment_deadline(), timers: vec![] });
             }
-            match self.wait().await {
-                Waited::Stopped => self.crash().await?,
+            match self.wait(&mut limits).await {
+                Waited::Stopped => {
+                    self.crash().await?;
+                    limits = Limits::new(self);
+                }
                 Waited::Quiet(Ok(mut quiet)) => {
                     self.following.catch_up();
                     if self.next_in_turn() || self.start_next_replica().await? {
@@ -84,9 +91,17 @@ impl Trial<'_> {
                     return Ok(Quiet { deadline, timers });
                 }
                 Waited::Quiet(Err(why)) => self.not_quiet(why).await?,
+                Waited::Exceeded(_) if self.end_at_last() => limits = Limits::new(self),
                 Waited::Exceeded(why) => return Err(self.exceeded(&why)),
             }
         }
+    }
+
+    /// A subject that does not become quiet while something stands: ends that, for no cluster keeps caches behind, or
+    /// events back, for as long. Whether something stood.
+    fn end_at_last(&mut self) -> bool {
+        let in_time = self.until.is_none_or(|until| Instant::now() < until);
+        in_time && self.end_standing()
     }
 
     /// Lets the next thing come to the subject, where they come one at a time; `false` if nothing waits.
@@ -112,11 +127,10 @@ impl Trial<'_> {
 
     /// Waits until the programs are quiet, or something has to be done before. Requests that wait for a webhook of the
     /// subject don't count: it may be asleep ([`Trial::asks`]).
-    pub(super) async fn wait(&mut self) -> Waited {
-        if self.until.is_some_and(|until| Instant::now() >= until) {
-            return Waited::Exceeded(OUT_OF_TIME.to_owned());
+    pub(super) async fn wait(&mut self, limits: &mut Limits) -> Waited {
+        if let Some(why) = limits.over() {
+            return Waited::Exceeded(why);
         }
-        let limits = Limits::new(&self.recorder, self.until);
         let Trial { members, cluster, armed, hooks, .. } = self;
         let mut watched = members.watched(cluster, hooks.as_ref());
         tokio::select! {
@@ -322,34 +336,50 @@ pub(super) enum Waited {
     Exceeded(String),
 }
 
-/// A bound on one wait, so that a hot loop ends the trial and not the patience of the user. What a subject does by
-/// itself is bounded in `subject::quiet`.
-struct Limits {
+/// A bound on the way to one quiet moment, so that a hot loop ends the trial and not the patience of the user; also one
+/// whose answers come one at a time, with a wait for each. What a subject does by itself is bounded in `subject::quiet`.
+pub(super) struct Limits {
     recorder: trace::Recorder,
-    records_before: usize,
+    /// Records that were looked at.
+    seen: usize,
+    /// Requests among those that are new.
+    requests: usize,
+    requests_max: usize,
     until: Option<Instant>,
 }
 
 impl Limits {
-    fn new(recorder: &trace::Recorder, until: Option<Instant>) -> Limits {
-        let records_before = recorder.with(|history| history.records.len());
-        Limits { recorder: recorder.clone(), records_before, until }
+    pub(super) fn new(trial: &Trial<'_>) -> Limits {
+        let recorder = trial.recorder.clone();
+        let seen = recorder.with(|history| history.records.len());
+        let requests_max =
+            if trial.stands() { REQUESTS_WHILE_STANDING } else { REQUESTS_WITHOUT_QUIET };
+        Limits { recorder, seen, requests: 0, requests_max, until: trial.until }
+    }
+
+    /// Why it is over, if it is.
+    fn over(&mut self) -> Option<String> {
+        if self.until.is_some_and(|until| Instant::now() >= until) {
+            return Some(OUT_OF_TIME.to_owned());
+        }
+        let seen = self.seen;
+        let (records, new) = self.recorder.with(|history| {
+            let new = history.records.get(seen..).unwrap_or_default();
+            let calls = new.iter().filter(|record| matches!(record.event, Event::Call(_)));
+            (history.records.len(), calls.count())
+        });
+        (self.seen, self.requests) = (records, self.requests + new);
+        (self.requests > self.requests_max)
+            .then(|| format!("{} requests without a quiet moment: a hot loop", self.requests))
     }
 
     /// Ends when a limit is exceeded; checked ten times a second, which decides nothing else.
-    async fn exceeded(&self) -> String {
+    async fn exceeded(&mut self) -> String {
         let mut pace = tokio::time::interval(Duration::from_millis(100));
         loop {
             pace.tick().await;
-            if self.until.is_some_and(|until| Instant::now() >= until) {
-                return OUT_OF_TIME.to_owned();
-            }
-            let requests = self.recorder.with(|history| {
-                let new = &history.records[self.records_before.min(history.records.len())..];
-                new.iter().filter(|record| matches!(record.event, Event::Call(_))).count()
-            });
-            if requests > REQUESTS_WITHOUT_QUIET {
-                return format!("{requests} requests without a quiet moment: a hot loop");
+            if let Some(why) = self.over() {
+                return why;
             }
         }
     }

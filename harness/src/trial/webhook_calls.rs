@@ -6,7 +6,10 @@
 
 use std::time::Duration;
 
-use super::{Going, Trial, quiet::Waited};
+use super::{
+    Going, Trial,
+    quiet::{Limits, Waited},
+};
 
 /// So many quiet looks in a row, with nothing having moved in between, show that a webhook's answer is not just on its
 /// way through this process.
@@ -26,6 +29,7 @@ impl Trial<'_> {
         let Some(hooks) = self.hooks.clone() else { return Ok(work.await) };
         let mut work = std::pin::pin!(work);
         let mut looks = Looks::default();
+        let mut limits = Limits::new(self);
         loop {
             if !self.asks() {
                 tokio::select! {
@@ -37,7 +41,7 @@ impl Trial<'_> {
             let waited = tokio::select! {
                 biased;
                 done = &mut work => return Ok(done),
-                waited = self.wait() => waited,
+                waited = self.wait(&mut limits) => waited,
             };
             match waited {
                 // Boxed: what a crash does may wait for webhooks too.
