@@ -580,11 +580,10 @@ impl<'e> Explorer<'e> {
         let explored = &mut self.explored;
         if let (Some(why), Some(family)) = (done.not_possible, done.family) {
             explored.frontier.families.of(family).count_impossible(which, why);
-            self.progress.tell(Event::Done { unknown: false });
+            self.progress.tell(Event::Done { verdict: VerdictValue::Held });
             return New::default();
         }
-        let unknown = done.verdict == VerdictValue::Unknown;
-        self.progress.tell(Event::Done { unknown });
+        self.progress.tell(Event::Done { verdict: done.verdict });
         if let Some(family) = done.family {
             explored.frontier.families.of(family).count(which, done.verdict, done.never_fired);
         }

@@ -14,6 +14,7 @@ use std::{
 };
 
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
+use oracles::VerdictValue;
 
 use crate::report::plain;
 
@@ -66,8 +67,8 @@ pub enum Event {
     Total(u64),
     /// One plan or run is done.
     Done {
-        /// It proved nothing.
-        unknown: bool,
+        /// What it came to; `Held` of one that is not judged.
+        verdict: VerdictValue,
     },
     /// A finding.
     Finding {
@@ -187,6 +188,7 @@ struct State {
     total: Option<u64>,
     findings: u64,
     unknown: u64,
+    violated: u64,
 }
 
 impl State {
@@ -204,9 +206,10 @@ impl State {
                 self.total = Some(*total);
                 None
             }
-            Event::Done { unknown } => {
+            Event::Done { verdict } => {
                 self.done += 1;
-                self.unknown += u64::from(*unknown);
+                self.unknown += u64::from(*verdict == VerdictValue::Unknown);
+                self.violated += u64::from(*verdict == VerdictValue::Violated);
                 None
             }
             Event::Finding { title } => {
@@ -218,11 +221,15 @@ impl State {
         }
     }
 
-    /// `2 findings, 0 unknown, 31.4/s`.
+    /// `2 findings, 0 unknown, 31.4/s`. Violations become findings when they are confirmed.
     fn counts(&self, now: Duration) -> String {
         let seconds = now.saturating_sub(self.phase_began).as_secs_f64();
         let plural = if self.findings == 1 { "" } else { "s" };
-        let mut text = format!("{} finding{plural}, {} unknown", self.findings, self.unknown);
+        let mut text = format!("{} finding{plural}, ", self.findings);
+        if self.violated > 0 {
+            text += &format!("{} violated (to be confirmed), ", self.violated);
+        }
+        text += &format!("{} unknown", self.unknown);
         // A rate over less than a tenth of a second is noise.
         if self.done > 0 && seconds > 0.1 {
             text += &format!(", {:.1}/s", self.done as f64 / seconds);
@@ -300,13 +307,13 @@ mod tests {
         let mut lines = Lines::default();
         let told: Vec<Option<String>> = vec![
             lines.on(phase("exploring", Some(40)), seconds(0)),
-            lines.on(Event::Done { unknown: false }, seconds(1)),
-            lines.on(Event::Done { unknown: true }, seconds(2)),
+            lines.on(Event::Done { verdict: VerdictValue::Held }, seconds(1)),
+            lines.on(Event::Done { verdict: VerdictValue::Unknown }, seconds(2)),
             lines.on(Event::Finding { title: "two Foos".to_owned() }, seconds(3)),
             lines.tick(seconds(9)),
             lines.tick(seconds(10)),
             lines.on(Event::Total(50), seconds(19)),
-            lines.on(Event::Done { unknown: false }, seconds(20)),
+            lines.on(Event::Done { verdict: VerdictValue::Violated }, seconds(20)),
         ];
         let told: Vec<&str> = told.iter().flatten().map(String::as_str).collect();
         assert_eq!(
@@ -315,7 +322,7 @@ mod tests {
                 "phase: exploring",
                 "finding 1: two Foos",
                 "exploring: 2/40 done, 1 finding, 1 unknown, 0.2/s",
-                "exploring: 3/50 done, 1 finding, 1 unknown, 0.1/s",
+                "exploring: 3/50 done, 1 finding, 1 violated (to be confirmed), 1 unknown, 0.1/s",
             ]
         );
     }
@@ -324,7 +331,7 @@ mod tests {
     fn a_phase_starts_counting_again_but_keeps_findings() {
         let mut state = State::default();
         state.on(&phase("exploring", Some(4)), seconds(0));
-        state.on(&Event::Done { unknown: true }, seconds(1));
+        state.on(&Event::Done { verdict: VerdictValue::Unknown }, seconds(1));
         state.on(&Event::Finding { title: String::new() }, seconds(1));
         state.on(&phase("confirming", None), seconds(2));
         assert_eq!((state.done, state.total, state.findings, state.unknown), (0, None, 1, 0));
@@ -345,7 +352,9 @@ mod tests {
     fn many_threads_may_tell_and_finish_waits() {
         let progress = Progress::start(Show::Nothing);
         let other = progress.clone();
-        std::thread::spawn(move || other.tell(Event::Done { unknown: false })).join().unwrap();
+        std::thread::spawn(move || other.tell(Event::Done { verdict: VerdictValue::Held }))
+            .join()
+            .unwrap();
         progress.tell(Event::Note("x".to_owned()));
         progress.finish();
     }

@@ -6,10 +6,11 @@ mod plan;
 mod stale;
 mod trust;
 
-use std::path::Path;
+use std::{collections::BTreeSet, path::Path};
 
-use oracles::Oracle;
+use oracles::{Oracle, VerdictValue};
 use plans::Replay;
+use serde_json::Value;
 use workloads::Workload;
 
 use self::outcome::Outcome;
@@ -54,7 +55,7 @@ pub fn run(args: &ReplayArgs) -> anyhow::Result<Exit> {
         .collect();
     let runs = pool::map(setup.workers, &specs, |spec| {
         let run = trial::run(&setup, spec.clone());
-        progress.tell(Event::Done { unknown: false });
+        progress.tell(Event::Done { verdict: VerdictValue::Held });
         run
     });
     progress.finish();
@@ -64,8 +65,34 @@ pub fn run(args: &ReplayArgs) -> anyhow::Result<Exit> {
     for other in &outcome.others {
         println!("  {}", plain::text(other));
     }
+    if outcome.exit() == Exit::Unknown {
+        for pattern in made_up_names(&replay) {
+            println!(
+                "  {pattern:?} in the plan means names that the server makes (generateName); if the controller gives the \
+                 name now, write that name instead"
+            );
+        }
+    }
     setup.clean_up();
     Ok(outcome.exit())
+}
+
+/// The names in the plan that are patterns, once each.
+fn made_up_names(replay: &Replay) -> BTreeSet<String> {
+    fn walk(value: &Value, found: &mut BTreeSet<String>) {
+        match value {
+            Value::Object(fields) => {
+                let name = fields.get("name").and_then(Value::as_str);
+                found.extend(name.filter(|name| name.ends_with('*')).map(str::to_owned));
+                fields.values().for_each(|field| walk(field, found));
+            }
+            Value::Array(items) => items.iter().for_each(|item| walk(item, found)),
+            _ => {}
+        }
+    }
+    let mut found = BTreeSet::new();
+    walk(&serde_json::to_value(&replay.plan).unwrap_or_default(), &mut found);
+    found
 }
 
 fn load(path: &Path) -> anyhow::Result<Replay> {

@@ -29,7 +29,7 @@ pub(crate) const AT_ONCE: Duration = Duration::from_millis(50);
 const PACE: Duration = Duration::from_millis(1);
 
 /// Requests after which what stands ends without a quiet moment: caches catch up, events go on.
-const REQUESTS_WHILE_STANDING: usize = 2_000;
+const REQUESTS_WHILE_STANDING: usize = 500;
 
 /// Why a trial ends that may not take longer.
 const OUT_OF_TIME: &str = "the time budget was used up";

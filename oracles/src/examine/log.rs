@@ -129,11 +129,15 @@ fn kind(line: &str) -> String {
     words.map(word).collect::<Vec<_>>().join(" ")
 }
 
+/// Without its middle, if it is long: what is wrong stands at the beginning, or at the end (`"error": …` of zap).
 fn shortened(line: &str) -> String {
-    match line.char_indices().nth(LENGTH_MAX) {
-        Some((end, _)) => format!("{}…", &line[..end]),
-        None => line.to_owned(),
+    let length = line.chars().count();
+    if length <= LENGTH_MAX {
+        return line.to_owned();
     }
+    let begin: String = line.chars().take(LENGTH_MAX / 2).collect();
+    let end: String = line.chars().skip(length - LENGTH_MAX / 2).collect();
+    format!("{begin} … {end}")
 }
 
 /// Host names that could not be resolved, as Go, Java, Python and Node say it.
