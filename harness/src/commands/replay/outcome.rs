@@ -89,7 +89,7 @@ impl Outcome {
                 format!("gone: {title}, in {} of {} runs{expected}", self.runs, self.runs)
             }
             _ => format!(
-                "unknown: {} of {} runs of the plan proved nothing about: {title}",
+                "unknown: in {} of {} runs the plan proved nothing about: {title}",
                 self.unknown, self.runs
             ),
         }

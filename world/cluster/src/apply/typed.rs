@@ -24,12 +24,15 @@ pub fn is_typed(schema: &Schema, object: &Value) -> bool {
 
 fn walk(place: Place<'_>, value: &Value, at: &str, distinct: bool, errors: &mut Vec<String>) {
     let Some((schema, node)) = place else { return };
-    // Fields that are declared have a type also where others are kept.
-    if value.is_null() || (node.preserve_unknown && node.properties.is_empty()) {
+    if value.is_null() {
         return;
     }
     if let Some(wrong) = wrong_type(schema, node, value) {
         errors.push(format!("{at}: {wrong}"));
+        return;
+    }
+    // Fields that are declared have a type also where others are kept.
+    if node.preserve_unknown && node.properties.is_empty() {
         return;
     }
     match value {
