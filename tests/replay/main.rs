@@ -261,6 +261,21 @@ fn what_the_workload_of_a_stranger_runs_is_not_run_unasked() {
     assert!(!house.path("owned").exists(), "it was run");
 }
 
+/// Variables reach the user's own program, too.
+#[test]
+fn variables_of_a_stranger_are_not_set_unasked() {
+    let (house, file) = found("stranger-variables");
+    let mut stranger = yaml(&file);
+    stranger["subject"]["env"] = json!({"LD_PRELOAD": "owned.so"});
+    house.write("stranger.yaml", &stranger.to_string());
+    let command = ["stranger.yaml", "--command", "target/debug/bar-foo"];
+    let ended = replay(&house, "", &command);
+    assert!(ended.expect(64).stderr.contains("variable:   LD_PRELOAD=owned.so"), "{ended}");
+    stranger["subject"]["env"] = json!({});
+    house.write("stranger.yaml", &stranger.to_string());
+    replay(&house, "", &command).expect(100);
+}
+
 #[test]
 fn a_program_that_is_older_than_its_sources_is_told() {
     let (house, file) = found("stale");

@@ -46,9 +46,9 @@ impl Programs<'_> {
         if args.command.is_empty() {
             lines.extend(self.build.map(|build| format!("build:      {build}")));
             lines.push(format!("controller: {}", self.command.join(" ")));
-            lines
-                .extend(self.env.iter().map(|(name, value)| format!("variable:   {name}={value}")));
         }
+        // Those of the file can make any program run another one (`LD_PRELOAD`).
+        lines.extend(self.env.iter().map(|(name, value)| format!("variable:   {name}={value}")));
         lines.extend(
             self.manager.iter().map(|manager| format!("manager:    {}", manager.join(" "))),
         );
@@ -96,7 +96,10 @@ pub fn check(
 fn covers(known: &Programs<'_>, own: &Programs<'_>, args: &ReplayArgs) -> bool {
     match args.command.is_empty() {
         true => known == own,
-        false => own.manager.is_none() || known.manager == own.manager,
+        false => {
+            (own.env.is_empty() || known.env == own.env)
+                && (own.manager.is_none() || known.manager == own.manager)
+        }
     }
 }
 
