@@ -91,17 +91,21 @@ impl Trial<'_> {
                     return Ok(Quiet { deadline, timers });
                 }
                 Waited::Quiet(Err(why)) => self.not_quiet(why).await?,
-                Waited::Exceeded(_) if self.end_at_last() => limits = Limits::new(self),
-                Waited::Exceeded(why) => return Err(self.exceeded(&why)),
+                Waited::Exceeded(why) => self.at_the_limit(&mut limits, &why)?,
             }
         }
     }
 
-    /// A subject that does not become quiet while something stands: ends that, for no cluster keeps caches behind, or
-    /// events back, for as long. Whether something stood.
-    fn end_at_last(&mut self) -> bool {
+    /// The subject does not become quiet. What stands ends first, for no cluster keeps caches behind, or events back, for
+    /// as long; if nothing does, or no time is left, the trial is over.
+    pub(super) fn at_the_limit(&mut self, limits: &mut Limits, why: &str) -> Going<()> {
         let in_time = self.until.is_none_or(|until| Instant::now() < until);
-        in_time && self.end_standing()
+        if in_time && self.end_standing() {
+            *limits = Limits::new(self);
+            return Ok(());
+        }
+        let why = format!("{why}; {}{}", self.why_busy(), self.cycle());
+        Err(Stop(RunEnd::NeverSettled(why)))
     }
 
     /// Lets the next thing come to the subject, where they come one at a time; `false` if nothing waits.
@@ -118,11 +122,6 @@ impl Trial<'_> {
             },
             why => Err(Stop(RunEnd::NeverSettled(format!("{why}{}", self.cycle())))),
         }
-    }
-
-    pub(super) fn exceeded(&mut self, why: &str) -> Stop {
-        let why = format!("{why}; {}{}", self.why_busy(), self.cycle());
-        Stop(RunEnd::NeverSettled(why))
     }
 
     /// Waits until the programs are quiet, or something has to be done before. Requests that wait for a webhook of the

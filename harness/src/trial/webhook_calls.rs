@@ -45,8 +45,11 @@ impl Trial<'_> {
             };
             match waited {
                 // Boxed: what a crash does may wait for webhooks too.
-                Waited::Stopped => Box::pin(self.crash()).await?,
-                Waited::Exceeded(why) => return Err(self.exceeded(&why)),
+                Waited::Stopped => {
+                    Box::pin(self.crash()).await?;
+                    limits = Limits::new(self);
+                }
+                Waited::Exceeded(why) => self.at_the_limit(&mut limits, &why)?,
                 Waited::Quiet(Err(why)) => self.not_quiet(why).await?,
                 Waited::Quiet(Ok(quiet)) => {
                     self.following.catch_up();
