@@ -84,7 +84,7 @@ pub fn findings(
     progress.tell(Event::Total(groups.len() as u64));
     for ((_, fingerprint), mut group) in groups {
         if findings.explain(&fingerprint) {
-            progress.tell(Event::Done { verdict: VerdictValue::Held });
+            progress.tell(Event::Done { verdict: None });
             continue;
         }
         group.sort_by_key(|suspect| order(&suspect.plan));
@@ -159,7 +159,7 @@ fn confirm(
             let run = shown.swap_remove(0);
             let verdicts = judge::verdicts(&run, &references.baseline);
             let verdict = matching(&verdicts, &fingerprint).unwrap_or(verdict).clone();
-            progress.tell(Event::Done { verdict: VerdictValue::Held });
+            progress.tell(Event::Done { verdict: None });
             let id = verdict.fingerprint.id();
             // Without what it did not need it may be one that is known.
             if findings.confirmed.iter().any(|known| known.id == id) {
@@ -174,7 +174,7 @@ fn confirm(
                 Some(Unconfirmed { title: verdict.title.clone(), confirmed, control_failed, plan });
         }
     }
-    progress.tell(Event::Done { verdict: VerdictValue::Unknown });
+    progress.tell(Event::Done { verdict: Some(VerdictValue::Unknown) });
     findings.unconfirmed.extend(best);
 }
 

@@ -580,10 +580,10 @@ impl<'e> Explorer<'e> {
         let explored = &mut self.explored;
         if let (Some(why), Some(family)) = (done.not_possible, done.family) {
             explored.frontier.families.of(family).count_impossible(which, why);
-            self.progress.tell(Event::Done { verdict: VerdictValue::Held });
+            self.progress.tell(Event::Done { verdict: None });
             return New::default();
         }
-        self.progress.tell(Event::Done { verdict: done.verdict });
+        self.progress.tell(Event::Done { verdict: Some(done.verdict) });
         if let Some(family) = done.family {
             explored.frontier.families.of(family).count(which, done.verdict, done.never_fired);
         }

@@ -67,8 +67,8 @@ pub enum Event {
     Total(u64),
     /// One plan or run is done.
     Done {
-        /// What it came to; `Held` of one that is not judged.
-        verdict: VerdictValue,
+        /// What it came to; none of one that is not judged.
+        verdict: Option<VerdictValue>,
     },
     /// A finding.
     Finding {
@@ -208,8 +208,8 @@ impl State {
             }
             Event::Done { verdict } => {
                 self.done += 1;
-                self.unknown += u64::from(*verdict == VerdictValue::Unknown);
-                self.violated += u64::from(*verdict == VerdictValue::Violated);
+                self.unknown += u64::from(*verdict == Some(VerdictValue::Unknown));
+                self.violated += u64::from(*verdict == Some(VerdictValue::Violated));
                 None
             }
             Event::Finding { title } => {
@@ -307,13 +307,13 @@ mod tests {
         let mut lines = Lines::default();
         let told: Vec<Option<String>> = vec![
             lines.on(phase("exploring", Some(40)), seconds(0)),
-            lines.on(Event::Done { verdict: VerdictValue::Held }, seconds(1)),
-            lines.on(Event::Done { verdict: VerdictValue::Unknown }, seconds(2)),
+            lines.on(Event::Done { verdict: None }, seconds(1)),
+            lines.on(Event::Done { verdict: Some(VerdictValue::Unknown) }, seconds(2)),
             lines.on(Event::Finding { title: "two Foos".to_owned() }, seconds(3)),
             lines.tick(seconds(9)),
             lines.tick(seconds(10)),
             lines.on(Event::Total(50), seconds(19)),
-            lines.on(Event::Done { verdict: VerdictValue::Violated }, seconds(20)),
+            lines.on(Event::Done { verdict: Some(VerdictValue::Violated) }, seconds(20)),
         ];
         let told: Vec<&str> = told.iter().flatten().map(String::as_str).collect();
         assert_eq!(
@@ -331,7 +331,7 @@ mod tests {
     fn a_phase_starts_counting_again_but_keeps_findings() {
         let mut state = State::default();
         state.on(&phase("exploring", Some(4)), seconds(0));
-        state.on(&Event::Done { verdict: VerdictValue::Unknown }, seconds(1));
+        state.on(&Event::Done { verdict: Some(VerdictValue::Unknown) }, seconds(1));
         state.on(&Event::Finding { title: String::new() }, seconds(1));
         state.on(&phase("confirming", None), seconds(2));
         assert_eq!((state.done, state.total, state.findings, state.unknown), (0, None, 1, 0));
@@ -352,9 +352,7 @@ mod tests {
     fn many_threads_may_tell_and_finish_waits() {
         let progress = Progress::start(Show::Nothing);
         let other = progress.clone();
-        std::thread::spawn(move || other.tell(Event::Done { verdict: VerdictValue::Held }))
-            .join()
-            .unwrap();
+        std::thread::spawn(move || other.tell(Event::Done { verdict: None })).join().unwrap();
         progress.tell(Event::Note("x".to_owned()));
         progress.finish();
     }

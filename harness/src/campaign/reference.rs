@@ -6,7 +6,7 @@ use std::{
     time::{Duration, Instant},
 };
 
-use oracles::{Baseline, Enough, Examination, Learnt, VerdictValue};
+use oracles::{Baseline, Enough, Examination, Learnt};
 use plans::Plan;
 use serde_json::Value;
 use trace::{Accepted, Change, DrawnNames, History, ObjectKey};
@@ -74,7 +74,7 @@ pub fn learn(
         };
         for run in pool::map(setup.workers, &specs, run) {
             let run = run?;
-            progress.tell(Event::Done { verdict: VerdictValue::Held });
+            progress.tell(Event::Done { verdict: None });
             out_of_time(until, "the undisturbed runs")?;
             check(&run, folder, &format!("undisturbed run {}", run.spec.repeat))?;
             runs.push(run);

@@ -8,7 +8,7 @@ mod trust;
 
 use std::{collections::BTreeSet, path::Path};
 
-use oracles::{Oracle, VerdictValue};
+use oracles::Oracle;
 use plans::Replay;
 use serde_json::Value;
 use workloads::Workload;
@@ -55,7 +55,7 @@ pub fn run(args: &ReplayArgs) -> anyhow::Result<Exit> {
         .collect();
     let runs = pool::map(setup.workers, &specs, |spec| {
         let run = trial::run(&setup, spec.clone());
-        progress.tell(Event::Done { verdict: VerdictValue::Held });
+        progress.tell(Event::Done { verdict: None });
         run
     });
     progress.finish();
