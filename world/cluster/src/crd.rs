@@ -213,17 +213,21 @@ fn deprecation(spec: &Value, kind: &str, deprecated: &str) -> String {
     format!("{group}/{deprecated} {kind} is deprecated{instead}")
 }
 
-/// Whether there are CEL rules anywhere in a schema. Its fields may have any name.
+/// Whether there are CEL rules anywhere in a schema.
 fn has_rules(schema: &Value) -> bool {
-    let Value::Object(members) = schema else { return false };
-    let below = |(key, member): (&String, &Value)| match (key.as_str(), member) {
-        ("x-kubernetes-validations", rules) => rules.as_array().is_some_and(|all| !all.is_empty()),
-        ("properties", Value::Object(fields)) => fields.values().any(has_rules),
-        ("allOf" | "anyOf" | "oneOf", Value::Array(branches)) => branches.iter().any(has_rules),
-        ("items" | "additionalProperties" | "not", schema) => has_rules(schema),
-        _ => false,
-    };
-    members.iter().any(below)
+    let own = schema.get("x-kubernetes-validations").and_then(Value::as_array);
+    own.is_some_and(|rules| !rules.is_empty()) || subschemas(schema).any(has_rules)
+}
+
+/// The schemas right below one, by the keywords that hold them; fields may have any name (`SchemaHas`).
+pub(crate) fn subschemas(schema: &Value) -> impl Iterator<Item = &Value> {
+    let members = schema.as_object().into_iter().flatten();
+    members.flat_map(|(key, member)| match (key.as_str(), member) {
+        ("properties", Value::Object(fields)) => fields.values().collect(),
+        ("allOf" | "anyOf" | "oneOf", Value::Array(branches)) => branches.iter().collect(),
+        ("items" | "additionalProperties" | "not", schema) => vec![schema],
+        _ => vec![],
+    })
 }
 
 fn subresource(name: &str, group: &str, version: &str, kind: &str) -> Subresource {

@@ -43,7 +43,7 @@ pub(crate) use metadata::{
     annotation_errors, label_errors, label_value_problems, metadata_errors, qualified_name_problems,
 };
 pub(crate) use strategy::{
-    dns_1035_problem, label_problem, path_segment_problem, subdomain_problem,
+    dns_1035_problem, is_label, label_problem, path_segment_problem, subdomain_problem,
 };
 pub(crate) use subresources::selector_text;
 

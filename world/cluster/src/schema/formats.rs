@@ -5,6 +5,8 @@ use std::net::{Ipv4Addr, Ipv6Addr};
 
 use base64::{Engine, engine::general_purpose::STANDARD};
 
+use crate::verbs::is_label;
+
 /// Whether `text` has the format. Unknown formats hold for everything.
 pub(super) fn holds(format: &str, text: &str) -> bool {
     match format {
@@ -20,8 +22,8 @@ pub(super) fn holds(format: &str, text: &str) -> bool {
         "uri" => is_uri(text),
         "mac" => is_mac(text),
         "duration" => is_duration(text),
-        "k8s-short-name" => text.len() <= 63 && is_short_name(text),
-        "k8s-long-name" => text.len() <= 253 && text.split('.').all(is_short_name),
+        "k8s-short-name" => text.len() <= 63 && is_label(text),
+        "k8s-long-name" => text.len() <= 253 && text.split('.').all(is_label),
         _ => true,
     }
 }
@@ -70,13 +72,6 @@ pub(super) fn is_known(format: &str) -> bool {
         "uuid5",
     ];
     KNOWN.contains(&format)
-}
-
-/// Of lower case alphanumeric characters and dashes, which are neither first nor last.
-fn is_short_name(text: &str) -> bool {
-    let (bytes, dash) = (text.as_bytes(), |byte: Option<&u8>| byte == Some(&b'-'));
-    let legal = |byte: &u8| byte.is_ascii_lowercase() || byte.is_ascii_digit() || *byte == b'-';
-    !bytes.is_empty() && !dash(bytes.first()) && !dash(bytes.last()) && bytes.iter().all(legal)
 }
 
 fn is_date(text: &str) -> bool {

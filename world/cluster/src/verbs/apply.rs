@@ -38,8 +38,22 @@ impl Work<'_> {
         Ok(())
     }
 
-    /// Whether managers can be told from an object as it was sent: its status counts, which the write will not store
-    /// (`FieldManager.UpdateNoErrors`). All else that is mistyped is refused later.
+    /// The same, where managers can be told; otherwise nobody manages anything (`FieldManager.UpdateNoErrors`).
+    pub(super) fn track_if(
+        &mut self,
+        trackable: bool,
+        old: Option<&Value>,
+        new: &mut Value,
+    ) -> Result<(), Refusal> {
+        if trackable {
+            return self.track(old, new);
+        }
+        super::object::remove_meta(new, "managedFields");
+        Ok(())
+    }
+
+    /// Whether managers can be told from an object as it was sent: its status counts, which the write will not store. All
+    /// else that is mistyped is refused later.
     pub(super) fn is_trackable(&self, old: Option<&Value>, sent: &Value) -> bool {
         if !self.kind.is_custom() || !self.kind.has_status() || !self.route.subresource.is_empty() {
             return true;

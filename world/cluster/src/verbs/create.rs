@@ -53,10 +53,7 @@ impl Work<'_> {
             new["metadata"]["name"] = json!(name);
         }
         self.begin_life(&mut new, dry_run)?;
-        match trackable {
-            true => self.track(None, &mut new)?,
-            false => object::remove_meta(&mut new, "managedFields"),
-        }
+        self.track_if(trackable, None, &mut new)?;
         let change = Change { old: None, dry_run, sent: sent.as_ref() };
         self.admit_all(change, &mut new)?;
         name = meta(&new, "name").to_owned();

@@ -149,18 +149,17 @@ impl Work<'_> {
             let name = meta(object, "name");
             errors.extend(strategy::check_name(&self.kind, "metadata.name", name, false));
         }
+        let status = self.route.subresource == "status";
         if let Some(schema) = self.kind.schema() {
             let found = schema.validate(object, old);
-            match self.kind.is_custom() && self.route.subresource == "status" {
+            match self.kind.is_custom() && status {
                 true => errors.extend(found.into_iter().map(FieldError::within_status)),
                 false => errors.extend(found),
             }
         }
-        if let Some(schema) = self.kind.custom().and_then(|own| own.judged_by.as_ref()) {
-            errors.extend(schema.validate(object, old));
-        }
-        let status = self.route.subresource == "status";
         if let Some(own) = self.kind.custom() {
+            let judged_by = own.judged_by.iter();
+            errors.extend(judged_by.flat_map(|schema| schema.validate(object, old)));
             let scale = own.scale.iter();
             errors.extend(scale.flat_map(|scale| crd::scale::errors(scale, object, status)));
             if !status {

@@ -346,7 +346,8 @@ pub(crate) fn dns_1035_problem(name: &str) -> Option<&'static str> {
     )
 }
 
-fn is_label(text: &str) -> bool {
+/// Of lower case alphanumeric characters and dashes, which are neither first nor last; of any length.
+pub(crate) fn is_label(text: &str) -> bool {
     let bytes = text.as_bytes();
     let alphanumeric = |byte: &u8| byte.is_ascii_lowercase() || byte.is_ascii_digit();
     bytes.first().is_some_and(alphanumeric)

@@ -30,10 +30,7 @@ fn pointer(path: &str) -> String {
 
 impl Work<'_> {
     fn scale_paths(&self) -> ScalePaths {
-        let at = |name: &str| {
-            let scale = self.kind.custom().and_then(|custom| custom.scale.as_ref());
-            scale.and_then(|scale| scale.get(name)?.as_str()).map(pointer)
-        };
+        let at = |name: &str| self.scale_path(name).map(pointer);
         match self.kind.is_custom() {
             true => ScalePaths {
                 spec: at("specReplicasPath").unwrap_or_default(),
@@ -53,10 +50,15 @@ impl Work<'_> {
         self.kind.is_custom() && object.pointer(&self.scale_paths().spec).is_none()
     }
 
-    /// `specReplicasPath`, as it is written.
-    fn replicas_path(&self) -> &str {
-        let scale = self.kind.custom().and_then(|custom| custom.scale.as_ref());
-        scale.and_then(|scale| scale["specReplicasPath"].as_str()).unwrap_or("")
+    /// A path of a custom type's `scale`, as it is written.
+    fn scale_path(&self, name: &str) -> Option<&str> {
+        self.kind.custom()?.scale.as_ref()?.get(name)?.as_str()
+    }
+
+    /// What is said of a custom object that [lacks](Work::lacks_replicas) replicas.
+    fn of_replicas(&self, what: &str) -> String {
+        let path = self.scale_path("specReplicasPath").unwrap_or_default();
+        format!("the spec replicas field {path:?} {what}")
     }
 
     fn scale_of(&self, object: &Value) -> Value {
@@ -89,9 +91,7 @@ impl Work<'_> {
         let stored = self.stored()?;
         let object = self.present(&stored)?;
         if self.lacks_replicas(&object) {
-            let path = self.replicas_path();
-            let why = format!("the spec replicas field {path:?} does not exist");
-            return Err(Refusal::internal(why));
+            return Err(Refusal::internal(self.of_replicas("does not exist")));
         }
         Ok(Outcome::object(200, Arc::new(self.scale_of(&object))))
     }
@@ -115,9 +115,7 @@ impl Work<'_> {
         let schema = Schema::builtin("autoscaling", "v1", "Scale");
         let new = patch::patch(kind, &scale, patch, schema.as_ref()).map_err(refused)?;
         if self.lacks_replicas(&shown) && new.pointer("/spec/replicas").is_none() {
-            let path = self.replicas_path();
-            let why = format!("the spec replicas field {path:?} cannot be empty");
-            return Err(Refusal::bad_request(why));
+            return Err(Refusal::bad_request(self.of_replicas("cannot be empty")));
         }
         self.write_scale(old, &new, dry_run)
     }

@@ -62,10 +62,7 @@ impl Work<'_> {
         let sent = if main { self.as_sent(&new) } else { None };
         self.keep_system_fields(&shown, &mut new);
         self.keep_other_parts(&shown, &mut new);
-        match trackable {
-            true => self.track(Some(&shown), &mut new)?,
-            false => object::remove_meta(&mut new, "managedFields"),
-        }
+        self.track_if(trackable, Some(&shown), &mut new)?;
         strategy::count_template(&self.kind, &shown, &mut new);
         let change = Change { old: Some(&shown), dry_run, sent: sent.as_ref() };
         if self.admit_all(change, &mut new)? {

@@ -4,7 +4,8 @@ use std::collections::BTreeSet;
 
 use serde_json::Value;
 
-use crate::schema::is_recognized;
+use super::text;
+use crate::{crd::subschemas, schema::is_recognized};
 
 /// Warnings of a definition: of an update, those only that the old one had no reason for.
 pub(super) fn of_definition(old: Option<&Value>, new: &Value) -> Vec<String> {
@@ -22,25 +23,11 @@ fn formats(definition: &Value) -> Vec<&str> {
 }
 
 fn walk<'a>(schema: &'a Value, found: &mut Vec<&'a str>) {
-    if !schema.is_object() {
-        return;
-    }
-    let text = |member: &str| schema[member].as_str().unwrap_or("");
-    let (kind, format) = (text("type"), schema["format"].as_str().unwrap_or(""));
+    let (kind, format) = (text(schema, "type"), text(schema, "format"));
     if !format.is_empty() && !is_recognized(kind, format) {
         found.push(format);
     }
-    for branches in ["allOf", "anyOf", "oneOf"] {
-        schema[branches].as_array().into_iter().flatten().for_each(|branch| walk(branch, found));
-    }
-    for below in ["items", "not", "additionalProperties"] {
-        walk(&schema[below], found);
-    }
-    schema["properties"]
-        .as_object()
-        .into_iter()
-        .flatten()
-        .for_each(|(_, field)| walk(field, found));
+    subschemas(schema).for_each(|below| walk(below, found));
 }
 
 #[cfg(test)]
