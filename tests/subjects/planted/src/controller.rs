@@ -16,7 +16,7 @@ use kube::{Client, Error, Resource, Result};
 use serde::de::DeserializeOwned;
 
 /// How long a failed reconcile waits before it is tried again.
-const RETRY: Duration = Duration::from_millis(500);
+pub const RETRY: Duration = Duration::from_millis(500);
 
 /// Calls `reconcile` for every `K` that exists and whenever one changes, never twice at once for
 /// the same object, and again after an error. Runs until the process is killed.

@@ -13,6 +13,7 @@ mod age;
 mod controller;
 mod creation_order;
 mod deleted_while_down;
+mod impatient;
 mod late_sweep;
 mod late_work;
 mod managed_fields;
@@ -25,7 +26,7 @@ use anyhow::bail;
 use kube::Client;
 
 const USAGE: &str = "usage: planted BUG [--fixed], where BUG is age, creation-order, \
-                     deleted-while-down, late-sweep, late-work, managed-fields, \
+                     deleted-while-down, impatient, late-sweep, late-work, managed-fields, \
                      observed-generation, secret-state, two-crashes or user-write";
 
 #[tokio::main(flavor = "current_thread")]
@@ -42,6 +43,7 @@ async fn main() -> anyhow::Result<()> {
         "age" => age::run(client, fixed).await,
         "creation-order" => creation_order::run(client, fixed).await,
         "deleted-while-down" => deleted_while_down::run(client, fixed).await,
+        "impatient" => impatient::run(client).await,
         "late-sweep" => late_sweep::run(client, fixed).await,
         "late-work" => late_work::run(client, fixed).await,
         "managed-fields" => managed_fields::run(client, fixed).await,
