@@ -85,7 +85,7 @@ pub fn learn(
         goes_on(until, "the undisturbed runs")?;
         let Learnt { baseline, disagreements, added } = oracles::learn(&views, &accepted);
         if !disagreements.is_empty() {
-            return Err(disagree(&disagreements, folder));
+            return Err(disagree(setup, &disagreements, folder));
         }
         match oracles::enough(&added) {
             Enough::More => {}
@@ -228,7 +228,9 @@ pub fn check(run: &TrialRun, folder: &RunFolder, name: &str) -> anyhow::Result<(
     let hint = match refused {
         _ if missing.is_some() => format!("\n{}", missing.unwrap_or_default()),
         Some(call) => format!("\nthe API refused it (403): {} {}", call.method, call.uri),
-        None if subject_calls == 0 => format!("\n{NEVER_CONNECTED}"),
+        None if subject_calls == 0 && !ended_for_another_reason(&run.end) => {
+            format!("\n{NEVER_CONNECTED}")
+        }
         None => String::new(),
     };
     match &run.end {
@@ -251,6 +253,13 @@ pub fn check(run: &TrialRun, folder: &RunFolder, name: &str) -> anyhow::Result<(
     }
 }
 
+/// A controller that ended by itself, and said nothing of how to find the cluster, was stopped by something else.
+fn ended_for_another_reason(end: &RunEnd) -> bool {
+    let RunEnd::SubjectGone(why) = end else { return false };
+    let why = why.to_lowercase();
+    !["config", "in-cluster", "localhost", "connection"].iter().any(|word| why.contains(word))
+}
+
 /// What a user may do about a store that goes on changing, if it does by something like a heartbeat.
 pub fn heartbeats_hint(history: &History) -> String {
     let likely: Vec<String> =
@@ -265,19 +274,33 @@ pub fn heartbeats_hint(history: &History) -> String {
     }
 }
 
-fn disagree(disagreements: &[oracles::Disagreement], folder: &RunFolder) -> anyhow::Error {
+fn disagree(
+    setup: &Setup,
+    disagreements: &[oracles::Disagreement],
+    folder: &RunFolder,
+) -> anyhow::Error {
     let mut text = String::from(
         "the undisturbed runs disagree, so there is nothing to compare trials with:\n",
     );
     for disagreement in disagreements.iter().take(10) {
         text.push_str(&format!("  {disagreement}\n"));
-        if let Some(accept) = disagreement.acceptable() {
-            text.push_str(&format!("    to accept it: spec.accept: [{:?}]\n", accept.to_string()));
+        if let Some(operation) = setup.workload.operation(disagreement.cursor) {
+            text.push_str(&format!("    that is {}, {}\n", operation.title, operation.place));
         }
     }
     let left = disagreements.len().saturating_sub(10);
     if left > 0 {
         text.push_str(&format!("  and {left} more\n"));
+    }
+    text.push_str(
+        "the usual reason is a race in the controller: what comes first, an event or an answer, decides how it ends\n",
+    );
+    let accept: BTreeSet<String> = disagreements
+        .iter()
+        .filter_map(|disagreement| Some(disagreement.acceptable()?.to_string()))
+        .collect();
+    if !accept.is_empty() {
+        text.push_str(&format!("if all of these ends are right: spec.accept: {accept:?}\n"));
     }
     text.push_str(&format!("their histories are in {}", folder.path.join("references").display()));
     Expected::error(Exit::References, text)

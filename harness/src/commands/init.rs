@@ -5,6 +5,7 @@
 
 mod change;
 mod go_project;
+mod program;
 mod sample;
 
 use std::{
@@ -47,16 +48,16 @@ pub struct Options {
 pub fn run(options: &Options) -> anyhow::Result<Exit> {
     let [campaign, workload] =
         ["campaign.yaml", "workload.yaml"].map(|name| options.dir.join(name));
+    let crds = load(&options.crds)?;
+    let samples = samples(options, &crds)?;
+    let others = other_types(options, &crds)?;
+    let texts = [campaign_text(options, &others)?, workload_text(&samples)?];
     for path in [&campaign, &workload] {
         if path.exists() {
             let message = format!("{} exists: move it away, or give another --dir", path.display());
             return Err(Expected::error(Exit::Usage, message));
         }
     }
-    let crds = load(&options.crds)?;
-    let samples = samples(options, &crds)?;
-    let others = other_types(options, &crds)?;
-    let texts = [campaign_text(options, &others)?, workload_text(&samples)?];
     fs::create_dir_all(&options.dir)?;
     for (path, text) in [&campaign, &workload].into_iter().zip(&texts) {
         // `create_new`: also safe against a file that appeared just now.
@@ -65,7 +66,7 @@ pub fn run(options: &Options) -> anyhow::Result<Exit> {
     }
     others.write(&options.dir)?;
     let doubts = samples.iter().flat_map(|sample| &sample.doubts);
-    for doubt in doubts.chain(&others.doubts) {
+    for doubt in doubts.chain(&others.doubts).chain(&program::missing(&options.command)) {
         println!("check {doubt}");
     }
     println!("next: trommel run {}", campaign.display());
@@ -145,7 +146,8 @@ fn samples(options: &Options, crds: &[Value]) -> anyhow::Result<Vec<Sample>> {
     }
     if samples.is_empty() {
         let crds = options.crds.display();
-        let message = format!("{crds}: no CustomResourceDefinition there");
+        let subfolders = if options.crds.is_dir() { " (subfolders are not read)" } else { "" };
+        let message = format!("{crds}: no CustomResourceDefinition there{subfolders}");
         return Err(Expected::error(Exit::Usage, message));
     }
     Ok(samples)
@@ -154,7 +156,7 @@ fn samples(options: &Options, crds: &[Value]) -> anyhow::Result<Vec<Sample>> {
 fn campaign_text(options: &Options, others: &OtherTypes) -> anyhow::Result<String> {
     let dir = std::path::absolute(&options.dir)?;
     let crds = relative(&dir, &std::path::absolute(&options.crds)?);
-    let mut command = words(&options.command);
+    let mut command = program::words(&options.command);
     if command.is_empty() {
         return Err(Expected::error(
             Exit::Usage,
@@ -168,7 +170,7 @@ fn campaign_text(options: &Options, others: &OtherTypes) -> anyhow::Result<Strin
             if path.components().count() > 1 { text(&path) } else { format!("./{}", text(&path)) };
     }
     let name = dir.file_name().map_or_else(|| "campaign".to_owned(), object_name);
-    let build = match build(&dir) {
+    let build = match program::build(&dir) {
         Some(build) => format!("build: {build}"),
         None => "# build: make build".to_owned(),
     };
@@ -272,46 +274,6 @@ fn operation(name: &str, field: &str, object: &Value) -> anyhow::Result<String> 
     }
     out.push_str("        - settle: {}\n");
     Ok(out)
-}
-
-/// How the controller is built, if the campaign's folder or one above it says so, up to the repository's.
-fn build(dir: &Path) -> Option<String> {
-    for folder in dir.ancestors() {
-        let makefile = fs::read_to_string(folder.join("Makefile")).unwrap_or_default();
-        if makefile.lines().any(|line| line.starts_with("build:")) {
-            let there = relative(dir, folder);
-            return Some(match there == Path::new(".") {
-                true => "make build".to_owned(),
-                false => format!("make -C {} build", text(&there)),
-            });
-        }
-        if folder.join(".git").exists() {
-            return None;
-        }
-    }
-    None
-}
-
-/// A command line's words, as a shell without variables splits it: quotes of both kinds, and backslashes.
-fn words(line: &str) -> Vec<String> {
-    let mut words = Vec::new();
-    let mut word: Option<String> = None;
-    let mut quote: Option<char> = None;
-    let mut chars = line.chars();
-    while let Some(c) = chars.next() {
-        match (quote, c) {
-            (Some(open), _) if c == open => quote = None,
-            (None, '\'' | '"') => {
-                quote = Some(c);
-                word.get_or_insert_default();
-            }
-            (None | Some('"'), '\\') => word.get_or_insert_default().extend(chars.next()),
-            (None, _) if c.is_whitespace() => words.extend(word.take()),
-            _ => word.get_or_insert_default().push(c),
-        }
-    }
-    words.extend(word);
-    words
 }
 
 /// JSON is YAML, on one line.
@@ -448,15 +410,6 @@ mod tests {
         check("/a/b", "/a/config/./crds", "../config/crds");
         check("/a/b/../c", "/a/c/x", "x");
         check("/a", "/a", ".");
-    }
-
-    #[test]
-    fn command_lines_fall_into_words() {
-        let check = |line: &str, expect: &[&str]| assert_eq!(words(line), expect, "{line}");
-        check("  bin/manager  --v=2 ", &["bin/manager", "--v=2"]);
-        check(r#"a "b c" 'd "e' f\ g "" h"i"j"#, &["a", "b c", "d \"e", "f g", "", "hij"]);
-        check(r#""a\"b""#, &["a\"b"]);
-        check("", &[]);
     }
 
     #[test]

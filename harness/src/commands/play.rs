@@ -51,6 +51,8 @@ pub struct Options {
 #[derive(Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
 struct Played {
+    /// The run folder.
+    folder: PathBuf,
     /// Processor time of Trommel itself.
     own_cpu_seconds: f64,
     /// How many different histories there were: the worlds that writes led to, in order.
@@ -118,6 +120,7 @@ pub fn run(options: &Options) -> anyhow::Result<Exit> {
     let (by_writes, by_requests) = (kinds(&runs, |run| &run.1), kinds(&runs, |run| &run.2));
     let completed = runs.iter().all(|(run, ..)| run.end == COMPLETED);
     let told = Played {
+        folder: folder.path.clone(),
         own_cpu_seconds: own.as_secs_f64(),
         different_by_writes: distinct(&by_writes),
         different_by_requests: distinct(&by_requests),

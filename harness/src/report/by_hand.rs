@@ -40,8 +40,11 @@ pub struct ByHand<'a> {
 
 /// The steps, in Markdown.
 pub fn steps(facts: &ByHand<'_>) -> Vec<String> {
-    let mut steps =
-        vec!["Take a cluster that you may break, for example `kind create cluster`.".to_owned()];
+    let mut steps = vec![
+        "Take a cluster that you may break, for example `kind create cluster`. Work in the \
+              folder of the campaign file."
+            .to_owned(),
+    ];
     if !facts.manifests.is_empty() {
         let files: Vec<String> =
             facts.manifests.iter().map(|file| format!("-f {}", quoted(file))).collect();
@@ -170,7 +173,7 @@ mod tests {
             ..ByHand::default()
         });
         insta::assert_snapshot!(steps.join("\n"), @r"
-        Take a cluster that you may break, for example `kind create cluster`.
+        Take a cluster that you may break, for example `kind create cluster`. Work in the folder of the campaign file.
         Apply what the controller needs: `kubectl apply -f crds/ -f 'my rbac.yaml'`
         In a second terminal, watch for the moment: `kubectl get foos.example.com --all-namespaces --watch`
         Start the controller: `./bar-foo`

@@ -111,8 +111,8 @@ impl Trial<'_> {
 
     /// It ended by itself: nothing about the subject.
     pub(super) fn manager_exited(&self, exit: &subject::Exit) -> Stop {
-        let tail = output::tail(&self.folder.join(format!("{NAME}.log")));
-        Stop(RunEnd::Broken(format!("the kube-controller-manager ended by itself ({exit}){tail}")))
+        let said = output::excerpt(&self.folder.join(format!("{NAME}.log")));
+        Stop(RunEnd::Broken(format!("the kube-controller-manager ended by itself ({exit}){said}")))
     }
 
     /// Ends it, if it runs.

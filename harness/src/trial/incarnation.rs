@@ -231,9 +231,9 @@ impl Trial<'_> {
         self.exits += 1;
         let undisturbed = self.carried_out == 0;
         if self.exits >= EXITS_ALLOWED || undisturbed {
-            let tail = output::tail(&self.folder.join(format!("subject-{number}.log")));
+            let said = output::excerpt(&self.folder.join(format!("subject-{number}.log")));
             return Err(Stop(RunEnd::SubjectGone(format!(
-                "the controller ended by itself ({exit}){tail}"
+                "the controller ended by itself ({exit}){said}"
             ))));
         }
         self.start_subject().await

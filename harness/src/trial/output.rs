@@ -16,7 +16,7 @@ use tokio::net::unix::pipe::Receiver;
 
 use crate::report::plain;
 use log::Log;
-pub(super) use log::tail;
+pub(super) use log::excerpt;
 
 /// Bytes of a line that are told.
 const LINE: usize = 64 * 1024;

@@ -1,7 +1,7 @@
 //! The log file of a process: its beginning and its end, however much it says.
 
 use std::{
-    collections::VecDeque,
+    collections::{BTreeSet, VecDeque},
     fs::File,
     io::{self, Read, Seek, SeekFrom, Write},
     path::{Path, PathBuf},
@@ -65,28 +65,56 @@ impl Drop for Log {
     }
 }
 
-/// Bytes at the end of a log in which its last lines are looked for.
+/// Bytes at either end of a log in which lines are looked for.
 const LOOKED_AT: u64 = 16 * 1024;
 
-/// The last lines of a log, as the end of a sentence.
-pub(in crate::trial) fn tail(log: &Path) -> String {
-    let bytes = last_bytes(log).unwrap_or_default();
+/// Lines of its beginning and of its end that are shown. A program that doesn't know a flag says so first, and how it is
+/// used at length.
+const FIRST: usize = 3;
+const LAST: usize = 5;
+
+/// What begins the report of a crash, which is longer than the last lines: of Go, Rust and Python.
+const CRASHES: [&str; 4] = ["panic: ", "fatal error: ", "thread '", "Traceback "];
+
+/// The first and the last lines of a log, as the end of a sentence.
+pub(in crate::trial) fn excerpt(log: &Path) -> String {
+    let (bytes, whole) = ends(log).unwrap_or_default();
     let text = String::from_utf8_lossy(&bytes);
-    let lines: Vec<&str> = text.lines().rev().take(5).collect();
+    let lines: Vec<&str> = text.lines().collect();
     if lines.is_empty() {
         return ", without a word".to_owned();
     }
-    let tail: Vec<&str> = lines.into_iter().rev().collect();
-    format!("; it last said:\n  {}", plain::text(&tail.join("\n  ")))
+    let mut shown: BTreeSet<usize> = (0..lines.len().min(FIRST)).collect();
+    shown.extend(lines.len().saturating_sub(LAST)..lines.len());
+    let crashes = |line: &&str| CRASHES.iter().any(|crash| line.starts_with(crash));
+    shown.extend(lines.iter().rposition(crashes));
+    let mut out = String::from(if shown.len() == lines.len() && whole {
+        "; it said:"
+    } else {
+        "; it said first and last:"
+    });
+    let mut next = 0;
+    for number in shown {
+        if number > next {
+            out.push_str("\n  …");
+        }
+        out.push_str("\n  ");
+        out.push_str(lines[number]);
+        next = number + 1;
+    }
+    plain::text(&out).into_owned()
 }
 
-fn last_bytes(log: &Path) -> io::Result<Vec<u8>> {
+/// The beginning and the end of a log, and whether that is all of it.
+fn ends(log: &Path) -> io::Result<(Vec<u8>, bool)> {
     let mut file = File::open(log)?;
-    let from = file.metadata()?.len().saturating_sub(LOOKED_AT);
-    file.seek(SeekFrom::Start(from))?;
+    let length = file.metadata()?.len();
     let mut bytes = Vec::new();
+    Read::by_ref(&mut file).take(LOOKED_AT).read_to_end(&mut bytes)?;
+    let from = length.saturating_sub(LOOKED_AT).max(bytes.len() as u64);
+    file.seek(SeekFrom::Start(from))?;
     file.take(LOOKED_AT).read_to_end(&mut bytes)?;
-    Ok(bytes)
+    Ok((bytes, from <= LOOKED_AT))
 }
 
 #[cfg(test)]
@@ -108,6 +136,32 @@ mod tests {
         let cut = all as u64 - HEAD - TAIL as u64;
         assert!(text.contains(&format!("\n[trommel: {cut} bytes were cut here]\n")));
         assert!(text.len() as u64 <= HEAD + TAIL as u64 + 100, "{}", text.len());
-        assert!(tail(file.path()).ends_with("the ␛[2Jlast"));
+        let told = excerpt(file.path());
+        assert!(told.starts_with("; it said first and last:\n  first\n  xxx"), "{}", &told[..99]);
+        assert!(told.ends_with("the ␛[2Jlast"));
+    }
+
+    fn excerpt_of(text: &str) -> String {
+        let file = tempfile::NamedTempFile::new().unwrap();
+        std::fs::write(file.path(), text).unwrap();
+        excerpt(file.path())
+    }
+
+    #[test]
+    fn first_words_and_crashes_are_shown() {
+        assert_eq!(excerpt_of(""), ", without a word");
+        assert_eq!(excerpt_of("unknown flag --leader\n"), "; it said:\n  unknown flag --leader");
+        let usage = (1..30).map(|n| format!("  -flag{n} string\n")).collect::<String>();
+        let told = excerpt_of(&format!("flag provided but not defined: -x\nUsage of m:\n{usage}"));
+        assert!(
+            told.contains("first and last:\n  flag provided but not defined: -x\n  Usage of m:\n")
+        );
+        assert!(
+            told.ends_with("-flag28 string\n    -flag29 string") && told.contains("\n  …\n"),
+            "{told}"
+        );
+        let frames = (1..30).map(|n| format!("main.f{n}()\n")).collect::<String>();
+        let told = excerpt_of(&format!("one\ntwo\nthree\nfour\npanic: no map\n\n{frames}"));
+        assert!(told.contains("three\n  …\n  panic: no map\n  …\n  main.f25()"), "{told}");
     }
 }
