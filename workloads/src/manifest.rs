@@ -63,7 +63,8 @@ fn files(path: &Path) -> Result<Vec<PathBuf>, LoadError> {
     }
     files.sort();
     if files.is_empty() {
-        return Err(Place::whole(path).error("the folder has no .yaml, .yml or .json file"));
+        return Err(Place::whole(path)
+            .error("the folder has no .yaml, .yml or .json file (subfolders are not read)"));
     }
     Ok(files)
 }

@@ -257,7 +257,9 @@ pub fn check(run: &TrialRun, folder: &RunFolder, name: &str) -> anyhow::Result<(
 fn ended_for_another_reason(end: &RunEnd) -> bool {
     let RunEnd::SubjectGone(why) = end else { return false };
     let why = why.to_lowercase();
-    !["config", "in-cluster", "localhost", "connection"].iter().any(|word| why.contains(word))
+    !["in-cluster", "configuration", "connection", "localhost"]
+        .iter()
+        .any(|word| why.contains(word))
 }
 
 /// What a user may do about a store that goes on changing, if it does by something like a heartbeat.
