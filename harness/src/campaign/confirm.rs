@@ -91,6 +91,7 @@ pub fn findings(
         // What happens undisturbed as well is no suspect, and confirming it would take minutes.
         let control_failed = control.shows(&fingerprint.symptom());
         if control_failed || interrupt::asked() {
+            progress.tell(Event::Done { verdict: Some(VerdictValue::Unknown) });
             findings.unconfirmed.push(Unconfirmed {
                 title: group[0].verdict.title.clone(),
                 confirmed: (0, 0),
