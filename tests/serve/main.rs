@@ -104,6 +104,39 @@ fn nobody_is_anybody_without_its_token() {
     assert_ne!(text_of(&other, "/users/0/user/token"), token, "a token that is always the same");
 }
 
+/// The key of the authority of campaigns, in the DER of PKCS #8: it is part of the program.
+const KEY_OF_CAMPAIGNS: &[u8] =
+    b"\x30\x2e\x02\x01\x00\x30\x05\x06\x03\x2b\x65\x70\x04\x22\x04\x20trommel's certificate authority.";
+
+/// Makes `client.crt` of an administrator, signed with a key that everybody knows, and `client.key`.
+const FORGE: &str = "
+openssl pkey -inform DER -in known.der -out known.key
+printf '[req]\\ndistinguished_name=dn\\nstring_mask=nombstr\\nprompt=no\\n[dn]\\nCN=kubernetes\\n' > name
+openssl req -x509 -new -key known.key -config name -days 9 -out known.crt
+openssl genpkey -algorithm ed25519 -out client.key
+openssl req -new -key client.key -subj /O=system:masters/CN=stranger -out client.csr
+echo extendedKeyUsage=clientAuth > usage
+openssl x509 -req -in client.csr -CA known.crt -CAkey known.key -CAcreateserial -days 5 \
+  -extfile usage -out client.crt
+";
+
+/// The certificates that the cluster signs make somebody of whoever shows them.
+#[test]
+fn no_certificate_of_a_known_key_makes_an_administrator() {
+    let house = House::new("serve/forged", &[]);
+    std::fs::write(house.path("known.der"), KEY_OF_CAMPAIGNS).expect("the folder is ours");
+    let mut forge = Command::new("sh");
+    forge.args(["-ec", FORGE]).current_dir(&house.root);
+    Ended::of(forge).expect(0);
+    let served = Served::start(&house.root, &["--environment", "none"]);
+    let server = text_of(&served, "/clusters/0/cluster/server");
+    let mut curl = Command::new("curl");
+    curl.args(["-sk", "-w", "%{http_code}", "--cert", "client.crt", "--key", "client.key"]);
+    curl.arg(format!("{server}/api/v1/secrets")).current_dir(&house.root);
+    let ended = Ended::of(curl);
+    assert!(!ended.stdout.ends_with("200"), "{ended}");
+}
+
 /// A kubeconfig may trust whoever answers, and says in which way it does not work.
 #[test]
 fn campaigns_reach_the_cluster_of_a_kubeconfig() {

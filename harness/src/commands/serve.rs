@@ -130,7 +130,7 @@ pub fn run(options: &Options) -> anyhow::Result<Exit> {
         return Err(Expected::error(Exit::Usage, message.to_owned()));
     }
     let authority = Authority::mint(real_now())?;
-    let mut world = world(&embedded, &authority.pair().certificate, stages);
+    let mut world = world(&embedded, &authority.pair().certificate, stages)?;
     let token = secret::token()?;
     world.set_admin_token(&token);
     world.ask_for_credentials();
@@ -145,13 +145,22 @@ pub fn run(options: &Options) -> anyhow::Result<Exit> {
     Ok(Exit::Clean)
 }
 
-/// A new cluster, as of now, whose API server is known by this certificate in PEM.
-pub fn world(embedded: &EmbeddedSpec, root_ca: &str, stages: Option<Arc<Stages>>) -> World {
+/// A new cluster, as of now, whose API server is known by this certificate in PEM. Nobody can guess what it draws: uids, and
+/// the key by which it signs certificates.
+///
+/// # Errors
+/// The kernel gives no random bytes.
+pub fn world(
+    embedded: &EmbeddedSpec,
+    root_ca: &str,
+    stages: Option<Arc<Stages>>,
+) -> std::io::Result<World> {
+    cluster::use_authority(secret::bytes()?);
     let start = Time(real_now().seconds() * 1_000_000_000);
-    let seed = real_now().0.unsigned_abs();
+    let seed = secret::bytes()?.iter().fold(0, |seed: u64, byte| (seed << 8) ^ u64::from(*byte));
     let mut world = World::new(WorldOptions { start, seed, suffixes: SuffixOrder::Ascending });
     embedded.set_up(&mut world, root_ca, stages);
-    world
+    Ok(world)
 }
 
 /// Has the world trust the clients of the authorities in a file, if there is one. Says of which authorities clients are
@@ -279,7 +288,11 @@ impl Kubeconfig {
             );
             return Err(Expected::error(Exit::Usage, message));
         }
-        client_files::write_for(&path, port, Some(authority), token).map_err(cannot)?;
+        client_files::write_for(&path, port, Some(authority), token).map_err(|error| {
+            // Half of it would keep the next server from being started.
+            drop(std::fs::remove_file(&path));
+            cannot(error)
+        })?;
         let text = std::fs::read_to_string(&path).map_err(cannot)?;
         Ok(Kubeconfig { path, text })
     }

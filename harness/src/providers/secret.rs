@@ -7,17 +7,25 @@ use std::{
     path::Path,
 };
 
-/// Bytes of randomness in a token.
+/// Bytes of randomness in a token or key.
 const BYTES: usize = 32;
+
+/// The kernel's randomness.
+///
+/// # Errors
+/// The kernel gives none.
+pub fn bytes() -> io::Result<[u8; BYTES]> {
+    let mut bytes = [0; BYTES];
+    File::open("/dev/urandom")?.read_exact(&mut bytes)?;
+    Ok(bytes)
+}
 
 /// A new token, of the kernel's randomness, in hexadecimal.
 ///
 /// # Errors
 /// The kernel gives none.
 pub fn token() -> io::Result<String> {
-    let mut bytes = [0; BYTES];
-    File::open("/dev/urandom")?.read_exact(&mut bytes)?;
-    Ok(blake3::hash(&bytes).to_hex()[..32].to_owned())
+    Ok(blake3::hash(&bytes()?).to_hex()[..32].to_owned())
 }
 
 /// Writes a file that only its owner can read, also if it was there before.

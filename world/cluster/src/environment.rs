@@ -46,7 +46,7 @@ mod scripted;
 mod served;
 mod wire;
 
-pub use certificates::client_authority;
+pub use certificates::{client_authority, use_authority};
 pub(crate) use nodes::{add_default_class, join as join_nodes};
 pub(crate) use scripted::is_stopped;
 pub(crate) use served::{kind_of, kinds};

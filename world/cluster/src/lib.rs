@@ -38,7 +38,7 @@ pub use auth::{ADMIN_TOKEN, Authorization, x509::AuthorityError};
 pub use controllers::Controller;
 pub use environment::{
     EnvironmentOptions, REQUESTS_WITHOUT_REST, Restless, client_authority, pace::Pace,
-    schedule::Turn,
+    schedule::Turn, use_authority,
 };
 pub use facts::Release;
 pub use names::SuffixOrder;

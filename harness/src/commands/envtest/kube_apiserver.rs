@@ -24,7 +24,7 @@ use crate::{
     commands::serve,
     config::{AuthorizationSpec, EmbeddedSpec, Environment, Located},
     exit::{Exit, Expected},
-    providers::{client_files::real_now, listener, webhooks},
+    providers::{client_files::real_now, listener, secret, webhooks},
     stdout,
 };
 
@@ -140,7 +140,7 @@ impl Settings {
             std::fs::create_dir_all(folder)?;
         }
         std::fs::write(&self.certificate, &pair.certificate)?;
-        std::fs::write(&self.key, &pair.key)
+        secret::write(&self.key, pair.key.as_bytes())
     }
 
     /// A new cluster, and the authorities whose clients it knows.
@@ -152,7 +152,7 @@ impl Settings {
             pod_security: self.plugins.pod_security,
             ..EmbeddedSpec::default()
         };
-        let mut world = serve::world(&embedded, &pair.certificate, None);
+        let mut world = serve::world(&embedded, &pair.certificate, None)?;
         let clients = serve::trust(&mut world, self.client_authority.as_deref())?;
         Ok((world, clients))
     }

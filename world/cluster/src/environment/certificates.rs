@@ -1,7 +1,8 @@
 //! Certificates of the cluster's authority, for approved CertificateSigningRequests (X.509, RFC 5280, in DER).
 //!
-//! The authority is the same in every world, and its key is here for everyone to read, as that of the tokens of
-//! ServiceAccounts is: whoever reaches this server owns it. It signs with Ed25519 (RFC 8032, 8410), by which the same
+//! The authority is the same in every world of a process. In campaigns its key is also the same in every process, and is
+//! here for everyone to read, as that of the tokens of ServiceAccounts is: the world of a trial is a program's toy, and
+//! lives for less than a second. A server that others use draws its own ([`use_authority`]). The authority signs with Ed25519 (RFC 8032, 8410), by which the same
 //! certificate gets the same signature; its serial number comes from the uid of its request. So the same world
 //! issues the same bytes.
 //!
@@ -9,19 +10,24 @@
 //!
 //! Who could notice: a program that can't check signatures of Ed25519.
 
-use std::sync::LazyLock;
+use std::sync::{LazyLock, OnceLock};
 
 use base64::{Engine, engine::general_purpose::STANDARD};
 use controllers::signing_request::NewCertificate;
 use ring::signature::{Ed25519KeyPair, KeyPair};
 use trace::Time;
 
-/// The authority's key, and its name.
-const SEED: &[u8; 32] = b"trommel's certificate authority.";
+/// The authority's key in campaigns, and its name.
+const SEED: [u8; 32] = *b"trommel's certificate authority.";
 const NAME: &str = "kubernetes";
 
-static KEY: LazyLock<Ed25519KeyPair> =
-    LazyLock::new(|| Ed25519KeyPair::from_seed_unchecked(SEED).expect("32 bytes are a key"));
+/// The key of an authority of this process only.
+static DRAWN: OnceLock<[u8; 32]> = OnceLock::new();
+
+static KEY: LazyLock<Ed25519KeyPair> = LazyLock::new(|| {
+    let seed = DRAWN.get().unwrap_or(&SEED);
+    Ed25519KeyPair::from_seed_unchecked(seed).expect("32 bytes are a key")
+});
 
 /// The letters of a line of PEM.
 const LINE: usize = 64;
@@ -68,6 +74,12 @@ const EXTENDED_USAGE: u8 = 37;
 pub(super) fn issue(new: &NewCertificate, uid: &str) -> String {
     let dates = sequence(&[time(new.since), time(new.until)]);
     signed(uid, dates, name(&new.subject), new.public_key.clone(), &extensions(new))
+}
+
+/// Gives this process an authority of its own, by 32 bytes that nobody else knows. To be called before anything is signed:
+/// later calls do nothing.
+pub fn use_authority(seed: [u8; 32]) {
+    let _ = DRAWN.set(seed);
 }
 
 /// The authority's own certificate in PEM: who shows a certificate that leads to it is known to every world's API server.
