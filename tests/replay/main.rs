@@ -208,6 +208,39 @@ fn it_works_where_the_campaign_is_not_named_by_a_path() {
     replay(&house, "", &[&moved]).expect(100);
 }
 
+/// Found by somebody who stood in the campaign's folder, kept and run at the root of the repository.
+#[test]
+fn it_works_at_the_root_of_the_repository() {
+    let house = House::new("replay/root", &[FOLDER]);
+    house.write(".git/HEAD", "");
+    let out = house.path("run");
+    run(&house.path(FOLDER), ["run", "campaign.yaml", "--quiet", "--out", text(&out)]).expect(100);
+    let mut findings = std::fs::read_dir(house.path("run/findings")).expect("findings");
+    let finding = findings.next().expect("a finding").expect("a folder").path();
+    let found = std::fs::read_to_string(finding.join("replay.yaml")).expect("text");
+    house.write("regressions/foo.yaml", &found);
+    replay(&house, "", &["regressions/foo.yaml"]).expect(100);
+    // Outside of the repository, by somebody who stands in it.
+    let away = House::new("replay/root-away", &[]);
+    away.write("foo.yaml", &found);
+    replay(&house, FOLDER, &[text(&away.path("foo.yaml"))]).expect(100);
+}
+
+/// A file that brings the campaign that vouches for it.
+#[test]
+fn a_folder_of_a_stranger_vouches_for_nothing() {
+    let (house, file) = found("stranger-folder");
+    let (evil, _) = found("stranger-folder-evil");
+    for folder in [text(&evil.path(FOLDER)), "../stranger-folder-evil/examples/bar-foo"] {
+        let mut stranger = yaml(&file);
+        stranger["folder"] = json!(folder);
+        house.write("stranger.yaml", &stranger.to_string());
+        let ended = replay(&house, "", &["stranger.yaml"]);
+        assert!(ended.expect(64).stderr.contains("in folder:"), "{ended}");
+        replay(&house, "", &["stranger.yaml", "--yes"]).expect(100);
+    }
+}
+
 /// A file that runs something else than the campaign beside it.
 #[test]
 fn what_a_stranger_wrote_is_not_run_unasked() {

@@ -160,12 +160,12 @@ pub fn exit_of(report: &Report) -> Exit {
     all.into_iter().find(|exit| exit.code() == report.exit).unwrap_or(Exit::Clean)
 }
 
-/// The campaign's folder as it is called from where the user stands, if it is below that, else from the root of its
-/// repository: a replay file is to work on other machines.
+/// The campaign's folder as it is called from the root of its repository; if it is in none, from where the user stands: a
+/// replay file is to work on other machines, from any folder of the repository.
 fn portable(folder: &std::path::Path) -> String {
     let here = std::env::current_dir().ok();
     let root = folder.ancestors().find(|above| above.join(".git").exists());
-    let bases = here.as_deref().into_iter().chain(root);
+    let bases = root.into_iter().chain(here.as_deref());
     let below = bases.filter_map(|base| folder.strip_prefix(base).ok()).next();
     match below {
         Some(below) if below.as_os_str().is_empty() => ".".to_owned(),

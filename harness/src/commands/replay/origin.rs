@@ -1,6 +1,6 @@
 //! Where a replay file comes from: the folder that its paths are relative to, and the campaigns in it.
 
-use std::path::{Path, PathBuf};
+use std::path::{Component, Path, PathBuf};
 
 use plans::Replay;
 
@@ -13,26 +13,31 @@ use crate::{
 pub struct Origin {
     /// It.
     pub folder: PathBuf,
-    /// Campaigns in it with the name of the replay file's; none if only the folder is left.
+    /// Campaigns in it with the name of the replay file's, whose word counts; none if only the folder is left, or if the
+    /// file leads away from here.
     pub campaigns: Vec<Campaign>,
 }
 
-/// Looks below the current folder, then below each folder above the replay file, so that a file in `regressions/` works
-/// from anywhere. One with the campaign comes before one with the program, and that before one that is only there.
+/// Looks below the current folder, and below those above it in its repository; then below each folder above the replay
+/// file, so that a file in `regressions/` works from anywhere. One with the campaign comes before one with the program, and that before one that is only there.
 ///
 /// # Errors
 /// There is none: where it was looked, and what to do (exit 64).
 pub fn find(file: &Path, replay: &Replay) -> anyhow::Result<Origin> {
     let absolute = std::path::absolute(file)?;
     let here = std::env::current_dir()?;
-    let bases = std::iter::once(here.as_path()).chain(absolute.ancestors().skip(1));
+    let bases = to_repository(&here).chain(absolute.ancestors().skip(1));
     let mut folders: Vec<PathBuf> = Vec::new();
     for folder in bases.map(|base| base.join(&replay.folder)) {
         if !folders.contains(&folder) {
             folders.push(folder);
         }
     }
-    if let Some(origin) = folders.iter().find_map(|folder| with_campaign(folder, replay)) {
+    if let Some(mut origin) = folders.iter().find_map(|folder| with_campaign(folder, replay)) {
+        // Who wrote the file may have put anything there.
+        if leads_away(&replay.folder) {
+            origin.campaigns.clear();
+        }
         return Ok(origin);
     }
     let program = replay.subject.command.first().filter(|program| program.contains('/'));
@@ -45,6 +50,19 @@ pub fn find(file: &Path, replay: &Replay) -> anyhow::Result<Origin> {
         Some(folder) => Ok(Origin { folder: folder.clone(), campaigns: vec![] }),
         None => Err(nowhere(file, replay, &folders)),
     }
+}
+
+/// A folder, and those above it up to the root of its repository; only itself if it is in none.
+fn to_repository(folder: &Path) -> impl Iterator<Item = &Path> {
+    let root = folder.ancestors().position(|above| above.join(".git").exists());
+    folder.ancestors().take(root.map_or(1, |root| root + 1))
+}
+
+/// Whether a path may name something that is neither below the user's folder nor beside the replay file.
+fn leads_away(folder: &str) -> bool {
+    Path::new(folder)
+        .components()
+        .any(|part| !matches!(part, Component::Normal(_) | Component::CurDir))
 }
 
 fn nowhere(file: &Path, replay: &Replay, folders: &[PathBuf]) -> anyhow::Error {

@@ -78,6 +78,9 @@ pub fn check(
         && !known.iter().any(|known| covers(&Programs::of(known), &own, args))
     {
         lines.extend(own.lines(args));
+        if !lines.is_empty() && args.command.is_empty() {
+            lines.insert(0, format!("in folder:  {}", campaign.folder.display()));
+        }
     }
     let same = |known: &Campaign| {
         let file = known.resolve(&known.file.spec.workload.file);
