@@ -24,10 +24,10 @@ pub(crate) mod incarnation;
 mod legality;
 mod members;
 mod output;
+mod patience;
 mod perturbation;
 mod programs;
 pub(crate) mod quiet;
-mod requests;
 mod restarted;
 mod steps;
 mod trigger;
@@ -61,8 +61,8 @@ use controller_manager::Manager;
 use delivery_order::InTurn;
 pub use incarnation::NOT_SEEN_THROUGH;
 use members::Members;
+use patience::Patience;
 use perturbation::{Caches, Stands};
-use requests::Requests;
 use restarted::Restarted;
 use trigger::Armed;
 
@@ -209,8 +209,8 @@ pub(crate) struct Trial<'setup> {
     armed: Option<Armed>,
     /// What of those carried out lasts.
     standing: Vec<Stands>,
-    /// Since the subject last rested, or since the last of them began.
-    since_rest: Requests,
+    /// How long those may last that have begun.
+    patience: Option<Patience>,
     /// Why one of them did not come to what was planned.
     not_possible: Option<String>,
     /// What was decided of passings for the rest of the trial.
@@ -374,7 +374,6 @@ impl<'setup> Trial<'setup> {
         let last = spec.plan.perturbations[..carried_out as usize].last();
         let meets = last.map(|perturbation| (perturbation.clone(), behind));
         let first_revision = cluster.revision();
-        let since_rest = Requests::from_now(&recorder);
         Ok(Trial {
             setup,
             cluster,
@@ -396,7 +395,7 @@ impl<'setup> Trial<'setup> {
             carried_out,
             armed: None,
             standing: vec![],
-            since_rest,
+            patience: None,
             not_possible: None,
             deciding: vec![],
             caches,

@@ -15,11 +15,7 @@ use trace::Revision;
 
 pub(super) use stale_state::Caches;
 
-use super::{
-    Going, Trial,
-    quiet::{AT_ONCE, REQUESTS_WHILE_STANDING},
-    requests::Requests,
-};
+use super::{Going, Trial, patience::Patience, quiet::AT_ONCE};
 
 /// Something of a perturbation that lasts.
 pub(super) trait Standing {
@@ -88,7 +84,7 @@ impl Trial<'_> {
     ) -> Going<()> {
         match before_start(perturbation, self, behind) {
             Ok(Some(what)) => {
-                self.since_rest = Requests::from_now(&self.recorder);
+                self.patience = Some(Patience::new(self.proxy.gate()));
                 self.standing.push(Stands { what, begun: true });
             }
             Ok(None) => {}
@@ -118,31 +114,24 @@ impl Trial<'_> {
             let_go |= stands.what.lets_go();
             if !stands.begun && stands.what.has_begun(self) {
                 stands.begun = true;
-                self.since_rest = Requests::from_now(&self.recorder);
+                self.patience = Some(Patience::new(self.proxy.gate()));
                 self.begin_next();
             }
         }
         // What is due at once comes before: the subject is still at what it sees.
         let at_rest = !let_go && deadline.is_none_or(|deadline| deadline > AT_ONCE);
-        let for_ever = !at_rest && self.never_rests();
-        let due = |stands: &mut Stands| {
-            stands.begun && (for_ever || (at_rest && stands.what.is_due(self)))
-        };
+        let over = self.patience.as_ref().is_some_and(Patience::is_over);
+        let due =
+            |stands: &mut Stands| stands.begun && (over || (at_rest && stands.what.is_due(self)));
         let ended: Vec<Stands> = left.extract_if(.., due).collect();
-        if at_rest || for_ever {
-            self.since_rest = Requests::from_now(&self.recorder);
+        if let Some(patience) = self.patience.as_ref().filter(|_| at_rest && !over) {
+            patience.renew();
         }
         self.standing.extend(left);
         let any = let_go || !ended.is_empty();
         ended.into_iter().for_each(|stands| self.end(stands));
         self.set_up_next();
         any
-    }
-
-    /// Whether the subject works on and on at what it sees now, also with quiet moments in between: what stands would not
-    /// end by itself, and no cluster keeps caches behind for as long.
-    fn never_rests(&mut self) -> bool {
-        self.since_rest.look(&self.recorder) > REQUESTS_WHILE_STANDING
     }
 
     /// Whether something that has begun lasts.
@@ -167,6 +156,9 @@ impl Trial<'_> {
     fn end(&mut self, stands: Stands) {
         if let Err(why) = stands.what.end(self) {
             self.not_possible.get_or_insert(why);
+        }
+        if !self.stands() {
+            self.patience = None;
         }
     }
 

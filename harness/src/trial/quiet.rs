@@ -15,8 +15,8 @@ use oracles::judge::livelock::{
 };
 
 use super::{
-    Going, RunEnd, Stop, Trial, delivery_order::InTurn, members::Member, requests::Requests,
-    trigger::stopped, webhook_calls::Looks,
+    Going, RunEnd, Stop, Trial, delivery_order::InTurn, members::Member, trigger::stopped,
+    webhook_calls::Looks,
 };
 use crate::campaign::settle::Wait;
 
@@ -27,10 +27,6 @@ pub(crate) const AT_ONCE: Duration = Duration::from_millis(50);
 
 /// How often to look whether something happened while real time passes. It decides nothing.
 const PACE: Duration = Duration::from_millis(1);
-
-/// Requests without a rest after which what stands ends: caches catch up, events go on. At rest, all is quiet for
-/// [`AT_ONCE`] at least.
-pub(super) const REQUESTS_WHILE_STANDING: usize = 500;
 
 /// Why a trial ends that may not take longer.
 const OUT_OF_TIME: &str = "the time budget was used up";
@@ -121,6 +117,8 @@ impl Trial<'_> {
                 Some(Member::Replica(replica)) => self.subject_exited(*replica, exit).await,
                 _ => Err(self.manager_exited(&exit)),
             },
+            // What stands may be why.
+            _ if self.end_standing() => Ok(()),
             why => Err(Stop(RunEnd::NeverSettled(format!("{why}{}", self.cycle())))),
         }
     }
@@ -340,18 +338,18 @@ pub(super) enum Waited {
 /// whose answers come one at a time, with a wait for each. What a subject does by itself is bounded in `subject::quiet`.
 pub(super) struct Limits {
     recorder: trace::Recorder,
-    requests: Requests,
-    requests_max: usize,
+    /// Records that were looked at.
+    seen: usize,
+    /// Requests among those that are new.
+    requests: usize,
     until: Option<Instant>,
 }
 
 impl Limits {
     pub(super) fn new(trial: &Trial<'_>) -> Limits {
         let recorder = trial.recorder.clone();
-        let requests = Requests::from_now(&recorder);
-        let requests_max =
-            if trial.stands() { REQUESTS_WHILE_STANDING } else { REQUESTS_WITHOUT_QUIET };
-        Limits { recorder, requests, requests_max, until: trial.until }
+        let seen = recorder.with(|history| history.records.len());
+        Limits { recorder, seen, requests: 0, until: trial.until }
     }
 
     /// Why it is over, if it is.
@@ -359,9 +357,15 @@ impl Limits {
         if self.until.is_some_and(|until| Instant::now() >= until) {
             return Some(OUT_OF_TIME.to_owned());
         }
-        let requests = self.requests.look(&self.recorder);
-        (requests > self.requests_max)
-            .then(|| format!("{requests} requests without a quiet moment: a hot loop"))
+        let seen = self.seen;
+        let (records, new) = self.recorder.with(|history| {
+            let new = history.records.get(seen..).unwrap_or_default();
+            let calls = new.iter().filter(|record| matches!(record.event, Event::Call(_)));
+            (history.records.len(), calls.count())
+        });
+        (self.seen, self.requests) = (records, self.requests + new);
+        (self.requests > REQUESTS_WITHOUT_QUIET)
+            .then(|| format!("{} requests without a quiet moment: a hot loop", self.requests))
     }
 
     /// Ends when a limit is exceeded; checked ten times a second, which decides nothing else.
