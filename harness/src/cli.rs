@@ -8,6 +8,7 @@ use crate::{
     campaign,
     commands::{bench_bare, doctor, envtest, init, play, replay, serve, show},
     exit::Exit,
+    stdout,
 };
 
 const EXAMPLES: &str = "\
@@ -150,7 +151,7 @@ pub fn main() -> anyhow::Result<Exit> {
             return Ok(Exit::Usage);
         }
         Err(help) => {
-            print!("{help}");
+            stdout::write(&help.to_string());
             return Ok(Exit::Clean);
         }
     };

@@ -31,5 +31,5 @@ fn main() -> ExitCode {
             exit::exit_of(&error)
         }
     };
-    ExitCode::from(exit.code())
+    ExitCode::from(stdout::exit(exit).code())
 }

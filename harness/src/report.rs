@@ -69,7 +69,7 @@ fn put(path: &Path, text: &str) -> io::Result<()> {
 }
 
 #[cfg(test)]
-mod sample;
+pub(crate) mod sample;
 
 #[cfg(test)]
 mod tests;

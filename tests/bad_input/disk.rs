@@ -7,7 +7,7 @@ use trommel_tests::{
     Need,
     house::House,
     needs,
-    product::{Ended, binary},
+    product::{Ended, binary, command},
 };
 
 /// Runs the campaign on a disk of that many KiB, then copies what is there.
@@ -87,4 +87,17 @@ fn full_at_any_time() {
 #[test]
 fn full_during_the_trials() {
     check("trials", "240", true);
+}
+
+/// What was to be printed is lost.
+#[test]
+fn a_result_that_can_not_be_printed_is_told() {
+    let house = House::new("bad-input/stdout", &[]);
+    let mut doctor = command(&house.root, ["doctor"]);
+    doctor.stdout(std::fs::File::options().write(true).open("/dev/full").expect("a full device"));
+    let ended = doctor.stderr(std::process::Stdio::piped()).spawn().expect("it starts");
+    let ended = ended.wait_with_output().expect("it ends");
+    let said = String::from_utf8_lossy(&ended.stderr).into_owned();
+    assert!(said.contains("stdout can't be written"), "{said}");
+    assert_eq!(ended.status.code(), Some(75), "{said}");
 }

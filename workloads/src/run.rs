@@ -194,16 +194,13 @@ fn judge(
     bindings.insert("stderr".to_owned(), outcome.stderr.as_str().into());
     bindings.insert("error".to_owned(), error.as_deref().map_or(Value::Null, Value::from));
     let failure = match &run.check {
-        None => error.map(|error| match outcome.stderr.trim() {
-            "" => error,
-            stderr => format!("{error}: {}", last_lines(stderr)),
-        }),
+        None => error.map(|error| format!("{error}{}", said(&[&outcome.stderr, &outcome.stdout]))),
         Some(check) => match check.mismatches(&Value::Null, &bindings) {
             Err(error) => Some(error.to_string()),
             Ok(mismatches) if mismatches.is_empty() => None,
             Ok(mismatches) => {
                 let lines: Vec<String> = mismatches.iter().map(ToString::to_string).collect();
-                Some(format!("not as expected: {}", lines.join("; ")))
+                Some(format!("not as expected: {}{}", lines.join("; "), said(&[&outcome.stderr])))
             }
         },
     };
@@ -215,6 +212,12 @@ fn judge(
         Ok(()) => Ok(outcome),
         Err(error) => Err(RunError { message: error.to_string(), outcome }),
     }
+}
+
+/// The first of these outputs that says anything, as the end of a sentence: most programs say on stderr why they failed.
+fn said(outputs: &[&str]) -> String {
+    let said = outputs.iter().map(|text| text.trim()).find(|text| !text.is_empty());
+    said.map(|text| format!(": {}", last_lines(text))).unwrap_or_default()
 }
 
 fn last_lines(text: &str) -> String {

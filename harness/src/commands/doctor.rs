@@ -4,7 +4,7 @@ use std::{env, ffi::OsStr, fmt::Write as _, os::unix::fs::PermissionsExt, path::
 
 use subject::Capability;
 
-use crate::exit::Exit;
+use crate::{exit::Exit, stdout};
 
 /// A program that some feature needs.
 struct Tool {
@@ -42,7 +42,7 @@ pub fn run() -> anyhow::Result<Exit> {
         |capability: &Capability| Row::of_capability(capability, needed.contains(&capability.name));
     let mut rows: Vec<Row> = found.all().into_iter().map(row).collect();
     rows.extend(TOOLS.iter().map(|tool| Row::of_tool(tool, &path)));
-    print!("{}", table(&rows));
+    stdout::write(&table(&rows));
     Ok(Exit::Clean)
 }
 

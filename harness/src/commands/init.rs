@@ -7,10 +7,10 @@ mod change;
 mod go_project;
 mod program;
 mod sample;
+mod workload;
 
 use std::{
     ffi::OsStr,
-    fmt::Write as _,
     fs,
     io::Write as _,
     path::{Component, Path, PathBuf},
@@ -19,9 +19,13 @@ use std::{
 use clap::Args;
 use serde_json::Value;
 
-use crate::exit::{Exit, Expected};
+use crate::{
+    exit::{Exit, Expected},
+    stdout,
+};
 use go_project::{GoProject, WEBHOOKS};
 use sample::Sample;
+use workload::Samples;
 
 /// `trommel init`.
 #[derive(Debug, Clone, Args)]
@@ -51,7 +55,7 @@ pub fn run(options: &Options) -> anyhow::Result<Exit> {
     let crds = load(&options.crds)?;
     let samples = samples(options, &crds)?;
     let others = other_types(options, &crds)?;
-    let texts = [campaign_text(options, &others)?, workload_text(&samples)?];
+    let texts = [campaign_text(options, &others)?, workload::text(&samples)?];
     for path in [&campaign, &workload] {
         if path.exists() {
             let message = format!("{} exists: move it away, or give another --dir", path.display());
@@ -62,14 +66,14 @@ pub fn run(options: &Options) -> anyhow::Result<Exit> {
     for (path, text) in [&campaign, &workload].into_iter().zip(&texts) {
         // `create_new`: also safe against a file that appeared just now.
         fs::File::create_new(path)?.write_all(text.as_bytes())?;
-        println!("wrote {}", path.display());
+        stdout::write(&format!("wrote {}\n", path.display()));
     }
     others.write(&options.dir)?;
-    let doubts = samples.iter().flat_map(|sample| &sample.doubts);
+    let doubts = samples.own.iter().flat_map(|sample| &sample.doubts);
     for doubt in doubts.chain(&others.doubts).chain(&program::missing(&options.command)) {
-        println!("check {doubt}");
+        stdout::write(&format!("check {doubt}\n"));
     }
-    println!("next: trommel run {}", campaign.display());
+    stdout::write(&format!("next: trommel run {}\n", campaign.display()));
     Ok(Exit::Clean)
 }
 
@@ -95,7 +99,7 @@ impl OtherTypes {
         for (name, crd) in &self.files {
             let path = folder.join(name);
             fs::File::create_new(&path)?.write_all(serde_saphyr::to_string(crd)?.as_bytes())?;
-            println!("wrote {}", path.display());
+            stdout::write(&format!("wrote {}\n", path.display()));
         }
         Ok(())
     }
@@ -130,27 +134,49 @@ fn load(path: &Path) -> anyhow::Result<Vec<Value>> {
     Ok(manifests.into_iter().map(|manifest| manifest.object).collect())
 }
 
-/// A sample of each custom resource that the CRDs define, in their order: those of the author, else one by its schema.
-fn samples(options: &Options, crds: &[Value]) -> anyhow::Result<Vec<Sample>> {
-    let beside = options.crds.parent().map(|parent| parent.join("samples"));
-    let written = match options.samples.clone().or(beside.filter(|folder| folder.is_dir())) {
-        Some(path) => load(&path)?,
-        None => vec![],
-    };
-    let mut samples = Vec::new();
+fn samples(options: &Options, crds: &[Value]) -> anyhow::Result<Samples> {
+    let mut written = written(options)?;
+    let mut own = Vec::new();
     for (crd, made) in crds.iter().filter_map(|crd| Some((crd, sample::of_crd(crd)?))) {
-        let sample = written.iter().find_map(|object| sample::as_written(object, &made));
-        let mut sample = sample.unwrap_or(made);
-        sample.change = change::of(crd, &sample.object);
-        samples.push(sample);
+        let of_type: Vec<Value> =
+            written.extract_if(.., |object| sample::is_of(object, crd)).collect();
+        let mut of_type: Vec<Sample> =
+            of_type.iter().filter_map(|object| sample::as_written(object, &made)).collect();
+        if of_type.is_empty() {
+            of_type.push(made);
+        }
+        for sample in &mut of_type {
+            sample.change = change::of(crd, &sample.object);
+        }
+        own.append(&mut of_type);
     }
-    if samples.is_empty() {
+    if own.is_empty() {
         let crds = options.crds.display();
         let subfolders = if options.crds.is_dir() { " (subfolders are not read)" } else { "" };
         let message = format!("{crds}: no CustomResourceDefinition there{subfolders}");
         return Err(Expected::error(Exit::Usage, message));
     }
-    Ok(samples)
+    Ok(Samples { others: written, own })
+}
+
+/// The author's objects: those of the folder that was named, or of the one beside the CRDs' if it has any.
+fn written(options: &Options) -> anyhow::Result<Vec<Value>> {
+    if let Some(path) = &options.samples {
+        return load(path);
+    }
+    let Some(beside) = options.crds.parent().map(|parent| parent.join("samples")) else {
+        return Ok(vec![]);
+    };
+    let has_files = |mut files: fs::ReadDir| {
+        files.any(|file| {
+            let end = file.ok().and_then(|file| file.path().extension().map(OsStr::to_owned));
+            end.is_some_and(|end| ["yaml", "yml", "json"].iter().any(|known| end == *known))
+        })
+    };
+    match fs::read_dir(&beside).is_ok_and(has_files) {
+        true => load(&beside),
+        false => Ok(vec![]),
+    }
 }
 
 fn campaign_text(options: &Options, others: &OtherTypes) -> anyhow::Result<String> {
@@ -219,63 +245,6 @@ spec:
 "
 );
 
-fn workload_text(samples: &[Sample]) -> anyhow::Result<String> {
-    let mut out = String::from(
-        "# What the user does, step by step. After each step that changes something, `settle` waits until all\n\
-         # is quiet: end states are compared there.\n\
-         apiVersion: trommel.dev/v1alpha1\nkind: Test\nmetadata: {name: samples}\nspec:\n  steps:\n",
-    );
-    for sample in samples {
-        let kind = &sample.kind;
-        let article = if kind.starts_with(['A', 'E', 'I', 'O', 'U']) { "an" } else { "a" };
-        let _ = writeln!(out, "    - name: create {article} {kind}\n      try:");
-        for doubt in &sample.doubts {
-            let _ = writeln!(out, "        # check {doubt}");
-        }
-        out.push_str(&operation("apply", "resource", &sample.object)?);
-    }
-    out.push_str(
-        "    # Changes and deletions are where controllers go wrong: write what your users do.\n",
-    );
-    for sample in samples {
-        let kind = &sample.kind;
-        match &sample.change {
-            Some((patch, path)) => {
-                let _ = writeln!(out, "    - name: change {path} of the {kind}\n      try:");
-                out.push_str(&operation("patch", "resource", patch)?);
-            }
-            None => {
-                let _ = writeln!(out, "    # - name: change the {kind}\n    #   try:");
-                out.push_str("    #     - patch: {resource: {…}}\n    #     - settle: {}\n");
-            }
-        }
-    }
-    for sample in samples.iter().rev() {
-        let _ = writeln!(out, "    - name: delete the {}\n      try:", sample.kind);
-        let object = &sample.object;
-        let mut named = serde_json::Map::new();
-        let fields = [("apiVersion", object), ("kind", object)].into_iter();
-        let meta = [("name", &object["metadata"]), ("namespace", &object["metadata"])];
-        for (field, holder) in
-            fields.chain(meta).filter(|(field, holder)| holder.get(field).is_some())
-        {
-            named.insert(field.to_owned(), holder[field].clone());
-        }
-        out.push_str(&operation("delete", "ref", &Value::Object(named))?);
-    }
-    Ok(out)
-}
-
-/// One operation of a step on this object, and that all settles after it.
-fn operation(name: &str, field: &str, object: &Value) -> anyhow::Result<String> {
-    let mut out = format!("        - {name}:\n            {field}:\n");
-    for line in serde_saphyr::to_string(object)?.lines() {
-        let _ = writeln!(out, "              {line}");
-    }
-    out.push_str("        - settle: {}\n");
-    Ok(out)
-}
-
 /// JSON is YAML, on one line.
 fn flow(value: &Value) -> String {
     value.to_string()
@@ -319,7 +288,7 @@ mod tests {
 
     const CRD: &str = "apiVersion: apiextensions.k8s.io/v1\nkind: CustomResourceDefinition\n\
         metadata: {name: bars.example.com}\nspec:\n  group: example.com\n  scope: Namespaced\n\
-        \x20 names: {kind: Bar, plural: bars, singular: bar}\n  versions:\n  - name: v1\n    storage: true\n\
+        \x20 names: {kind: Bar, plural: bars, singular: bar}\n  versions:\n  - name: v1\n    served: true\n    storage: true\n\
         \x20   schema: {openAPIV3Schema: {type: object, properties: {spec: {type: object, required: [host],\n\
         \x20     properties: {host: {type: string, pattern: '^[a-z.]+$'}, size: {type: integer}}}}}}\n";
 
@@ -371,6 +340,47 @@ mod tests {
         let patch = &steps[1]["try"][0]["patch"]["resource"];
         assert_eq!(patch["spec"], serde_json::json!({"size": 3}));
         assert_eq!(steps[2]["try"][0]["delete"]["ref"]["name"], "mine");
+    }
+
+    /// Two of a type, one of them in a version that is served only, and what they need.
+    #[test]
+    fn all_samples_are_used() {
+        let dir = tempfile::tempdir().unwrap();
+        let options = options(dir.path(), "bin/manager");
+        fs::create_dir(dir.path().join("samples")).unwrap();
+        let sample = |version: &str, name: &str| {
+            format!(
+                "apiVersion: example.com/{version}\nkind: Bar\nmetadata: {{name: {name}}}\nspec: {{host: a, size: 2}}\n---\n"
+            )
+        };
+        let secret = "apiVersion: v1\nkind: Secret\nmetadata: {name: password}\n";
+        let text = sample("v1", "first") + &sample("v1beta1", "second") + secret;
+        fs::write(dir.path().join("samples/all.yaml"), text).unwrap();
+        let more = "versions:\n  - {name: v1beta1, served: true, storage: false}\n";
+        fs::write(dir.path().join("crds/bar.yaml"), CRD.replace("versions:\n", more)).unwrap();
+        assert_eq!(run(&options).unwrap(), Exit::Clean);
+        let workload = fs::read_to_string(dir.path().join("workload.yaml")).unwrap();
+        let workload: Value = serde_saphyr::from_str(&workload).unwrap();
+        let steps = workload["spec"]["steps"].as_array().unwrap();
+        let applied = steps
+            .iter()
+            .filter_map(|step| step["try"][0]["apply"]["resource"]["metadata"]["name"].as_str());
+        assert_eq!(applied.collect::<Vec<_>>(), ["password", "first", "second"]);
+    }
+
+    /// As kubebuilder makes them: a sample without a spec, of which every field may be left out.
+    #[test]
+    fn fresh_samples_get_something_to_change() {
+        let dir = tempfile::tempdir().unwrap();
+        let options = options(dir.path(), "bin/manager");
+        fs::create_dir(dir.path().join("samples")).unwrap();
+        let crd = CRD.replace("required: [host]", "required: []");
+        assert_ne!(crd, CRD);
+        fs::write(dir.path().join("crds/bar.yaml"), crd).unwrap();
+        assert_eq!(run(&options).unwrap(), Exit::Clean, "an empty folder of samples is none");
+        let workload = fs::read_to_string(dir.path().join("workload.yaml")).unwrap();
+        let workload: Value = serde_saphyr::from_str(&workload).unwrap();
+        assert_eq!(workload["spec"]["steps"].as_array().unwrap().len(), 3, "{workload}");
     }
 
     #[test]

@@ -26,7 +26,7 @@ use crate::{
     config::{Campaign, check_name, reading},
     exit::{Exit, Expected},
     report::plain,
-    trial,
+    stdout, trial,
 };
 
 /// Runs references, then the plan `repeats` times: 100 reproduced, 0 gone, 2 not all of it happened.
@@ -61,18 +61,19 @@ pub fn run(args: &ReplayArgs) -> anyhow::Result<Exit> {
     progress.finish();
     disk::check()?;
     let outcome = Outcome::of(&replay, &runs, &references.baseline);
-    println!("{}", plain::text(&outcome.sentence(&replay)));
+    let mut told = format!("{}\n", plain::text(&outcome.sentence(&replay)));
     for other in &outcome.others {
-        println!("  {}", plain::text(other));
+        told.push_str(&format!("  {}\n", plain::text(other)));
     }
     if outcome.exit() == Exit::Unknown {
         for pattern in made_up_names(&replay) {
-            println!(
+            told.push_str(&format!(
                 "  {pattern:?} in the plan means names that the server makes (generateName); if the controller gives the \
-                 name now, write that name instead"
-            );
+                 name now, write that name instead\n"
+            ));
         }
     }
+    stdout::write(&told);
     setup.clean_up();
     Ok(outcome.exit())
 }

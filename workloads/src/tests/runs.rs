@@ -27,6 +27,8 @@ async fn programs_are_judged() {
     let rows = [
         "- script: {content: 'echo out; echo err >&2'}",
         "- script: {content: 'echo why >&2; exit 3'}",
+        "- script: {content: 'echo why; exit 3'}",
+        "- script: {content: 'echo why >&2; exit 3', check: {($error): null}}",
         "- script: {content: 'exit 3', check: {($error): exit status 3}}",
         "- script: {content: 'echo hi', check: {\"(trim_space($stdout))\": hi}}",
         "- script: {content: 'echo hi', check: {\"(trim_space($stdout))\": ho}}",

@@ -63,6 +63,12 @@ fn covered(report: &Report, replicas: u32) -> String {
 /// Why no trial was carried out, as far as the families tell.
 fn nothing_tried(report: &Report) -> String {
     let families = || report.families.values();
+    if report.plans.left > 0 {
+        return format!(
+            "nothing was tried: the budget, or an interrupt, ended the run before the first of {} plans",
+            report.plans.left
+        );
+    }
     if families().any(|family| !family.unavailable.is_empty() || !family.not_for.is_empty()) {
         return "nothing was tried: the lines \"not possible\" say why".to_owned();
     }
@@ -111,4 +117,18 @@ fn schedules(report: &Report) -> Option<&'static str> {
 fn capital(text: &str) -> String {
     let mut chars = text.chars();
     chars.next().map_or(String::new(), |first| first.to_uppercase().chain(chars).collect())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::report::sample;
+
+    #[test]
+    fn a_budget_that_ends_before_the_first_trial_is_told() {
+        let mut report = sample::clean();
+        (report.plans.run, report.plans.left) = (0, 7);
+        let line = line(&report, 0, 1);
+        assert!(line.contains("ended the run before the first of 7 plans"), "{line}");
+    }
 }

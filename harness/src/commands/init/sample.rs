@@ -19,11 +19,21 @@ pub struct Sample {
     pub change: Option<(Value, String)>,
 }
 
-/// The author's own object in the place of the one that was `made` by its schema: of the same type, and with a spec if that
-/// has one. Samples as they are generated have none yet.
+/// Whether an object is of the type that a CRD defines, in a version that is served.
+pub fn is_of(object: &Value, crd: &Value) -> bool {
+    let spec = &crd["spec"];
+    let (group, version) =
+        object["apiVersion"].as_str().and_then(|text| text.split_once('/')).unwrap_or_default();
+    let served = |one: &Value| one["name"] == version && one["served"] == true;
+    spec["group"] == group
+        && spec["names"]["kind"] == object["kind"]
+        && spec["versions"].as_array().is_some_and(|versions| versions.iter().any(served))
+}
+
+/// The author's own object in the place of the one that was `made` by the schema of its type, with a spec if that has one.
+/// Samples as they are generated have none yet.
 pub fn as_written(object: &Value, made: &Sample) -> Option<Sample> {
-    let alike = ["apiVersion", "kind"].iter().all(|field| object[field] == made.object[field]);
-    if !alike || (made.object.get("spec").is_some() && !object["spec"].is_object()) {
+    if made.object.get("spec").is_some() && !object["spec"].is_object() {
         return None;
     }
     let mut object = object.clone();
@@ -60,6 +70,12 @@ pub fn of_crd(crd: &Value) -> Option<Sample> {
             object.insert(name.to_owned(), value(field, name, &mut doubts));
         }
     }
+    // Something to change.
+    if object.get("spec").is_some_and(|spec| spec.as_object().is_some_and(Map::is_empty))
+        && let Some((name, field)) = simple(&schema["properties"]["spec"])
+    {
+        object["spec"][name] = value(field, &format!("spec.{name}"), &mut doubts);
+    }
     let doubts = doubts.into_iter().map(|doubt| format!("{kind}: {doubt}")).collect();
     Some(Sample { kind, object: Value::Object(object), doubts, change: None })
 }
@@ -72,6 +88,18 @@ fn wanted<'s>(schema: &'s Value, also: &'s [&str]) -> impl Iterator<Item = (&'s 
         let is_required = required.iter().any(|required| required == name);
         is_required || field.get("default").is_some() || also.contains(name)
     })
+}
+
+/// The first property that is one word or number, and may be any.
+fn simple(schema: &Value) -> Option<(&str, &Value)> {
+    let of_type = |field: &Value| {
+        matches!(field["type"].as_str(), Some("string" | "integer" | "boolean"))
+            && ["pattern", "format", "oneOf", "anyOf", "allOf", "not", "x-kubernetes-validations"]
+                .iter()
+                .all(|constraint| field.get(constraint).is_none())
+    };
+    let mut properties = schema["properties"].as_object()?.iter();
+    properties.find(|(_, field)| of_type(field)).map(|(name, field)| (name.as_str(), field))
 }
 
 fn value(schema: &Value, path: &str, doubts: &mut Vec<String>) -> Value {
