@@ -5,8 +5,8 @@
 //!
 //! Reading order: [`stages`] says what is run, [`jobs`] runs it side by side, [`run`] and [`watched`] run one command,
 //! [`suites`] knows the test programs, [`count`] reads what tests say and [`report`] holds it, [`campaigns`] holds
-//! campaigns to their `expect.yaml`, [`published`] does so with suites of others, [`crds`] takes their custom types, [`repeat`]
-//! runs tests again, [`fuzz`] runs fuzz targets, [`bench`] measures.
+//! campaigns to their `expect.yaml`, [`published`] does so with suites of others, [`crds`] takes their custom types, [`scaffold`]
+//! begins as their authors do, [`repeat`] runs tests again, [`fuzz`] runs fuzz targets, [`bench`] measures.
 #![allow(clippy::print_stdout, clippy::print_stderr)] // the rim: this crate talks to people
 
 mod bench;
@@ -20,6 +20,7 @@ mod published;
 mod repeat;
 mod report;
 mod run;
+mod scaffold;
 mod stages;
 mod suites;
 mod table;
@@ -76,6 +77,7 @@ enum Stage {
         only: String,
     },
     /// Campaigns against published operators (tests/foreign), each once, held to its expect.yaml; a table of their cost.
+    /// And a fresh kubebuilder project, from `trommel init` to its campaign.
     Foreign {
         /// Only campaigns whose path contains this.
         #[arg(long, default_value = "")]
@@ -167,6 +169,7 @@ fn carry_out(stage: Stage) -> anyhow::Result<bool> {
         Stage::Foreign { only } => {
             if stages::build_release(&mut runner) {
                 campaigns::foreign(&mut runner, &only)?;
+                scaffold::judged(&mut runner, &only);
             }
         }
         Stage::Suites { only, real } => {

@@ -8,6 +8,7 @@ use crate::{
     published, repeat,
     report::CountedAs,
     run::{Output, Runner, works},
+    scaffold,
     suites::{self, Suite},
 };
 
@@ -124,6 +125,7 @@ pub fn nightly(runner: &mut Runner) -> anyhow::Result<()> {
     if build_release(runner) {
         campaigns::corpus(runner, "")?;
         campaigns::foreign(runner, "")?;
+        scaffold::judged(runner, "");
         published::all(runner, "", published::Arm::Trommel)?;
     }
     crds::compare(runner, vec![])?;

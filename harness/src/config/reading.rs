@@ -32,7 +32,8 @@ pub fn read<T: DeserializeOwned>(text: &str, path: &Path, kind: &str) -> anyhow:
     {
         return Err(usage(format!("{shown}: {what}")));
     }
-    serde_saphyr::from_str(text).map_err(|error| usage(format!("{shown}{}", explained(&error))))
+    serde_saphyr::from_str(text)
+        .map_err(|error| usage(format!("{shown}{}", explained(text, &error))))
 }
 
 /// What it is instead.
@@ -59,17 +60,41 @@ fn other_kind(head: &Head, kind: &str, path: &Path) -> Option<String> {
 }
 
 /// `:6:3: no field "workloads" …`.
-fn explained(error: &Error) -> String {
+fn explained(text: &str, error: &Error) -> String {
     let at = error.location().map(|at| format!(":{}:{}", at.line(), at.column()));
     let what = match error.without_snippet() {
         Error::SerdeUnknownField { field, expected, .. } => unknown("field", field, expected),
         Error::SerdeUnknownVariant { variant, expected, .. } => unknown("value", variant, expected),
-        other => {
-            let text = other.to_string();
-            text.lines().next().unwrap_or_default().to_owned()
-        }
+        other => of_another_shape(text, other),
     };
     format!("{}: {what}", at.unwrap_or_default())
+}
+
+/// A value of another shape than its field has, with the field where its line tells it; else what the parser says.
+fn of_another_shape(text: &str, error: &Error) -> String {
+    let said = error.to_string();
+    let said = said.lines().next().unwrap_or_default();
+    // The place stands before it already.
+    let said = said.split(" at line ").next().unwrap_or_default();
+    let line = error.location().and_then(|at| text.lines().nth(at.line() as usize - 1));
+    let (field, value) = line.and_then(|line| line.split_once(':')).unwrap_or_default();
+    let field = field.trim().trim_start_matches("- ");
+    let plain = !field.is_empty() && field.chars().all(|c| c.is_ascii_alphanumeric());
+    let subject = if plain { format!("{field:?} must be") } else { "there must be".to_owned() };
+    match said {
+        "expected sequence start" => format!("{subject} a list, such as [{}]", value.trim()),
+        "expected mapping start" => {
+            format!("{subject} a map of fields, such as {{name: value}}, not {:?}", value.trim())
+        }
+        "expected string scalar" => format!("{subject} a single value, not a list or a map"),
+        _ => match said.strip_prefix("invalid ") {
+            Some("bool" | "boolean") => format!("{subject} true or false"),
+            Some(kind) if kind.starts_with(['u', 'i']) && kind[1..].parse::<u8>().is_ok() => {
+                format!("{subject} a whole number, not {:?}", value.trim())
+            }
+            _ => said.to_owned(),
+        },
+    }
 }
 
 fn unknown(what: &str, found: &str, known: &[&str]) -> String {
@@ -109,6 +134,27 @@ mod tests {
         check(
             &format!("{HEAD}x: 1\n"),
             "a.yaml:4:1: no field \"x\" is known here, only apiVersion, kind, metadata, spec",
+        );
+    }
+
+    #[test]
+    fn values_of_another_shape_are_told_with_their_field() {
+        let spec = |spec: &str| format!("{HEAD}spec:\n{spec}");
+        check(
+            &spec("  subject:\n    command: ./ctl.py\n"),
+            "a.yaml:6:14: \"command\" must be a list, such as [./ctl.py]",
+        );
+        check(
+            &spec("  budget: 10m\n"),
+            "a.yaml:5:11: \"budget\" must be a map of fields, such as {name: value}, not \"10m\"",
+        );
+        check(
+            &spec("  depth: [1]\n"),
+            "a.yaml:5:10: \"depth\" must be a single value, not a list or a map",
+        );
+        check(
+            &spec("  depth: some\n"),
+            "a.yaml:5:10: \"depth\" must be a whole number, not \"some\"",
         );
     }
 
