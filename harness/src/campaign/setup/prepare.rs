@@ -81,7 +81,18 @@ impl Setup {
         let hint = "https://dl.k8s.io/v1.36.3/bin/linux/amd64/kube-controller-manager is one; name its file";
         let key = "spec.cluster.embedded.controllerManager";
         let manager = manager.map(|command| find(key, command, hint)).transpose()?;
-        let workload_file = campaign.resolve(&spec.workload.file);
+        let named = |key: &str, path: &Path| {
+            let path = campaign.resolve(path);
+            match path.exists() {
+                true => Ok(path),
+                false => Err(usage(format!(
+                    "{}: {key}: there is no {}",
+                    campaign.path.display(),
+                    path.display()
+                ))),
+            }
+        };
+        let workload_file = named("spec.workload.file", &spec.workload.file)?;
         let workload = Workload::load(&workload_file).map_err(|error| usage(error.to_string()))?;
         if workload.skip {
             let message = format!("{} says `skip: true`", workload_file.display());
@@ -89,9 +100,10 @@ impl Setup {
         }
         let workload_text = std::fs::read_to_string(&workload_file)?;
         let (mut manifests, mut places) = (Vec::new(), Vec::new());
-        let pod = spec.subject.pod.iter().map(|pod| &pod.manifest);
-        for path in spec.manifests.iter().chain(pod) {
-            let read = workloads::manifest::load(&campaign.resolve(path));
+        let pod = spec.subject.pod.iter().map(|pod| ("spec.subject.pod.manifest", &pod.manifest));
+        let applied = spec.manifests.iter().map(|path| ("spec.manifests", path));
+        for (key, path) in applied.chain(pod) {
+            let read = workloads::manifest::load(&named(key, path)?);
             let read = read.map_err(|error| usage(error.to_string()))?;
             for manifest in read {
                 manifests.push(manifest.object);
