@@ -36,9 +36,8 @@ impl<'a> Fields<'a> {
                 let message = format!("`{key}` in {what} is not supported");
                 return Err(entry.place.error(message).help(*help));
             }
-            let known = known.concat();
-            if !known.contains(&key) {
-                return Err(entry.place.error(crate::unknown("field", key, &known)));
+            if !known.iter().any(|keys| keys.contains(&key)) {
+                return Err(entry.place.error(crate::unknown("field", key, &known.concat())));
             }
         }
         Ok(Fields { what, place: &node.place, entries, known })

@@ -209,7 +209,6 @@ fn apply(
                 };
                 transform::set_pairs(&pairs, where_to, items);
                 transform::set_pairs(&pairs, &configuration.labels, items);
-                transform::set_pairs(&pairs, &own, items);
             }
         }
         "commonAnnotations" => {

@@ -373,7 +373,7 @@ mod tests {
         assert_eq!(steps[2]["try"][0]["delete"]["ref"]["name"], "mine");
     }
 
-    /// `patches:` with only comments below it, and a sample whose `spec:` is nothing but a TODO.
+    /// `patches:` with only comments below it, and a sample whose `spec:` has nothing but a comment.
     #[test]
     fn a_project_fresh_from_kubebuilder_is_read() {
         let dir = tempfile::tempdir().unwrap();
