@@ -49,6 +49,10 @@ spec:
       schema: {openAPIV3Schema: {type: object}}
 ";
 
+/// As `config/rbac` of kubebuilder has it: the namespace is made elsewhere.
+pub const ACCOUNT: &str =
+    "apiVersion: v1\nkind: ServiceAccount\nmetadata: {name: manager, namespace: system}\n";
+
 /// Waits for what no controller here does.
 pub const ASSERTING: &str = "\
 apiVersion: trommel.dev/v1alpha1
@@ -93,7 +97,11 @@ pub const CASES: &[Case] = &[
         from: "  workload:",
         to: "  cluster: {embedded: {environment: envtest}}\n  workload:",
         exit: 64,
-        says: &["unknown-environment.yaml:9:37", "no value \"envtest\"", "none, minimal, full"],
+        says: &[
+            "unknown-environment.yaml:9:37",
+            "unknown value \"envtest\"",
+            "none, minimal, full",
+        ],
     },
     Case {
         name: "answers-of-nobody",
@@ -160,7 +168,11 @@ pub const CASES: &[Case] = &[
         from: "    transport: http",
         to: "    transprot: http",
         exit: 64,
-        says: &["unknown-key.yaml:6:5", "no field \"transprot\"", "did you mean \"transport\"?"],
+        says: &[
+            "unknown-key.yaml:6:5",
+            "unknown field \"transprot\"",
+            "did you mean \"transport\"?",
+        ],
     },
     Case {
         name: "unknown-value",
@@ -223,7 +235,7 @@ pub const CASES: &[Case] = &[
         from: "{file: workload.yaml}",
         to: "{file: misspelt.yaml}",
         exit: 64,
-        says: &["misspelt.yaml:10:11", "unknown key `setle`", "settle"],
+        says: &["misspelt.yaml:10:11", "unknown field \"setle\"; did you mean \"settle\"?"],
     },
     Case {
         name: "missing-manifests",
@@ -231,6 +243,18 @@ pub const CASES: &[Case] = &[
         to: "examples/gone/",
         exit: 64,
         says: &["examples/gone", "No such file"],
+    },
+    Case {
+        name: "missing-namespace",
+        from: "examples/bar-foo/crds/",
+        to: "account.yaml",
+        exit: 64,
+        says: &[
+            "account.yaml:1:1",
+            "namespaces \"system\" not found",
+            "add one of kind Namespace with the name system",
+            "config/default",
+        ],
     },
     Case {
         name: "wrong-crd",

@@ -26,6 +26,7 @@ fn house(test: &str) -> House {
     let house = House::new(&format!("bad-input/{test}"), &["examples/bar-foo"]);
     house.write("workload.yaml", campaigns::WORKLOAD);
     house.write("crd.yaml", campaigns::WRONG_CRD);
+    house.write("account.yaml", campaigns::ACCOUNT);
     house.write("asserting.yaml", campaigns::ASSERTING);
     house.write("misspelt.yaml", &campaigns::WORKLOAD.replace("settle: {}", "setle: {}"));
     for (name, script) in controllers::SCRIPTS {

@@ -1,4 +1,4 @@
-//! Reads maps whose keys are known: each key is asked for by name, and what was not asked for is an error.
+//! Reads maps whose keys are known: a key that is not known is an error, before any that is missing.
 
 use std::time::Duration;
 
@@ -7,56 +7,61 @@ use crate::{
     place::{LoadError, Place},
 };
 
-/// The keys of one map, while they are being asked for.
+/// A key of chainsaw's that Trommel does not do, and what to do about it.
+pub(crate) type Refused = (&'static str, &'static str);
+
+/// The entries of one map, to be asked for by key.
 pub(crate) struct Fields<'a> {
     what: &'static str,
     /// Where the map is.
     pub place: &'a Place,
     entries: &'a [Entry],
-    asked: Vec<&'static str>,
+    known: &'static [&'static [&'static str]],
 }
 
 impl<'a> Fields<'a> {
-    /// Reads `node` as a map; `what` names it in messages (`a step`).
-    pub fn of(node: &'a Node, what: &'static str) -> Result<Fields<'a>, LoadError> {
-        match &node.content {
-            Content::Map(entries) => {
-                Ok(Fields { what, place: &node.place, entries, asked: Vec::new() })
+    /// Reads `node` as a map with these keys; `what` names it in messages (`a step`).
+    pub fn of(
+        node: &'a Node,
+        what: &'static str,
+        known: &'static [&'static [&'static str]],
+        refused: &[Refused],
+    ) -> Result<Fields<'a>, LoadError> {
+        let Content::Map(entries) = &node.content else {
+            return Err(must_be(node, what, "a map"));
+        };
+        for entry in entries {
+            let key = entry.key.as_str();
+            if let Some((_, help)) = refused.iter().find(|(refused, _)| *refused == key) {
+                let message = format!("`{key}` in {what} is not supported");
+                return Err(entry.place.error(message).help(*help));
             }
-            _ => Err(node.place.error(format!("{what} is a map, and this is {}", node.kind()))),
+            if !known.iter().any(|keys| keys.contains(&key)) {
+                return Err(entry.place.error(crate::unknown("field", key, &known.concat())));
+            }
         }
+        Ok(Fields { what, place: &node.place, entries, known })
     }
 
     /// The entry of a key, if there is one.
-    pub fn take(&mut self, key: &'static str) -> Option<&'a Entry> {
-        self.asked.push(key);
+    pub fn take(&self, key: &str) -> Option<&'a Entry> {
+        debug_assert!(self.known.iter().any(|keys| keys.contains(&key)), "{key} is not listed");
         self.entries.iter().find(|entry| entry.key == key)
     }
 
     /// The value of a key that must be there.
-    pub fn need(&mut self, key: &'static str) -> Result<&'a Node, LoadError> {
+    pub fn need(&self, key: &str) -> Result<&'a Node, LoadError> {
         let missing = format!("{} needs `{key}`", self.what);
         self.take(key).map(|entry| &entry.value).ok_or_else(|| self.place.error(missing))
     }
 
-    /// A key of chainsaw's that Trommel does not do. Saying what to do is part of the refusal.
-    pub fn refuse(&mut self, key: &'static str, help: &str) -> Result<(), LoadError> {
-        match self.entries.iter().find(|entry| entry.key == key) {
-            Some(entry) => Err(entry
-                .place
-                .error(format!("`{key}` in {} is not supported", self.what))
-                .help(help)),
-            None => Ok(()),
-        }
-    }
-
     /// A string.
-    pub fn text(&mut self, key: &'static str) -> Result<Option<&'a str>, LoadError> {
+    pub fn text(&self, key: &str) -> Result<Option<&'a str>, LoadError> {
         self.take(key).map(|entry| as_text(&entry.value, key)).transpose()
     }
 
     /// A boolean.
-    pub fn flag(&mut self, key: &'static str) -> Result<Option<bool>, LoadError> {
+    pub fn flag(&self, key: &str) -> Result<Option<bool>, LoadError> {
         self.take(key)
             .map(|entry| match entry.value.content {
                 Content::Bool(value) => Ok(value),
@@ -66,7 +71,7 @@ impl<'a> Fields<'a> {
     }
 
     /// A duration as Go writes it: `1m30s`.
-    pub fn duration(&mut self, key: &'static str) -> Result<Option<Duration>, LoadError> {
+    pub fn duration(&self, key: &str) -> Result<Option<Duration>, LoadError> {
         self.take(key)
             .map(|entry| {
                 let text = entry.value.text();
@@ -77,7 +82,7 @@ impl<'a> Fields<'a> {
     }
 
     /// A list; an absent one is empty.
-    pub fn list(&mut self, key: &'static str) -> Result<&'a [Node], LoadError> {
+    pub fn list(&self, key: &str) -> Result<&'a [Node], LoadError> {
         match self.take(key) {
             None => Ok(&[]),
             Some(entry) => as_list(&entry.value, key),
@@ -85,24 +90,8 @@ impl<'a> Fields<'a> {
     }
 
     /// A list of strings.
-    pub fn texts(&mut self, key: &'static str) -> Result<Vec<String>, LoadError> {
+    pub fn texts(&self, key: &str) -> Result<Vec<String>, LoadError> {
         self.list(key)?.iter().map(|node| as_text(node, key).map(str::to_owned)).collect()
-    }
-
-    /// An error for the first key that nobody asked for.
-    pub fn finish(self) -> Result<(), LoadError> {
-        let Some(entry) = self.entries.iter().find(|e| !self.asked.contains(&e.key.as_str()))
-        else {
-            return Ok(());
-        };
-        let error = entry.place.error(format!("unknown key `{}` in {}", entry.key, self.what));
-        let mut known = self.asked;
-        known.sort_unstable();
-        known.dedup();
-        Err(match known.is_empty() {
-            true => error.help("it takes none"),
-            false => error.help(format!("it has {}", known.join(", "))),
-        })
     }
 }
 
@@ -120,12 +109,16 @@ pub(crate) fn as_list<'a>(node: &'a Node, key: &str) -> Result<&'a [Node], LoadE
 }
 
 fn wrong(node: &Node, key: &str, expected: &str) -> LoadError {
-    let error =
-        node.place.error(format!("`{key}` must be {expected}, and this is {}", node.kind()));
+    let error = must_be(node, &format!("`{key}`"), expected);
     match node.content {
         Content::Bool(_) => error.help("unquoted y, n, yes, no, on, off are booleans; quote it"),
         _ => error,
     }
+}
+
+/// An error: it should be something else.
+pub(crate) fn must_be(node: &Node, what: &str, expected: &str) -> LoadError {
+    node.place.error(format!("{what} must be {expected}; it is {}", node.kind()))
 }
 
 /// Go's `time.ParseDuration`, without signs: `300ms`, `1.5h`, `2h45m`; `0` needs no unit.

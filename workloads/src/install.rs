@@ -6,7 +6,7 @@ use crate::client::{Client, ClientError};
 
 /// A manifest that could not be applied.
 #[derive(Debug, thiserror::Error)]
-#[error("{object}: {source}")]
+#[error("{object}: {source}{}", help(source))]
 pub struct InstallError {
     /// Its position among the given ones, from 0.
     pub index: usize,
@@ -14,6 +14,18 @@ pub struct InstallError {
     pub object: String,
     /// Why.
     pub source: ClientError,
+}
+
+/// What to do about it, where that is known.
+fn help(source: &ClientError) -> String {
+    let ClientError::Refused { code: 404, message, .. } = source else { return String::new() };
+    let named = message.strip_prefix("namespaces \"").and_then(|rest| rest.split_once('"'));
+    let Some((namespace, _)) = named else { return String::new() };
+    format!(
+        "; no manifest creates the namespace: add one of kind Namespace with the name {namespace}. In a project of \
+         kubebuilder, config/rbac has no namespace of its own: name config/default instead, which has all, or config/crd, \
+         which needs none"
+    )
 }
 
 /// Creates or replaces all objects: CRDs first, then namespaces, then the rest in the given order. Namespaced
@@ -56,6 +68,9 @@ async fn put(client: &Client, object: &Value) -> Result<(), ClientError> {
     let mut object = object.clone();
     if resource.namespaced {
         object["metadata"]["namespace"] = namespace.into();
+    } else if let Some(metadata) = object["metadata"].as_object_mut() {
+        // kustomize gives one to all types that it does not know.
+        metadata.remove("namespace");
     }
     match client.create(&resource, namespace, &object, "").await {
         Err(ClientError::Refused { code: 409, reason, .. }) if reason == "AlreadyExists" => {}
@@ -64,4 +79,26 @@ async fn put(client: &Client, object: &Value) -> Result<(), ClientError> {
     let found = client.get(&resource, namespace, name).await?;
     object["metadata"]["resourceVersion"] = found["metadata"]["resourceVersion"].clone();
     client.replace(&resource, namespace, name, &object, "").await.map(|_| ())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_missing_namespace_says_what_to_do() {
+        let check = |message: &str, expect: &str| {
+            let (reason, message) = ("NotFound".to_owned(), message.to_owned());
+            let source = ClientError::Refused { code: 404, reason, message };
+            let object = "ServiceAccount a".to_owned();
+            let error = InstallError { index: 0, object, source }.to_string();
+            assert!(error.ends_with(expect), "{error}");
+        };
+        check(
+            "namespaces \"system\" not found",
+            "add one of kind Namespace with the name system. In a project of kubebuilder, config/rbac has no namespace of \
+             its own: name config/default instead, which has all, or config/crd, which needs none",
+        );
+        check("foos \"a\" not found", "foos \"a\" not found (404 NotFound)");
+    }
 }

@@ -2,20 +2,33 @@
 //! of kubebuilder and operator-sdk go (<https://kubectl.docs.kubernetes.io/references/kustomize/kustomization/>).
 //!
 //! One layer after the other: the resources of the layers below, then patches, namespace, name prefix and suffix, labels,
-//! annotations, replicas and images, in kustomize's order; then names that refer to what was renamed. A field that is not
-//! supported is an error that names it.
+//! annotations, replicas and images, in kustomize's order; at last names that refer to what was renamed. A field without a
+//! value is as if absent; one that is not supported is an error that names it.
 
+mod builtin;
+mod configuration;
 mod fields;
+mod images;
 mod patch;
 mod references;
+mod spec;
 mod transform;
 
-use std::path::{Path, PathBuf};
+use std::{
+    collections::HashMap,
+    path::{Path, PathBuf},
+};
+
+use configuration::Configuration;
+use fields::Reach;
+use spec::{FieldSpec, Type};
 
 use crate::{
+    fields::{as_list, as_text, must_be},
     manifest::{self, Manifest},
     node::{self, Content, Entry, Node},
     place::{LoadError, Place},
+    scalar::Dialect,
 };
 
 /// The names that kustomize looks for.
@@ -24,11 +37,34 @@ const NAMES: [&str; 3] = ["kustomization.yaml", "kustomization.yml", "Kustomizat
 /// How deep kustomizations may lie in each other.
 const DEEPEST: u32 = 32;
 
+/// Annotation of objects that are for tools only: they are not rendered.
+const FOR_TOOLS: &str = "config.kubernetes.io/local-config";
+
 /// An object, and what it was called in the layers below.
 struct Item {
     manifest: Manifest,
-    /// Namespace and name, the first first; without the present ones.
-    was: Vec<(String, String)>,
+    /// What it was before each change of its name or namespace, the first first.
+    was: Vec<Id>,
+    affixes: Affixes,
+}
+
+/// What an object is called. Group and version never change.
+#[derive(Debug, Clone, PartialEq, Eq)]
+struct Id {
+    kind: String,
+    /// `default` where it is not written, [`NO_NAMESPACE`] where there can be none.
+    namespace: String,
+    name: String,
+}
+
+/// What kustomize says for the namespace of objects that have none.
+const NO_NAMESPACE: &str = "_non_namespaceable_";
+
+/// Prefixes and suffixes that an object got, the innermost layer's first.
+#[derive(Debug, Clone, Default)]
+struct Affixes {
+    prefixes: Vec<String>,
+    suffixes: Vec<String>,
 }
 
 /// The kustomization of a folder, if it has one.
@@ -38,7 +74,13 @@ pub(crate) fn file_in(folder: &Path) -> Option<PathBuf> {
 
 /// What a kustomization says, rendered: Namespaces and CustomResourceDefinitions first.
 pub(crate) fn render(file: &Path) -> Result<Vec<Manifest>, LoadError> {
-    let mut items = layer(file, 0)?;
+    let mut configuration = Configuration::built_in();
+    let mut items = layer(file, 0, &mut configuration)?;
+    references::follow(&mut items, &configuration)?;
+    items.retain(|item| {
+        let annotations = &item.manifest.object["metadata"]["annotations"];
+        annotations.get(FOR_TOOLS).is_none_or(|value| value == "false")
+    });
     let late = |item: &Item| match item.kind() {
         "Namespace" => 0,
         "CustomResourceDefinition" => 1,
@@ -48,34 +90,66 @@ pub(crate) fn render(file: &Path) -> Result<Vec<Manifest>, LoadError> {
     Ok(items.into_iter().map(|item| item.manifest).collect())
 }
 
-fn layer(file: &Path, depth: u32) -> Result<Vec<Item>, LoadError> {
+fn layer(
+    file: &Path,
+    depth: u32,
+    configuration: &mut Configuration,
+) -> Result<Vec<Item>, LoadError> {
     if depth > DEEPEST {
         return Err(Place::whole(file).error("kustomizations lie in each other without end"));
     }
     let folder = file.parent().unwrap_or(Path::new("."));
     let mut documents = node::parse(file, &manifest::read(file)?)?;
-    let (Some(said), true) = (documents.pop(), documents.is_empty()) else {
-        return Err(Place::whole(file).error("a kustomization is one document"));
+    let said = match (documents.pop(), documents.is_empty()) {
+        (Some(said), true) => said,
+        (None, _) => return Err(Place::whole(file).error("the kustomization is empty")),
+        _ => return Err(Place::whole(file).error("a kustomization is one document")),
     };
     let fields = fields::check(&said)?;
     let mut items = Vec::new();
-    for entry in fields.iter().filter(|entry| matches!(&*entry.key, "resources" | "bases")) {
-        for resource in list(&entry.value)? {
-            items.extend(resources(folder, resource, depth)?);
+    for list_of in ["resources", "bases"] {
+        for entry in fields.iter().filter(|entry| entry.key == list_of) {
+            for resource in list(entry)? {
+                items.extend(resources(folder, resource, depth, configuration)?);
+            }
         }
+    }
+    refuse_twins(&items)?;
+    for entry in fields.iter().filter(|entry| entry.key == "configurations") {
+        configuration.add(folder, entry)?;
     }
     for name in fields::ORDER {
         for entry in fields.iter().filter(|entry| entry.key == *name) {
-            apply(folder, entry, &mut items)?;
+            apply(folder, entry, &mut items, configuration)?;
         }
     }
-    references::follow(&mut items);
+    refuse_twins(&items)?;
     Ok(items)
 }
 
+/// An error if two objects are the same one.
+fn refuse_twins(items: &[Item]) -> Result<(), LoadError> {
+    let mut seen = HashMap::new();
+    for item in items {
+        let id = item.id();
+        let key =
+            (item.text("/apiVersion"), id.kind.clone(), id.namespace.clone(), id.name.clone());
+        if let Some(first) = seen.insert(key, &item.manifest.place) {
+            let message = format!("{} {} is there already, from {first}", id.kind, id.name);
+            return Err(item.manifest.place.error(message));
+        }
+    }
+    Ok(())
+}
+
 /// One entry of `resources`: a file, or a folder with a kustomization of its own.
-fn resources(folder: &Path, resource: &Node, depth: u32) -> Result<Vec<Item>, LoadError> {
-    let path = text(resource)?;
+fn resources(
+    folder: &Path,
+    resource: &Node,
+    depth: u32,
+    configuration: &mut Configuration,
+) -> Result<Vec<Item>, LoadError> {
+    let path = text(resource, "resources")?;
     if path.contains("://") || path.contains("?ref=") || path.starts_with("github.com/") {
         let error = resource.place.error(format!("{path} lies elsewhere, and nothing is fetched"));
         return Err(error.help(fields::HELP));
@@ -86,43 +160,65 @@ fn resources(folder: &Path, resource: &Node, depth: u32) -> Result<Vec<Item>, Lo
             let error = resource.place.error(format!("{} has no kustomization", path.display()));
             return Err(error.help("name its files one by one, as kustomize asks for"));
         };
-        return layer(&file, depth + 1);
+        return layer(&file, depth + 1, configuration);
     }
     if !path.exists() {
         return Err(resource.place.error(format!("there is no {}", path.display())));
     }
-    let read = manifest::of_file(&path)?;
-    Ok(read.into_iter().map(|manifest| Item { manifest, was: vec![] }).collect())
+    let read = manifest::of_file(&path, Dialect::Kustomize)?;
+    let item = |manifest| Item { manifest, was: vec![], affixes: Affixes::default() };
+    Ok(read.into_iter().map(item).collect())
 }
 
-fn apply(folder: &Path, entry: &Entry, items: &mut Vec<Item>) -> Result<(), LoadError> {
-    let value = &entry.value;
+fn apply(
+    folder: &Path,
+    entry: &Entry,
+    items: &mut Vec<Item>,
+    configuration: &Configuration,
+) -> Result<(), LoadError> {
+    let value = || text(&entry.value, &entry.key).map(|text| (text, !text.is_empty()));
     match &*entry.key {
-        "patches" => patch::patches(folder, list(value)?, items),
-        "patchesStrategicMerge" => patch::strategic(folder, list(value)?, items),
-        "patchesJson6902" => patch::patches(folder, list(value)?, items),
-        "namespace" => transform::namespace(text(value)?, items),
+        "patches" | "patchesJson6902" => patch::patches(folder, list(entry)?, items)?,
+        "patchesStrategicMerge" => patch::strategic(folder, list(entry)?, items)?,
+        "namespace" => {
+            if let (namespace, true) = value()? {
+                transform::namespace(namespace, items, configuration);
+            }
+        }
         "namePrefix" => {
-            let prefix = text(value)?;
-            transform::rename(|name| format!("{prefix}{name}"), items)
+            if let (prefix, true) = value()? {
+                transform::prefix(prefix, items);
+            }
         }
         "nameSuffix" => {
-            let suffix = text(value)?;
-            transform::rename(|name| format!("{name}{suffix}"), items)
-        }
-        "commonLabels" => transform::labels(&pairs(value)?, transform::Reach::Selectors, items),
-        "labels" => {
-            for labels in list(value)? {
-                let (pairs, reach) = fields::labels(labels)?;
-                transform::labels(&pairs, reach, items)?;
+            if let (suffix, true) = value()? {
+                transform::suffix(suffix, items);
             }
-            Ok(())
         }
-        "commonAnnotations" => transform::annotations(&pairs(value)?, items),
-        "replicas" => transform::replicas(list(value)?, items),
-        "images" => transform::images(list(value)?, items),
-        _ => Ok(()),
+        "commonLabels" => {
+            transform::set_pairs(&pairs(entry)?, &configuration.common_labels, items);
+        }
+        "labels" => {
+            for labels in list(entry)? {
+                let (pairs, reach) = fields::labels(labels)?;
+                let own = [FieldSpec::new(Type::default(), "metadata/labels", true)];
+                let where_to = match reach {
+                    Reach::Objects => &own[..],
+                    Reach::Templates => &configuration.template_labels,
+                    Reach::Selectors => &configuration.common_labels,
+                };
+                transform::set_pairs(&pairs, where_to, items);
+                transform::set_pairs(&pairs, &configuration.labels, items);
+            }
+        }
+        "commonAnnotations" => {
+            transform::set_pairs(&pairs(entry)?, &configuration.annotations, items);
+        }
+        "replicas" => transform::replicas(list(entry)?, items, configuration)?,
+        "images" => images::images(list(entry)?, items, configuration)?,
+        _ => {}
     }
+    Ok(())
 }
 
 impl Item {
@@ -138,52 +234,92 @@ impl Item {
         self.text("/metadata/name")
     }
 
+    /// As it is written.
     fn namespace(&self) -> &str {
         self.text("/metadata/namespace")
     }
 
-    /// Its API group; empty for core.
-    fn group(&self) -> &str {
-        self.text("/apiVersion").split_once('/').map_or("", |(group, _)| group)
+    fn type_of(&self) -> Type {
+        Type::of(self.text("/apiVersion"), self.kind())
     }
 
-    /// All that it is and was called.
-    fn names(&self) -> impl Iterator<Item = (&str, &str)> {
-        let before = self.was.iter().map(|(namespace, name)| (namespace.as_str(), name.as_str()));
-        before.chain(std::iter::once((self.namespace(), self.name())))
+    /// What it is called now.
+    fn id(&self) -> Id {
+        let of = self.type_of();
+        let namespace = match self.namespace() {
+            _ if builtin::is_cluster_scoped(&of) => NO_NAMESPACE,
+            "" => "default",
+            namespace => namespace,
+        };
+        Id { kind: of.kind, namespace: namespace.to_owned(), name: self.name().to_owned() }
     }
 
-    /// Keeps the present name as a former one.
-    fn note_name(&mut self) {
-        let present = (self.namespace().to_owned(), self.name().to_owned());
-        if self.was.last() != Some(&present) {
-            self.was.push(present);
+    /// What it was called, then what it is called.
+    fn ids(&self) -> impl Iterator<Item = Id> {
+        self.was.iter().cloned().chain(std::iter::once(self.id()))
+    }
+
+    /// What it was called at first.
+    fn original(&self) -> Id {
+        self.was.first().cloned().unwrap_or_else(|| self.id())
+    }
+
+    /// Keeps what it is called as a former name.
+    fn note_id(&mut self) {
+        self.was.push(self.id());
+    }
+
+    fn rename(&mut self, name: String) {
+        self.note_id();
+        self.manifest.object["metadata"]["name"] = name.into();
+    }
+}
+
+impl Id {
+    /// Its type, of an object whose group and version these are.
+    fn type_of(&self, of: &Type) -> Type {
+        Type { kind: self.kind.clone(), ..of.clone() }
+    }
+}
+
+impl Affixes {
+    /// Whether both may be of one layer. `or_none`: none at all go with any.
+    fn fit(&self, other: &Affixes, or_none: bool) -> bool {
+        let fit = |some: &[String], other: &[String]| {
+            let (short, long) =
+                if some.len() < other.len() { (some, other) } else { (other, some) };
+            match short.is_empty() {
+                true => or_none || long.is_empty(),
+                false => long.ends_with(short),
+            }
+        };
+        fit(&self.prefixes, &other.prefixes) && fit(&self.suffixes, &other.suffixes)
+    }
+}
+
+fn list(entry: &Entry) -> Result<&[Node], LoadError> {
+    as_list(&entry.value, &entry.key)
+}
+
+fn text<'a>(node: &'a Node, what: &str) -> Result<&'a str, LoadError> {
+    as_text(node, what)
+}
+
+/// The entries of a map that have a value: what is empty is as if absent.
+fn entries<'a>(node: &'a Node, what: &str) -> Result<Vec<&'a Entry>, LoadError> {
+    match &node.content {
+        Content::Map(entries) => {
+            Ok(entries.iter().filter(|entry| entry.value.content != Content::Null).collect())
         }
+        _ => Err(must_be(node, what, "a map")),
     }
 }
 
-fn list(node: &Node) -> Result<&[Node], LoadError> {
-    match &node.content {
-        Content::List(items) => Ok(items),
-        _ => Err(node.place.error(format!("a list is wanted, and this is {}", node.kind()))),
-    }
-}
-
-fn text(node: &Node) -> Result<&str, LoadError> {
-    node.text()
-        .ok_or_else(|| node.place.error(format!("a text is wanted, and this is {}", node.kind())))
-}
-
-fn entries(node: &Node) -> Result<&[Entry], LoadError> {
-    match &node.content {
-        Content::Map(entries) => Ok(entries),
-        _ => Err(node.place.error(format!("a map is wanted, and this is {}", node.kind()))),
-    }
-}
-
-fn pairs(node: &Node) -> Result<Vec<(String, String)>, LoadError> {
-    let pair = |entry: &Entry| Ok((entry.key.clone(), text(&entry.value)?.to_owned()));
-    entries(node)?.iter().map(pair).collect()
+fn pairs(entry: &Entry) -> Result<Vec<(String, String)>, LoadError> {
+    let all = entries(&entry.value, &format!("`{}`", entry.key))?;
+    all.into_iter()
+        .map(|pair| Ok((pair.key.clone(), text(&pair.value, &pair.key)?.to_owned())))
+        .collect()
 }
 
 #[cfg(test)]

@@ -36,6 +36,7 @@ mod scalar;
 mod scope;
 mod template;
 mod tree;
+mod unknown;
 mod workload;
 
 pub use act::{ActError, ActOutcome, act, webhook_is_down};
@@ -46,6 +47,7 @@ pub use operation::{Act, ActVerb, Check, Operation, OperationKind, Phase, Run};
 pub use place::{LoadError, Place};
 pub use programs::{Asleep, Programs};
 pub use run::{OUTPUT_BYTES_MAX, RunContext, RunError, RunOutcome, run};
+pub use unknown::unknown;
 pub use workload::{NotResumable, Workload};
 
 #[cfg(test)]

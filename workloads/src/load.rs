@@ -21,7 +21,7 @@ use std::{
 use serde_json::json;
 
 use crate::{
-    fields::{Fields, as_list},
+    fields::{Fields, Refused, as_list},
     manifest,
     node::{self, Entry, Node},
     operation::{Act, ActVerb, Document, Operation, OperationKind, Phase},
@@ -38,7 +38,7 @@ mod operation;
 mod run;
 mod shared;
 
-use context::{Context, Timeouts};
+use context::{Context, INHERITED, Timeouts};
 
 /// Reads a test file, or the one in a folder.
 pub(crate) fn load(path: &Path) -> Result<Workload, LoadError> {
@@ -86,11 +86,44 @@ struct Loader {
     files: BTreeMap<String, String>,
 }
 
-const ONE_CLUSTER: &str = "a workload talks to one cluster; remove it";
+const ONE_CLUSTER: &[Refused] = &[
+    ("cluster", "a workload talks to one cluster; remove it"),
+    ("clusters", "a workload talks to one cluster; remove it"),
+];
+
+/// What of `spec` has no place here.
+const NOT_IN_SPEC: &[Refused] = &[
+    ONE_CLUSTER[0],
+    ONE_CLUSTER[1],
+    ("scenarios", "write one test for each"),
+    ("namespaceTemplate", "apply the namespace in a step"),
+    ("namespaceTemplateCompiler", "apply the namespace in a step"),
+    ("forceTerminationGracePeriod", "set it in the manifests"),
+    ("delayBeforeCleanup", "nothing is cleaned up; write a sleep into `cleanup`"),
+];
+
+/// Keys of `spec`, beside those that it has in common with steps.
+const SPEC: &[&str] = &[
+    "description",
+    "skip",
+    "namespace",
+    "catch",
+    "steps",
+    "failFast",
+    "concurrent",
+    "fastNamespaceDeletion",
+];
+
+/// Keys of a step, beside those that it has in common with `spec`.
+const STEP: &[&str] = &["name", "description", "try", "catch", "finally", "cleanup"];
+
+const NOT_IN_STEP: &[Refused] =
+    &[ONE_CLUSTER[0], ONE_CLUSTER[1], ("use", "write the steps of the template here")];
 
 impl Loader {
     fn test(mut self, test: &Node, file: PathBuf) -> Result<Workload, LoadError> {
-        let mut fields = Fields::of(test, "a test")?;
+        let fields =
+            Fields::of(test, "a test", &[&["apiVersion", "kind", "metadata", "spec"]], &[])?;
         let version = fields.need("apiVersion")?;
         self.ours = match version.text() {
             Some("chainsaw.kyverno.io/v1alpha1") => false,
@@ -107,7 +140,6 @@ impl Loader {
         let metadata = fields.need("metadata")?;
         let name = shared::metadata_name(metadata)?;
         let spec = fields.need("spec")?;
-        fields.finish()?;
         let (namespace, skip) = self.spec(spec, metadata)?;
         Ok(Workload {
             name,
@@ -122,16 +154,7 @@ impl Loader {
     }
 
     fn spec(&mut self, node: &Node, metadata: &Node) -> Result<(String, bool), LoadError> {
-        let mut fields = Fields::of(node, "spec")?;
-        for key in ["cluster", "clusters"] {
-            fields.refuse(key, ONE_CLUSTER)?;
-        }
-        fields.refuse("scenarios", "write one test for each")?;
-        fields.refuse("namespaceTemplate", "apply the namespace in a step")?;
-        fields.refuse("namespaceTemplateCompiler", "apply the namespace in a step")?;
-        fields.refuse("forceTerminationGracePeriod", "set it in the manifests")?;
-        fields
-            .refuse("delayBeforeCleanup", "nothing is cleaned up; write a sleep into `cleanup`")?;
+        let fields = Fields::of(node, "spec", &[SPEC, INHERITED], NOT_IN_SPEC)?;
         // About running many tests, or about deleting what a test created: neither happens here.
         for key in ["failFast", "concurrent", "fastNamespaceDeletion"] {
             fields.flag(key)?;
@@ -160,13 +183,12 @@ impl Loader {
         for (name, value) in built_in {
             context.scope.bind(name.to_owned(), Template::Constant(value))?;
         }
-        context.inherit(&mut fields)?;
+        context.inherit(&fields)?;
         if let Some(entry) = namespace.filter(|_| namespace_name != "default") {
             self.ensure_namespace(&context, entry);
         }
         let catch = fields.take("catch");
         let steps = as_list(fields.need("steps")?, "steps")?;
-        fields.finish()?;
         self.steps(steps, catch, &context)?;
         Ok((namespace_name, skip))
     }
@@ -199,23 +221,17 @@ impl Loader {
     ) -> Result<(), LoadError> {
         let mut cleanups = Vec::new();
         for (index, step) in steps.iter().enumerate() {
-            let mut fields = Fields::of(step, "a step")?;
-            let help = "write the steps of the template here";
-            fields.refuse("use", help)?;
-            for key in ["cluster", "clusters"] {
-                fields.refuse(key, ONE_CLUSTER)?;
-            }
+            let fields = Fields::of(step, "a step", &[STEP, INHERITED], NOT_IN_STEP)?;
             let mut context = test.clone();
             context.step = index as u32 + 1;
             context.step_name = fields.text("name")?.unwrap_or_default().to_owned();
             context.place = step.place.clone();
             fields.text("description")?;
-            context.inherit(&mut fields)?;
+            context.inherit(&fields)?;
             let attempt = fields.list("try")?;
             let step_catch = fields.list("catch")?;
             let finally = fields.list("finally")?;
             let cleanup = fields.list("cleanup")?;
-            fields.finish()?;
             self.block(attempt, &mut context, Phase::Try)?;
             let mut catches = self.catch(step_catch, &context)?;
             if let Some(entry) = catch {

@@ -12,6 +12,7 @@ use crate::{
     kustomize,
     node::{self, Content, Node},
     place::{LoadError, Place},
+    scalar::Dialect,
 };
 
 /// One object of a manifest.
@@ -31,15 +32,15 @@ pub fn load(path: &Path) -> Result<Vec<Manifest>, LoadError> {
     }
     let mut manifests = Vec::new();
     for file in files(path)? {
-        manifests.extend(of_file(&file)?);
+        manifests.extend(of_file(&file, Dialect::Kubectl)?);
     }
     Ok(manifests)
 }
 
 /// All objects of one file.
-pub(crate) fn of_file(file: &Path) -> Result<Vec<Manifest>, LoadError> {
+pub(crate) fn of_file(file: &Path, dialect: Dialect) -> Result<Vec<Manifest>, LoadError> {
     let mut manifests = Vec::new();
-    for node in objects(file, &read(file)?)? {
+    for node in objects_in(dialect, file, &read(file)?)? {
         need_identity(&node)?;
         manifests.push(Manifest { place: node.place.clone(), object: node.to_json() });
     }
@@ -76,12 +77,16 @@ pub(crate) fn read(file: &Path) -> Result<String, LoadError> {
 
 /// All objects of a text, `List`s taken apart.
 pub(crate) fn objects(file: &Path, text: &str) -> Result<Vec<Node>, LoadError> {
+    objects_in(Dialect::Kubectl, file, text)
+}
+
+fn objects_in(dialect: Dialect, file: &Path, text: &str) -> Result<Vec<Node>, LoadError> {
     let mut objects = Vec::new();
-    for node in node::parse(file, text)? {
+    for node in node::parse_in(dialect, file, text)? {
         if !matches!(node.content, Content::Map(_)) {
             return Err(node
                 .place
-                .error(format!("an object is a map, and this is {}", node.kind())));
+                .error(format!("an object must be a map; it is {}", node.kind())));
         }
         let kind = node.at(&["kind"]).and_then(Node::text).unwrap_or_default();
         match node.at(&["items"]).map(|items| &items.content) {

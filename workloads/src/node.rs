@@ -11,7 +11,7 @@ use serde_json::{Map, Number, Value};
 
 use crate::{
     place::{LoadError, Place},
-    scalar,
+    scalar::{self, Dialect},
 };
 
 /// A value and its position.
@@ -79,7 +79,7 @@ impl Node {
     /// What it is, for messages.
     pub fn kind(&self) -> &'static str {
         match self.content {
-            Content::Null => "nothing",
+            Content::Null => "empty",
             Content::Bool(_) => "a boolean",
             Content::Number(_) => "a number",
             Content::Text(_) => "a string",
@@ -91,6 +91,11 @@ impl Node {
 
 /// Reads all documents of a text; empty ones (only comments) are left out.
 pub(crate) fn parse(file: &Path, text: &str) -> Result<Vec<Node>, LoadError> {
+    parse_in(Dialect::Kubectl, file, text)
+}
+
+/// Reads all documents of a text in which scalars mean this.
+pub(crate) fn parse_in(dialect: Dialect, file: &Path, text: &str) -> Result<Vec<Node>, LoadError> {
     let text = text.strip_prefix('\u{feff}').unwrap_or(text);
     let mut options = granit_parser::options! {};
     options.set_emit_comments(false);
@@ -99,6 +104,7 @@ pub(crate) fn parse(file: &Path, text: &str) -> Result<Vec<Node>, LoadError> {
         parser: Parser::new_from_str_with_options(text, options),
         anchors: HashMap::new(),
         nodes: 0,
+        dialect,
     };
     let mut documents = Vec::new();
     loop {
@@ -127,6 +133,7 @@ struct Reader<'text> {
     parser: Parser<'text, granit_parser::StrInput<'text>>,
     anchors: HashMap<usize, Node>,
     nodes: usize,
+    dialect: Dialect,
 }
 
 impl<'text> Reader<'text> {
@@ -171,7 +178,7 @@ impl<'text> Reader<'text> {
                         place.error(format!("tag {:?} is not supported", tag.original()))
                     })?),
                 };
-                (scalar_content(&place, &text, style, tag.as_deref())?, anchor)
+                (scalar_content(&place, &text, style, tag.as_deref(), self.dialect)?, anchor)
             }
             Event::SequenceStart(_, anchor, _) => (Content::List(self.list()?), anchor),
             Event::MappingStart(_, anchor, _) => (Content::Map(self.map()?), anchor),
@@ -256,7 +263,7 @@ fn key_text(node: &Node) -> Result<String, LoadError> {
         Content::Text(text) => Ok(text.clone()),
         Content::Number(number) => Ok(number.to_string()),
         Content::Bool(value) => Ok(value.to_string()),
-        _ => Err(node.place.error(format!("a key must be a string, and this is {}", node.kind()))),
+        _ => Err(node.place.error(format!("a key must be a string; it is {}", node.kind()))),
     }
 }
 
@@ -265,6 +272,7 @@ fn scalar_content(
     text: &str,
     style: ScalarStyle,
     tag: Option<&str>,
+    dialect: Dialect,
 ) -> Result<Content, LoadError> {
     let quoted = style != ScalarStyle::Plain;
     match tag {
@@ -273,10 +281,11 @@ fn scalar_content(
         None if quoted => return Ok(Content::Text(text.to_owned())),
         _ => {}
     }
-    match scalar::resolve(text) {
+    match scalar::resolve(text, dialect) {
         Some(Value::Null) => Ok(Content::Null),
         Some(Value::Bool(value)) => Ok(Content::Bool(value)),
         Some(Value::Number(number)) => Ok(Content::Number(number)),
+        Some(Value::String(text)) => Ok(Content::Text(text)),
         Some(_) => Ok(Content::Text(text.to_owned())),
         None => Err(place.error(format!("JSON has no number {text}"))),
     }

@@ -7,8 +7,24 @@
 
 use serde_json::{Number, Value};
 
+/// Whose reader it is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Dialect {
+    /// `sigs.k8s.io/yaml`.
+    Kubectl,
+    /// Resources and patches in kustomize's, where `yes` and its like are strings, and a date has a time.
+    Kustomize,
+}
+
 /// Resolves a plain (unquoted, untagged) scalar. `None`: a number that JSON can't hold.
-pub(crate) fn resolve(text: &str) -> Option<Value> {
+pub(crate) fn resolve(text: &str, dialect: Dialect) -> Option<Value> {
+    let is_word = text.bytes().all(|byte| byte.is_ascii_alphabetic());
+    if dialect == Dialect::Kustomize && is_word && !is_word_of_kustomize(text) {
+        return Some(Value::String(text.to_owned()));
+    }
+    if dialect == Dialect::Kustomize && is_date(text) {
+        return Some(Value::String(format!("{text}T00:00:00Z")));
+    }
     Some(match text {
         "" | "~" | "null" | "Null" | "NULL" => Value::Null,
         "y" | "Y" | "yes" | "Yes" | "YES" | "true" | "True" | "TRUE" | "on" | "On" | "ON" => {
@@ -24,6 +40,23 @@ pub(crate) fn resolve(text: &str) -> Option<Value> {
             None => Value::String(text.to_owned()),
         },
     })
+}
+
+/// Words that mean something to kustomize.
+fn is_word_of_kustomize(text: &str) -> bool {
+    matches!(
+        text,
+        "" | "null" | "Null" | "NULL" | "true" | "True" | "TRUE" | "false" | "False" | "FALSE"
+    )
+}
+
+/// `2026-01-01`.
+fn is_date(text: &str) -> bool {
+    text.len() == 10
+        && text.bytes().enumerate().all(|(at, byte)| match at {
+            4 | 7 => byte == b'-',
+            _ => byte.is_ascii_digit(),
+        })
 }
 
 fn number(text: &str) -> Option<Number> {
@@ -123,8 +156,19 @@ mod tests {
             ("18446744073709551615", json!(18446744073709551615u64)),
             ("-9223372036854775808", json!(i64::MIN)),
         ] {
-            assert_eq!(resolve(text), Some(expect), "{text:?}");
+            assert_eq!(resolve(text, Dialect::Kubectl), Some(expect), "{text:?}");
         }
-        assert_eq!(resolve(".inf"), None);
+        assert_eq!(resolve(".inf", Dialect::Kubectl), None);
+        for (text, expect) in [
+            ("", json!(null)),
+            ("~", json!(null)),
+            ("yes", json!("yes")),
+            ("N", json!("N")),
+            ("True", json!(true)),
+            ("0644", json!(420)),
+            ("2026-01-01", json!("2026-01-01T00:00:00Z")),
+        ] {
+            assert_eq!(resolve(text, Dialect::Kustomize), Some(expect), "{text:?}");
+        }
     }
 }

@@ -365,7 +365,7 @@ pub(crate) fn compile_map(node: &Node, what: &str) -> Result<Tree, LoadError> {
 }
 
 fn unexpected(place: &Place, what: &str, node: &Node) -> LoadError {
-    place.error(format!("{what} is a map, and this is {}", node.kind()))
+    place.error(format!("{what} must be a map; it is {}", node.kind()))
 }
 
 #[cfg(test)]

@@ -383,6 +383,21 @@ mod tests {
         assert_eq!(workload["spec"]["steps"].as_array().unwrap().len(), 3, "{workload}");
     }
 
+    /// `patches:` with only comments below it, and a sample whose `spec:` has nothing but a comment.
+    #[test]
+    fn a_project_fresh_from_kubebuilder_is_read() {
+        let dir = tempfile::tempdir().unwrap();
+        let config =
+            Path::new(env!("CARGO_MANIFEST_DIR")).join("../workloads/testdata/scaffold/config");
+        let options = Options { crds: config.join("crd"), ..options(dir.path(), "bin/manager") };
+        assert_eq!(run(&options).unwrap(), Exit::Clean);
+        let workload = fs::read_to_string(dir.path().join("workload.yaml")).unwrap();
+        let workload: Value = serde_saphyr::from_str(&workload).unwrap();
+        let resource = &workload["spec"]["steps"][0]["try"][0]["apply"]["resource"];
+        assert_eq!(resource["kind"], "Order");
+        assert_eq!(workload["spec"]["steps"].as_array().unwrap().len(), 3, "it is changed");
+    }
+
     #[test]
     fn it_overwrites_nothing() {
         for name in ["campaign.yaml", "workload.yaml"] {

@@ -7,9 +7,6 @@ use serde_saphyr::Error;
 
 use crate::exit::{Exit, Expected};
 
-/// How alike two names must be for one to be meant by the other, from 0 to 1 (Jaro-Winkler).
-const ALIKE: f64 = 0.8;
-
 /// What every such file begins with.
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
@@ -59,12 +56,16 @@ fn other_kind(head: &Head, kind: &str, path: &Path) -> Option<String> {
     Some(instead)
 }
 
-/// `:6:3: no field "workloads" …`.
+/// `:6:3: unknown field "workloads" …`.
 fn explained(text: &str, error: &Error) -> String {
     let at = error.location().map(|at| format!(":{}:{}", at.line(), at.column()));
     let what = match error.without_snippet() {
-        Error::SerdeUnknownField { field, expected, .. } => unknown("field", field, expected),
-        Error::SerdeUnknownVariant { variant, expected, .. } => unknown("value", variant, expected),
+        Error::SerdeUnknownField { field, expected, .. } => {
+            workloads::unknown("field", field, expected)
+        }
+        Error::SerdeUnknownVariant { variant, expected, .. } => {
+            workloads::unknown("value", variant, expected)
+        }
         other => of_another_shape(text, other),
     };
     format!("{}: {what}", at.unwrap_or_default())
@@ -97,17 +98,6 @@ fn of_another_shape(text: &str, error: &Error) -> String {
     }
 }
 
-fn unknown(what: &str, found: &str, known: &[&str]) -> String {
-    let alike = known.iter().map(|name| (strsim::jaro_winkler(found, name), name));
-    let nearest = alike.max_by(|(some, _), (other, _)| some.total_cmp(other));
-    match nearest {
-        Some((alike, name)) if alike >= ALIKE => {
-            format!("no {what} {found:?} is known here; did you mean {name:?}?")
-        }
-        _ => format!("no {what} {found:?} is known here, only {}", known.join(", ")),
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -125,15 +115,15 @@ mod tests {
         let spec = |spec: &str| format!("{HEAD}spec:\n{spec}");
         check(
             &spec("  workloads: {file: w.yaml}\n"),
-            "a.yaml:5:3: no field \"workloads\" is known here; did you mean \"workload\"?",
+            "a.yaml:5:3: unknown field \"workloads\"; did you mean \"workload\"?",
         );
         check(
             &format!("{HEAD}speed: 1\n"),
-            "a.yaml:4:1: no field \"speed\" is known here; did you mean \"spec\"?",
+            "a.yaml:4:1: unknown field \"speed\"; did you mean \"spec\"?",
         );
         check(
             &format!("{HEAD}x: 1\n"),
-            "a.yaml:4:1: no field \"x\" is known here, only apiVersion, kind, metadata, spec",
+            "a.yaml:4:1: unknown field \"x\"; known here: apiVersion, kind, metadata, spec",
         );
     }
 

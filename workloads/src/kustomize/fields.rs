@@ -1,6 +1,6 @@
 //! What a kustomization may say.
 
-use super::{entries, pairs, transform::Reach};
+use super::{entries, pairs};
 use crate::{
     node::{Content, Entry, Node},
     place::LoadError,
@@ -13,30 +13,63 @@ pub(super) const ORDER: &[&str] = &[
     "namespace",
     "namePrefix",
     "nameSuffix",
-    "commonLabels",
     "labels",
+    "commonLabels",
     "commonAnnotations",
     "patchesJson6902",
     "replicas",
     "images",
 ];
 
-/// They say nothing of what comes out: what it is, and where names and namespaces are referred to, which is known here.
-const SILENT: [&str; 5] = ["apiVersion", "kind", "metadata", "configurations", "sortOptions"];
+/// Done before these, or without a trace in what comes out.
+const OTHERS: &[&str] = &[
+    "apiVersion",
+    "kind",
+    "metadata",
+    "resources",
+    "bases",
+    "configurations",
+    "sortOptions",
+    "generatorOptions",
+];
+
+/// What kustomize has beside all these.
+pub(super) const NOT_SUPPORTED: &[&str] = &[
+    "buildMetadata",
+    "components",
+    "configMapGenerator",
+    "crds",
+    "generators",
+    "helmChartInflationGenerator",
+    "helmCharts",
+    "helmGlobals",
+    "imageTags",
+    "openapi",
+    "replacements",
+    "secretGenerator",
+    "transformers",
+    "validators",
+    "vars",
+];
 
 /// What to do about what is not supported.
 pub(super) const HELP: &str = "render it with `kubectl kustomize` and name the result";
 
-/// The fields; an error at one that is not supported.
-pub(super) fn check(said: &Node) -> Result<&[Entry], LoadError> {
-    let fields = entries(said)?;
-    for field in fields {
+/// What it says that is not empty; an error at what is not supported.
+pub(super) fn check(said: &Node) -> Result<Vec<&Entry>, LoadError> {
+    let written = entries(said, "a kustomization")?;
+    let mut fields = Vec::new();
+    for field in written {
         let key = &*field.key;
-        let known = ORDER.contains(&key) || SILENT.contains(&key);
-        if !known && !matches!(key, "resources" | "bases") {
-            let message = format!("a kustomization's `{key}` is not supported");
-            return Err(field.place.error(message).help(HELP));
+        if NOT_SUPPORTED.contains(&key) && !is_empty(&field.value) {
+            return Err(refused(field, &format!("a kustomization's `{key}`")));
         }
+        fields.push(field);
+    }
+    let Content::Map(all) = &said.content else { return Ok(fields) };
+    let known = [ORDER, OTHERS, NOT_SUPPORTED].concat();
+    if let Some(field) = all.iter().find(|field| !known.contains(&&*field.key)) {
+        return Err(field.place.error(crate::unknown("field", &field.key, &known)));
     }
     match said.at(&["kind"]).and_then(Node::text) {
         None | Some("Kustomization") => Ok(fields),
@@ -46,20 +79,41 @@ pub(super) fn check(said: &Node) -> Result<&[Entry], LoadError> {
     }
 }
 
+fn is_empty(value: &Node) -> bool {
+    match &value.content {
+        Content::List(items) => items.is_empty(),
+        Content::Map(entries) => entries.is_empty(),
+        _ => false,
+    }
+}
+
+/// An error at what is not supported.
+pub(super) fn refused(entry: &Entry, what: &str) -> LoadError {
+    entry.place.error(format!("{what} is not supported")).help(HELP)
+}
+
+/// Where labels go.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Reach {
+    /// The objects' own metadata.
+    Objects,
+    /// And templates of pods.
+    Templates,
+    /// And selectors.
+    Selectors,
+}
+
 /// One entry of `labels`: the labels, and where they go.
 pub(super) fn labels(said: &Node) -> Result<(Vec<(String, String)>, Reach), LoadError> {
     let (mut all, mut reach) = (vec![], Reach::Objects);
-    for entry in entries(said)? {
+    for entry in entries(said, "an entry of `labels`")? {
         let yes = entry.value.content == Content::Bool(true);
         match &*entry.key {
-            "pairs" => all = pairs(&entry.value)?,
+            "pairs" => all = pairs(entry)?,
             "includeSelectors" if yes => reach = Reach::Selectors,
             "includeTemplates" if yes && reach == Reach::Objects => reach = Reach::Templates,
             "includeSelectors" | "includeTemplates" => {}
-            other => {
-                let message = format!("`{other}` of labels is not supported");
-                return Err(entry.place.error(message).help(HELP));
-            }
+            other => return Err(refused(entry, &format!("`{other}` of labels"))),
         }
     }
     Ok((all, reach))

@@ -5,11 +5,12 @@ use std::path::Path;
 use regex::Regex;
 use serde_json::{Map, Value};
 
-use super::{Item, entries, fields, text};
+use super::{Id, Item, NO_NAMESPACE, builtin, entries, fields, spec::Type, text};
 use crate::{
     manifest,
     node::{self, Content, Node},
     place::LoadError,
+    scalar::Dialect,
 };
 
 /// Lists of built-in types whose items have a name, by the field that holds the list: they are merged, other lists are
@@ -30,15 +31,16 @@ const MERGED_BY: [(&str, &str); 13] = [
     ("ownerReferences", "uid"),
 ];
 
-/// What a patch is for.
+/// What a patch is for. All but the labels are regular expressions of the whole text, as in kustomize.
 #[derive(Default)]
 struct Target {
-    group: Option<String>,
-    version: Option<String>,
-    kind: Option<String>,
-    name: Option<String>,
-    namespace: Option<String>,
+    group: Option<Regex>,
+    version: Option<Regex>,
+    kind: Option<Regex>,
+    name: Option<Regex>,
+    namespace: Option<Regex>,
     labels: Vec<(String, String)>,
+    annotations: Vec<(String, String)>,
 }
 
 /// `patches`, and `patchesJson6902`, which is the same with fewer fields.
@@ -49,20 +51,21 @@ pub(super) fn patches(
 ) -> Result<(), LoadError> {
     for one in said {
         let (mut parsed, mut target) = (None, None);
-        for entry in entries(one)? {
+        for entry in entries(one, "a patch")? {
             match &*entry.key {
                 "path" => parsed = Some(of_file(folder, &entry.value)?),
                 "patch" => parsed = Some(of_text(&entry.value)?),
                 "target" => target = Some(Target::read(&entry.value)?),
-                other => {
-                    let message = format!("`{other}` of patches is not supported");
-                    return Err(entry.place.error(message).help(fields::HELP));
-                }
+                other => return Err(fields::refused(entry, &format!("`{other}` of patches"))),
             }
         }
         let Some(parsed) = parsed else {
             return Err(one.place.error("a patch wants a `path` or a `patch`"));
         };
+        if parsed.len() > 1 && target.is_some() {
+            let error = one.place.error("several patches with one `target`");
+            return Err(error.help("write one entry of `patches` for each"));
+        }
         for patch in parsed {
             apply(&patch, target.as_ref(), items)?;
         }
@@ -77,7 +80,7 @@ pub(super) fn strategic(
     items: &mut Vec<Item>,
 ) -> Result<(), LoadError> {
     for one in said {
-        let parsed = match text(one)?.contains('\n') {
+        let parsed = match text(one, "patchesStrategicMerge")?.contains('\n') {
             true => of_text(one)?,
             false => of_file(folder, one)?,
         };
@@ -89,46 +92,49 @@ pub(super) fn strategic(
 }
 
 fn of_file(folder: &Path, path: &Node) -> Result<Vec<Node>, LoadError> {
-    let file = folder.join(text(path)?);
+    let file = folder.join(text(path, "path")?);
     let read = manifest::read(&file).map_err(|error| path.place.error(error.message))?;
-    node::parse(&file, &read)
+    parse(&file, &read)
 }
 
 fn of_text(patch: &Node) -> Result<Vec<Node>, LoadError> {
-    let parsed = node::parse(Path::new(&*patch.place.file), text(patch)?);
+    let parsed = parse(Path::new(&*patch.place.file), text(patch, "patch")?);
     parsed.map_err(|error| {
         let line = error.place.line;
         patch.place.error(format!("line {line} of the patch: {}", error.message))
     })
 }
 
+/// Merge patches are read as objects are, JSON patches as kubectl reads.
+fn parse(file: &Path, read: &str) -> Result<Vec<Node>, LoadError> {
+    let parsed = node::parse_in(Dialect::Kustomize, file, read)?;
+    match parsed.first().map(|node| &node.content) {
+        Some(Content::List(_)) => node::parse(file, read),
+        _ => Ok(parsed),
+    }
+}
+
+/// A target may mean many objects, or none. Without one a patch is for the object that it names, which must be there.
 fn apply(patch: &Node, target: Option<&Target>, items: &mut Vec<Item>) -> Result<(), LoadError> {
     let json = patch.to_json();
-    let by_itself;
-    let target = match (target, &patch.content) {
-        (Some(target), _) => target,
-        (None, Content::Map(_)) => {
-            by_itself = Target::of(&json);
-            &by_itself
-        }
+    let meant: Vec<usize> = match (target, &patch.content) {
+        (Some(target), _) => (0..items.len()).filter(|at| target.means(&items[*at])).collect(),
+        (None, Content::Map(_)) => vec![named(patch, &json, items)?],
         (None, _) => return Err(patch.place.error("a JSON patch wants a `target`")),
     };
-    let mut found = false;
     let mut gone = Vec::new();
-    for (at, item) in items.iter_mut().enumerate() {
-        if !target.is_meant(item, patch)? {
-            continue;
-        }
-        found = true;
-        let object = &mut item.manifest.object;
+    for at in meant {
+        let item = &mut items[at];
         if matches!(patch.content, Content::List(_)) {
+            item.note_id();
             let operations: json_patch::Patch = serde_json::from_value(json.clone())
                 .map_err(|error| patch.place.error(format!("no JSON patch: {error}")))?;
-            json_patch::patch(object, &operations)
+            json_patch::patch(&mut item.manifest.object, &operations)
                 .map_err(|error| patch.place.error(format!("the patch does not fit: {error}")))?;
         } else if json["$patch"] == "delete" {
             gone.push(at);
         } else {
+            let object = &mut item.manifest.object;
             let identity = (object["kind"].clone(), object["metadata"].clone());
             let built_in = is_built_in(&object["apiVersion"]);
             merge(object, &json, built_in);
@@ -144,91 +150,104 @@ fn apply(patch: &Node, target: Option<&Target>, items: &mut Vec<Item>) -> Result
     for at in gone.into_iter().rev() {
         items.remove(at);
     }
-    match found {
-        true => Ok(()),
-        false => Err(patch.place.error("the patch is for no object of this kustomization")),
+    Ok(())
+}
+
+/// The object that a strategic merge patch names, by what it is or was called.
+fn named(patch: &Node, json: &Value, items: &[Item]) -> Result<usize, LoadError> {
+    let text = |path: &str| json.pointer(path).and_then(Value::as_str).unwrap_or_default();
+    let of = Type::of(text("/apiVersion"), text("/kind"));
+    let namespace = match text("/metadata/namespace") {
+        _ if builtin::is_cluster_scoped(&of) => NO_NAMESPACE,
+        "" => "default",
+        namespace => namespace,
+    };
+    let name = text("/metadata/name").to_owned();
+    let id = Id { kind: of.kind.clone(), namespace: namespace.to_owned(), name };
+    let is_meant = |item: &Item| {
+        let found = item.type_of();
+        found.group == of.group && found.version == of.version && item.ids().any(|one| one == id)
+    };
+    let mut meant = (0..items.len()).filter(|at| is_meant(&items[*at]));
+    let (name, kind) = (&id.name, &id.kind);
+    match (meant.next(), meant.next()) {
+        (Some(at), None) => Ok(at),
+        (None, _) => {
+            let near = items.iter().find(|item| item.kind() == kind && item.name() == name);
+            let what = match near.map(|item| (item.text("/apiVersion"), item.namespace())) {
+                Some((version, _)) if version != text("/apiVersion") => {
+                    format!("{kind} {name} has apiVersion {version}")
+                }
+                Some((_, there)) => format!("{kind} {name} is in namespace {there:?}"),
+                None => format!("there is no {kind} {name}"),
+            };
+            let message = format!("the patch is for no object of this kustomization: {what}");
+            Err(patch.place.error(message))
+        }
+        _ => {
+            let message = format!("the patch may be for several objects: {kind} {name}");
+            Err(patch.place.error(message).help("give it a `target`"))
+        }
     }
 }
 
 impl Target {
     fn read(said: &Node) -> Result<Target, LoadError> {
         let mut target = Target::default();
-        for entry in entries(said)? {
-            let value = || text(&entry.value).map(|text| Some(text.to_owned()));
+        for entry in entries(said, "a target")? {
+            let pattern = || {
+                let pattern = text(&entry.value, &entry.key)?;
+                let regex = Regex::new(&format!("^(?:{pattern})$"));
+                let regex = regex.map_err(|error| entry.value.place.error(error.to_string()))?;
+                Ok(Some(regex).filter(|_| !pattern.is_empty()))
+            };
             match &*entry.key {
-                "group" => target.group = value()?,
-                "version" => target.version = value()?,
-                "kind" => target.kind = value()?,
-                "name" => target.name = value()?,
-                "namespace" => target.namespace = value()?,
-                "labelSelector" => {
-                    for term in text(&entry.value)?.split(',') {
-                        let Some((key, value)) =
-                            term.split_once('=').filter(|_| !term.contains('!'))
-                        else {
-                            let message =
-                                format!("a label selector like {term:?} is not supported");
-                            return Err(entry.place.error(message).help(fields::HELP));
-                        };
-                        let value = value.trim_start_matches('=').trim().to_owned();
-                        target.labels.push((key.trim().to_owned(), value));
-                    }
-                }
-                other => {
-                    let message = format!("`{other}` of a target is not supported");
-                    return Err(entry.place.error(message).help(fields::HELP));
-                }
+                "group" => target.group = pattern()?,
+                "version" => target.version = pattern()?,
+                "kind" => target.kind = pattern()?,
+                "name" => target.name = pattern()?,
+                "namespace" => target.namespace = pattern()?,
+                "labelSelector" => target.labels = terms(&entry.value, "label")?,
+                "annotationSelector" => target.annotations = terms(&entry.value, "annotation")?,
+                other => return Err(fields::refused(entry, &format!("`{other}` of a target"))),
             }
         }
         Ok(target)
     }
 
-    /// What a strategic merge patch says of itself.
-    fn of(patch: &Value) -> Target {
-        let text = |path: &str| {
-            let text = patch.pointer(path).and_then(Value::as_str);
-            text.map(regex::escape)
+    /// Whether the object is meant, by what it is called, or was called at first.
+    fn means(&self, item: &Item) -> bool {
+        let fits = |pattern: &Option<Regex>, text: &str| {
+            pattern.as_ref().is_none_or(|pattern| pattern.is_match(text))
         };
-        let api = patch["apiVersion"].as_str().unwrap_or_default();
-        let (group, version) = api.split_once('/').unwrap_or(("", api));
-        Target {
-            group: Some(group.to_owned()),
-            version: Some(version.to_owned()),
-            kind: text("/kind"),
-            name: text("/metadata/name"),
-            namespace: text("/metadata/namespace"),
-            labels: vec![],
-        }
+        let (of, first, now) = (item.type_of(), item.original(), item.id());
+        let metadata = &item.manifest.object["metadata"];
+        let has = |wanted: &[(String, String)], field: &str| {
+            wanted.iter().all(|(key, value)| metadata[field][key.as_str()] == value.as_str())
+        };
+        fits(&self.group, &of.group)
+            && fits(&self.version, &of.version)
+            && fits(&self.kind, &of.kind)
+            && (fits(&self.namespace, &first.namespace) || fits(&self.namespace, &now.namespace))
+            && (fits(&self.name, &first.name) || fits(&self.name, &now.name))
+            && has(&self.labels, "labels")
+            && has(&self.annotations, "annotations")
     }
+}
 
-    /// Whether the object is meant, by what it is or was called. Kind, name and namespace are regular expressions of the
-    /// whole text, as in kustomize.
-    fn is_meant(&self, item: &Item, patch: &Node) -> Result<bool, LoadError> {
-        let whole = |pattern: &Option<String>, text: &str| match pattern {
-            None => Ok(true),
-            Some(pattern) => match Regex::new(&format!("^(?:{pattern})$")) {
-                Ok(regex) => Ok(regex.is_match(text)),
-                Err(error) => Err(patch.place.error(format!("its target: {error}"))),
-            },
+/// `a=b,c=d`.
+fn terms(selector: &Node, what: &str) -> Result<Vec<(String, String)>, LoadError> {
+    let mut terms = Vec::new();
+    let all = text(selector, what)?.split(',').filter(|term| !term.trim().is_empty());
+    for term in all {
+        let Some((key, value)) = term.split_once('=').filter(|_| !term.contains('!')) else {
+            let message = format!("a {what} selector like {term:?} is not supported");
+            return Err(selector.place.error(message).help(fields::HELP));
         };
-        let version = item.text("/apiVersion").rsplit('/').next().unwrap_or_default();
-        if self.group.as_deref().is_some_and(|group| group != item.group())
-            || self.version.as_deref().is_some_and(|wanted| wanted != version)
-            || !whole(&self.kind, item.kind())?
-        {
-            return Ok(false);
-        }
-        let labels = &item.manifest.object["metadata"]["labels"];
-        if self.labels.iter().any(|(key, value)| labels[key.as_str()] != value.as_str()) {
-            return Ok(false);
-        }
-        for (namespace, name) in item.names() {
-            if whole(&self.name, name)? && whole(&self.namespace, namespace)? {
-                return Ok(true);
-            }
-        }
-        Ok(false)
+        let value = value.trim_start_matches('=').trim().to_owned();
+        terms.push((key.trim().to_owned(), value));
     }
+    Ok(terms)
 }
 
 /// Whether a type's lists are known here.

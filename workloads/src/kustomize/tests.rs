@@ -80,27 +80,94 @@ fn what_is_not_supported_is_named() {
             rendered(&[("kustomization.yaml", kustomization), ("p.yaml", POD)]).unwrap_err();
         assert!(error.contains(expect), "{kustomization}: {error}");
     };
-    check("resources: [p.yaml]\nconfigMapGenerator: []\n", "FOLDER/kustomization.yaml:2:1");
-    check("resources: [p.yaml]\nreplacements: []\n", "`replacements` is not supported");
-    check("resources: [p.yaml]\nreplacements: []\n", "kubectl kustomize");
+    check("resources: [p.yaml]\nconfigMapGenerator: [{}]\n", "FOLDER/kustomization.yaml:2:1");
+    check("resources: [p.yaml]\nreplacements: [{}]\n", "`replacements` is not supported");
+    check("resources: [p.yaml]\nreplacements: [{}]\n", "kubectl kustomize");
+    check("resorces: [p.yaml]\n", "unknown field \"resorces\"; did you mean \"resources\"?");
+    check("resources: p.yaml\n", "`resources` must be a list; it is a string");
+    check("resources: [p.yaml, null]\n", "`resources` must be a string; it is empty");
+    check("# nothing\n", "the kustomization is empty");
+    check("resources: [p.yaml, p.yaml]\n", "Pod p is there already, from FOLDER/p.yaml:1:1");
     check("resources: [https://x/y]\n", "nothing is fetched");
     check("resources: [q.yaml]\n", "there is no FOLDER/q.yaml");
     check(
         "resources: [p.yaml]\npatches: [{patch: '{kind: Job, metadata: {name: p}}'}]\n",
-        "no object",
+        "there is no Job p",
+    );
+    check(
+        "resources: [p.yaml]\npatches: [{patch: '{apiVersion: v1, kind: Pod, metadata: {name: p, namespace: x}}'}]\n",
+        "no object of this kustomization: Pod p is in namespace \"\"",
     );
     check("resources: [p.yaml]\npatches: [{patch: '[]'}]\n", "wants a `target`");
     check("resources: [.]\n", "without end");
     check("kind: Component\n", "kind Component");
 }
 
-/// By what `kubectl kustomize` makes of a project as kubebuilder lays it out.
+/// As kubectl has it: kubebuilder writes `patches:` with nothing but comments below it.
+#[test]
+fn a_field_without_a_value_is_as_if_absent() {
+    let nothing: Vec<String> = [fields::ORDER, fields::NOT_SUPPORTED, &["bases", "configurations"]]
+        .concat()
+        .iter()
+        .map(|field| format!("{field}:\n# - a comment\n"))
+        .collect();
+    let kustomization = format!("resources:\n- p.yaml\n{}", nothing.concat());
+    let objects = rendered(&[("kustomization.yaml", &kustomization), ("p.yaml", POD)]).unwrap();
+    let plain = rendered(&[("p.yaml", POD)]).unwrap();
+    assert_eq!(objects, plain);
+    let empty = "resources: [p.yaml]\nvars: []\nlabels: [{pairs: }]\npatches: [{patch: '- {op: remove, path: /spec}', \
+                 target: {kind: Job, name: }, options: }]\n";
+    assert_eq!(rendered(&[("kustomization.yaml", empty), ("p.yaml", POD)]).unwrap(), plain);
+}
+
+#[test]
+fn rules_policies_and_volumes_follow_what_was_renamed() {
+    let all = "apiVersion: v1\nkind: Secret\nmetadata: {name: key}\n---\n\
+               apiVersion: rbac.authorization.k8s.io/v1\nkind: Role\nmetadata: {name: r}\n\
+               rules: [{resources: [secrets], resourceNames: [key, other]}]\n---\n\
+               apiVersion: v1\nkind: PersistentVolume\nmetadata: {name: disk}\n---\n\
+               apiVersion: v1\nkind: PersistentVolumeClaim\nmetadata: {name: claim}\nspec: {volumeName: disk}\n---\n\
+               apiVersion: apps/v1\nkind: StatefulSet\nmetadata: {name: set}\n\
+               spec: {volumeClaimTemplates: [{metadata: {name: c}}], template: {spec: {topologySpreadConstraints: \
+               [{labelSelector: {matchLabels: {a: b}}}]}}}\n";
+    let kustomization = "resources: [all.yaml]\nnamePrefix: x-\ncommonLabels: {l: m}\n";
+    let objects = rendered(&[("kustomization.yaml", kustomization), ("all.yaml", all)]).unwrap();
+    assert_eq!(objects[1]["rules"][0]["resourceNames"], json!(["x-key", "other"]));
+    assert_eq!(objects[3]["spec"]["volumeName"], "x-disk");
+    let spec = &objects[4]["spec"];
+    assert_eq!(spec["volumeClaimTemplates"][0]["metadata"]["labels"], json!({"l": "m"}));
+    let near = &spec["template"]["spec"]["topologySpreadConstraints"][0]["labelSelector"];
+    assert_eq!(near["matchLabels"], json!({"a": "b", "l": "m"}));
+}
+
+#[test]
+fn a_name_that_may_mean_several_objects_is_an_error() {
+    let error = rendered(&[
+        ("kustomization.yaml", "resources: [one, two, p.yaml]\nnamePrefix: top-\n"),
+        ("one/kustomization.yaml", "resources: [../below]\nnamePrefix: one-\n"),
+        ("two/kustomization.yaml", "resources: [../below]\nnamePrefix: two-\n"),
+        ("below/kustomization.yaml", "resources: [a.yaml]\n"),
+        ("below/a.yaml", "apiVersion: v1\nkind: ServiceAccount\nmetadata: {name: s}\n"),
+        ("p.yaml", POD),
+    ])
+    .unwrap_err();
+    assert_eq!(error, "FOLDER/p.yaml:1:1: ServiceAccount \"s\" may be any of top-one-s, top-two-s");
+}
+
+/// By what `kubectl kustomize` makes of projects as kubebuilder lays them out, a new one and one with webhooks, and of a
+/// folder with all that names refer to.
 #[test]
 #[allow(clippy::print_stdout)] // `cargo ci` counts what is skipped by that
 fn kubectl_renders_the_same() {
-    let layout = Path::new(env!("CARGO_MANIFEST_DIR")).join("testdata/kubebuilder/config");
-    for folder in ["default", "crd", "rbac", "manager", "webhook", "samples"] {
-        let folder = layout.join(folder);
+    let testdata = Path::new(env!("CARGO_MANIFEST_DIR")).join("testdata");
+    let mut folders = vec![testdata.join("everything")];
+    for layout in ["kubebuilder", "scaffold"] {
+        for entry in std::fs::read_dir(testdata.join(layout).join("config")).unwrap() {
+            folders.push(entry.unwrap().path());
+        }
+    }
+    assert_eq!(folders.len(), 1 + 6 + 5);
+    for folder in folders {
         let kubectl = std::process::Command::new("kubectl").arg("kustomize").arg(&folder).output();
         let Ok(kubectl) = kubectl else {
             println!("skipped: kubectl is not installed");

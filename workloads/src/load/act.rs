@@ -2,12 +2,29 @@
 
 use super::{Context, Loader, ONE_CLUSTER};
 use crate::{
-    fields::Fields,
+    fields::{Fields, must_be},
     node::{Content, Node},
     operation::{Act, ActVerb, Check, Document, Expected, OperationKind, Selector, Target},
     place::LoadError,
     template::Template,
 };
+
+/// Keys of a write, whatever it does.
+const WRITE: &[&str] =
+    &["bindings", "template", "timeout", "dryRun", "expect", "outputs", "file", "resource"];
+
+const DELETE: &[&str] = &[
+    "bindings",
+    "deletionPropagationPolicy",
+    "template",
+    "timeout",
+    "expect",
+    "ref",
+    "file",
+    "resource",
+];
+
+const REFERENCE: &[&str] = &["apiVersion", "kind", "namespace", "name", "labels"];
 
 impl Loader {
     pub(super) fn write(
@@ -16,12 +33,13 @@ impl Loader {
         context: &Context,
         verb: ActVerb,
     ) -> Result<(), LoadError> {
-        let mut fields = Fields::of(node, "a write")?;
+        let known: &[&[&str]] = match verb {
+            ActVerb::Patch => &[WRITE, &["subresource"]],
+            _ => &[WRITE],
+        };
+        let fields = Fields::of(node, "a write", known, ONE_CLUSTER)?;
         let mut context = context.clone();
-        for key in ["cluster", "clusters"] {
-            fields.refuse(key, ONE_CLUSTER)?;
-        }
-        context.bindings(&mut fields)?;
+        context.bindings(&fields)?;
         let template = fields.flag("template")?.unwrap_or(context.template);
         let timeout = fields.duration("timeout")?.unwrap_or(context.timeouts.apply);
         let dry_run = fields.flag("dryRun")?.unwrap_or(false);
@@ -29,10 +47,9 @@ impl Loader {
             ActVerb::Patch => fields.text("subresource")?.unwrap_or_default().to_owned(),
             _ => String::new(),
         };
-        let expect = context.expectations(&mut fields)?;
-        let outputs = context.outputs(&mut fields, &["error"])?;
-        let (nodes, file) = self.sources(&mut fields, &context)?;
-        fields.finish()?;
+        let expect = context.expectations(&fields)?;
+        let outputs = context.outputs(&fields, &["error"])?;
+        let (nodes, file) = self.sources(&fields, &context)?;
         let mut documents = Vec::new();
         for node in &nodes {
             need_identity(node, verb)?;
@@ -53,22 +70,18 @@ impl Loader {
     }
 
     pub(super) fn delete(&mut self, node: &Node, context: &Context) -> Result<(), LoadError> {
-        let mut fields = Fields::of(node, "a delete")?;
+        let fields = Fields::of(node, "a delete", &[DELETE], ONE_CLUSTER)?;
         let mut context = context.clone();
-        for key in ["cluster", "clusters"] {
-            fields.refuse(key, ONE_CLUSTER)?;
-        }
-        context.bindings(&mut fields)?;
-        context.propagation(&mut fields)?;
+        context.bindings(&fields)?;
+        context.propagation(&fields)?;
         let template = fields.flag("template")?.unwrap_or(context.template);
         let timeout = fields.duration("timeout")?.unwrap_or(context.timeouts.delete);
-        let expect = context.expectations(&mut fields)?;
+        let expect = context.expectations(&fields)?;
         let nodes = match fields.take("ref") {
             Some(entry) if fields.take("file").is_none() => vec![reference(&entry.value)?],
             Some(entry) => return Err(entry.place.error("`file` and `ref` in one operation")),
-            None => self.sources(&mut fields, &context)?.0,
+            None => self.sources(&fields, &context)?.0,
         };
-        fields.finish()?;
         for node in &nodes {
             need_identity(node, ActVerb::Delete)?;
             let template = context.compile(node, template)?;
@@ -94,7 +107,7 @@ impl Loader {
 
 /// `ref: {apiVersion, kind, namespace, name, labels}` as the object that it stands for.
 fn reference(node: &Node) -> Result<Node, LoadError> {
-    let mut fields = Fields::of(node, "a reference")?;
+    let fields = Fields::of(node, "a reference", &[REFERENCE], &[])?;
     let mut object = Vec::new();
     for key in ["apiVersion", "kind"] {
         fields.need(key)?;
@@ -107,10 +120,11 @@ fn reference(node: &Node) -> Result<Node, LoadError> {
         }
     }
     if let Some(entry) = fields.take("labels") {
-        Fields::of(&entry.value, "labels")?;
+        if !matches!(entry.value.content, Content::Map(_)) {
+            return Err(must_be(&entry.value, "`labels`", "a map"));
+        }
         metadata.push(entry.clone());
     }
-    fields.finish()?;
     object.push(crate::node::Entry {
         key: "metadata".to_owned(),
         place: node.place.clone(),

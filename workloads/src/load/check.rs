@@ -12,6 +12,13 @@ use crate::{
     tree::Tree,
 };
 
+const ASSERTION: &[&str] = &["bindings", "template", "timeout", "file", "resource"];
+
+const WAIT: &[&str] =
+    &["format", "timeout", "apiVersion", "kind", "namespace", "name", "selector", "for"];
+
+const FOR: &[&str] = &["deletion", "creation", "condition", "jsonPath"];
+
 impl Loader {
     pub(super) fn assert(
         &mut self,
@@ -20,17 +27,13 @@ impl Loader {
         negated: bool,
     ) -> Result<(), LoadError> {
         let verb = if negated { "error" } else { "assert" };
-        let mut fields = Fields::of(node, "an assertion")?;
+        let fields = Fields::of(node, "an assertion", &[ASSERTION], ONE_CLUSTER)?;
         let mut context = context.clone();
-        for key in ["cluster", "clusters"] {
-            fields.refuse(key, ONE_CLUSTER)?;
-        }
-        context.bindings(&mut fields)?;
+        context.bindings(&fields)?;
         let template = fields.flag("template")?.unwrap_or(context.template);
         let default = if negated { context.timeouts.error } else { context.timeouts.assert };
         let timeout = fields.duration("timeout")?.unwrap_or(default);
-        let (nodes, _) = self.sources(&mut fields, &context)?;
-        fields.finish()?;
+        let (nodes, _) = self.sources(&fields, &context)?;
         for node in &nodes {
             let tree = Tree::compile(node)?;
             context.tree_knows(&tree, &[])?;
@@ -50,16 +53,13 @@ impl Loader {
     }
 
     pub(super) fn wait(&mut self, node: &Node, context: &Context) -> Result<(), LoadError> {
-        let mut fields = Fields::of(node, "a wait")?;
-        for key in ["cluster", "clusters"] {
-            fields.refuse(key, ONE_CLUSTER)?;
-        }
+        let fields = Fields::of(node, "a wait", &[WAIT], ONE_CLUSTER)?;
         // How kubectl prints what it waited for: nothing is printed here.
         fields.text("format")?;
         // chainsaw gives kubectl no limit of its own, and stops it after the `exec` timeout.
         let timeout = fields.duration("timeout")?.unwrap_or(context.timeouts.exec);
         let null = || Template::Constant(Value::Null);
-        let mut template = |key: &'static str| -> Result<Template, LoadError> {
+        let template = |key: &str| -> Result<Template, LoadError> {
             let Some(entry) = fields.take(key) else { return Ok(null()) };
             crate::fields::as_text(&entry.value, key)?;
             context.compile(&entry.value, true)
@@ -73,7 +73,6 @@ impl Loader {
             return Err(selector.place.error("`name` and `selector` in one wait"));
         }
         let (expected, what) = condition(fields.need("for")?, context)?;
-        fields.finish()?;
         let target =
             Target { api_version, kind, namespace, name, selector: Selector::Text(selector) };
         let what = format!("for {what}: {}", context.target_title(&target));
@@ -85,17 +84,18 @@ impl Loader {
 
 /// `for: {deletion | creation | condition | jsonPath}`.
 fn condition(node: &Node, context: &Context) -> Result<(Expected, String), LoadError> {
-    let mut fields = Fields::of(node, "`for`")?;
-    let given: Vec<&Entry> = ["deletion", "creation", "condition", "jsonPath"]
-        .into_iter()
-        .filter_map(|key| fields.take(key))
-        .collect();
-    fields.finish()?;
+    let fields = Fields::of(node, "`for`", &[FOR], &[])?;
+    let given: Vec<&Entry> = FOR.iter().filter_map(|key| fields.take(key)).collect();
     let [entry] = given[..] else {
         let error = node.place.error("`for` needs exactly one thing to wait for");
         return Err(error.help("deletion, creation, condition or jsonPath"));
     };
-    let mut fields = Fields::of(&entry.value, "what to wait for")?;
+    let known: &[&[&str]] = match entry.key.as_str() {
+        "condition" => &[&["name", "value"]],
+        "jsonPath" => &[&["path", "value"]],
+        _ => &[],
+    };
+    let fields = Fields::of(&entry.value, "what to wait for", known, &[])?;
     let text = |node: &Node, key| {
         crate::fields::as_text(node, key)?;
         context.compile(node, true)
@@ -128,7 +128,6 @@ fn condition(node: &Node, context: &Context) -> Result<(Expected, String), LoadE
             (Expected::JsonPath { path, value }, what)
         }
     };
-    fields.finish()?;
     Ok(found)
 }
 

@@ -12,6 +12,15 @@ use crate::{
     template::Template,
 };
 
+/// Keys that tests and steps have in common.
+pub(super) const INHERITED: &[&str] =
+    &["bindings", "compiler", "deletionPropagationPolicy", "skipDelete", "template", "timeouts"];
+
+/// Keys of a binding, and of what is like one.
+pub(super) const BINDING: &[&str] = &["name", "value", "compiler"];
+
+const TIMEOUTS: &[&str] = &["apply", "assert", "cleanup", "delete", "error", "exec"];
+
 /// What an operation inherits.
 #[derive(Clone)]
 pub(super) struct Context {
@@ -53,8 +62,8 @@ impl Default for Timeouts {
 }
 
 impl Context {
-    /// The keys that the test and the step have in common.
-    pub(super) fn inherit(&mut self, fields: &mut Fields) -> Result<(), LoadError> {
+    /// Reads [`INHERITED`].
+    pub(super) fn inherit(&mut self, fields: &Fields) -> Result<(), LoadError> {
         self.compiler(fields)?;
         self.timeouts.read(fields)?;
         if let Some(template) = fields.flag("template")? {
@@ -70,7 +79,7 @@ impl Context {
         self.bindings(fields)
     }
 
-    pub(super) fn compiler(&mut self, fields: &mut Fields) -> Result<(), LoadError> {
+    pub(super) fn compiler(&mut self, fields: &Fields) -> Result<(), LoadError> {
         match fields.take("compiler") {
             None => Ok(()),
             Some(entry) if entry.value.text() == Some("jp") => Ok(()),
@@ -82,7 +91,7 @@ impl Context {
         }
     }
 
-    pub(super) fn propagation(&mut self, fields: &mut Fields) -> Result<(), LoadError> {
+    pub(super) fn propagation(&mut self, fields: &Fields) -> Result<(), LoadError> {
         let Some(entry) = fields.take("deletionPropagationPolicy") else { return Ok(()) };
         let known = ["Orphan", "Background", "Foreground"];
         let found = known.into_iter().find(|name| entry.value.text() == Some(name));
@@ -93,19 +102,18 @@ impl Context {
     }
 
     /// `bindings: [{name, value}]`.
-    pub(super) fn bindings(&mut self, fields: &mut Fields) -> Result<(), LoadError> {
+    pub(super) fn bindings(&mut self, fields: &Fields) -> Result<(), LoadError> {
         for node in fields.list("bindings")? {
-            let mut fields = Fields::of(node, "a binding")?;
-            self.compiler(&mut fields)?;
-            let name = self.binding_name(&mut fields)?;
+            let fields = Fields::of(node, "a binding", &[BINDING], &[])?;
+            self.compiler(&fields)?;
+            let name = self.binding_name(&fields)?;
             let value = Template::compile(fields.need("value")?, true)?;
-            fields.finish()?;
             self.scope.bind(name, value)?;
         }
         Ok(())
     }
 
-    pub(super) fn binding_name(&self, fields: &mut Fields) -> Result<String, LoadError> {
+    pub(super) fn binding_name(&self, fields: &Fields) -> Result<String, LoadError> {
         let node = fields.need("name")?;
         let name = self.known_text(node, "name")?;
         let word = !name.is_empty() && name.chars().all(|c| c.is_ascii_alphanumeric() || c == '_');
@@ -165,9 +173,9 @@ impl Context {
 }
 
 impl Timeouts {
-    fn read(&mut self, fields: &mut Fields) -> Result<(), LoadError> {
+    fn read(&mut self, fields: &Fields) -> Result<(), LoadError> {
         let Some(entry) = fields.take("timeouts") else { return Ok(()) };
-        let mut fields = Fields::of(&entry.value, "timeouts")?;
+        let fields = Fields::of(&entry.value, "timeouts", &[TIMEOUTS], &[])?;
         for (key, slot) in [
             ("apply", &mut self.apply),
             ("assert", &mut self.assert),
@@ -180,6 +188,6 @@ impl Timeouts {
                 *slot = duration;
             }
         }
-        fields.finish()
+        Ok(())
     }
 }

@@ -8,6 +8,9 @@ use crate::{
     place::LoadError,
 };
 
+/// Keys beside the operation.
+const ABOUT: &[&str] = &["description", "continueOnError", "compiler"];
+
 /// Operations of chainsaw's, supported or not.
 const CHAINSAW: &[&str] = &[
     "apply", "assert", "command", "create", "delete", "describe", "error", "events", "get",
@@ -23,19 +26,18 @@ impl Loader {
         node: &Node,
         context: &mut Context,
     ) -> Result<(), LoadError> {
-        let mut fields = Fields::of(node, "an operation")?;
+        let fields = Fields::of(node, "an operation", &[ABOUT, CHAINSAW, OURS], &[])?;
         fields.text("description")?;
         let mut own = context.clone();
         own.continue_on_error = fields.flag("continueOnError")?.unwrap_or(false)
             // A failed clean-up is reported, and the next one still runs.
             || context.phase != Phase::Try;
-        own.compiler(&mut fields)?;
+        own.compiler(&fields)?;
         own.place = node.place.clone();
         let mut actions: Vec<&Entry> = Vec::new();
         for key in CHAINSAW.iter().chain(OURS) {
             actions.extend(fields.take(key));
         }
-        fields.finish()?;
         let action = match actions[..] {
             [action] => action,
             [] => return Err(node.place.error("an operation that does nothing")),
@@ -80,7 +82,8 @@ impl Loader {
             "command" => self.command(node, context),
             "sleep" => self.sleep(node, context),
             "settle" | "restart" => {
-                Fields::of(node, if key == "settle" { "settle" } else { "restart" })?.finish()?;
+                let what = if key == "settle" { "settle" } else { "restart" };
+                Fields::of(node, what, &[], &[])?;
                 let (kind, what) = match key {
                     "settle" => (OperationKind::Settle, ""),
                     _ => (OperationKind::Restart, "the controller"),
@@ -105,10 +108,9 @@ impl Loader {
     }
 
     fn sleep(&mut self, node: &Node, context: &Context) -> Result<(), LoadError> {
-        let mut fields = Fields::of(node, "sleep")?;
+        let fields = Fields::of(node, "sleep", &[&["duration"]], &[])?;
         let written = fields.need("duration")?;
         let duration = fields.duration("duration")?.unwrap_or_default();
-        fields.finish()?;
         let text = written.text().unwrap_or_default();
         self.push(context, "sleep", text, OperationKind::Sleep(duration), duration);
         Ok(())

@@ -1,6 +1,6 @@
 //! script, command.
 
-use super::{Context, Loader, ONE_CLUSTER};
+use super::{Context, Loader, ONE_CLUSTER, context::BINDING};
 use crate::{
     fields::{Fields, as_text},
     node::Node,
@@ -12,9 +12,26 @@ use crate::{
 /// What a program leaves behind for `check` and `outputs`.
 const RESULTS: &[&str] = &["stdout", "stderr", "error"];
 
+/// Keys of scripts and commands.
+const PROGRAM: &[&str] = &[
+    "bindings",
+    "timeout",
+    "skipLogOutput",
+    "skipCommandOutput",
+    "workDir",
+    "env",
+    "check",
+    "outputs",
+];
+
 impl Loader {
     pub(super) fn script(&mut self, node: &Node, context: &Context) -> Result<(), LoadError> {
-        let mut fields = Fields::of(node, "a script")?;
+        let fields = Fields::of(
+            node,
+            "a script",
+            &[&["shell", "shellArgs", "content"], PROGRAM],
+            ONE_CLUSTER,
+        )?;
         let shell = fields.text("shell")?.unwrap_or("sh").to_owned();
         let mut args = fields.texts("shellArgs")?;
         if args.is_empty() {
@@ -27,7 +44,8 @@ impl Loader {
     }
 
     pub(super) fn command(&mut self, node: &Node, context: &Context) -> Result<(), LoadError> {
-        let mut fields = Fields::of(node, "a command")?;
+        let fields =
+            Fields::of(node, "a command", &[&["entrypoint", "args"], PROGRAM], ONE_CLUSTER)?;
         let entrypoint = as_text(fields.need("entrypoint")?, "entrypoint")?.to_owned();
         let args = fields.texts("args")?;
         let what = format!("{entrypoint} {}", args.join(" "));
@@ -36,7 +54,7 @@ impl Loader {
 
     fn program(
         &mut self,
-        mut fields: Fields,
+        fields: Fields,
         context: &Context,
         verb: &str,
         program: String,
@@ -44,10 +62,7 @@ impl Loader {
         what: &str,
     ) -> Result<(), LoadError> {
         let mut context = context.clone();
-        for key in ["cluster", "clusters"] {
-            fields.refuse(key, ONE_CLUSTER)?;
-        }
-        context.bindings(&mut fields)?;
+        context.bindings(&fields)?;
         let timeout = fields.duration("timeout")?.unwrap_or(context.timeouts.exec);
         // About chainsaw's own log.
         for key in ["skipLogOutput", "skipCommandOutput"] {
@@ -56,18 +71,16 @@ impl Loader {
         let dir = self.dir.join(fields.text("workDir")?.unwrap_or_default());
         let mut env = Vec::new();
         for node in fields.list("env")? {
-            let mut fields = Fields::of(node, "a variable")?;
-            context.compiler(&mut fields)?;
-            let name = context.binding_name(&mut fields)?;
+            let fields = Fields::of(node, "a variable", &[BINDING], &[])?;
+            context.compiler(&fields)?;
+            let name = context.binding_name(&fields)?;
             env.push((name, context.compile(fields.need("value")?, true)?));
-            fields.finish()?;
         }
         let check = fields.take("check").map(|e| compile_map(&e.value, "check")).transpose()?;
         if let Some(tree) = &check {
             context.tree_knows(tree, RESULTS)?;
         }
-        let outputs = context.outputs(&mut fields, RESULTS)?;
-        fields.finish()?;
+        let outputs = context.outputs(&fields, RESULTS)?;
         let run = Run { program, args, expand: verb == "command", env, dir, check, outputs };
         self.push(&context, verb, what, OperationKind::Run(run), timeout);
         Ok(())

@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 use serde_json::Value;
 
-use super::{Context, Loader};
+use super::{Context, Loader, context::BINDING};
 use crate::{
     expression::{Bindings, Expression},
     fields::{Fields, as_text},
@@ -20,7 +20,7 @@ use crate::{
 /// `metadata.name` of a test. The rest of its metadata is free (`$test.metadata`).
 pub(super) fn metadata_name(metadata: &Node) -> Result<String, LoadError> {
     if !matches!(metadata.content, Content::Map(_)) {
-        return Err(metadata.place.error("metadata is a map"));
+        return Err(metadata.place.error("`metadata` must be a map"));
     }
     let name =
         metadata.entry("name").ok_or_else(|| metadata.place.error("metadata needs `name`"))?;
@@ -31,7 +31,7 @@ impl Loader {
     /// The objects of `file` or `resource`, exactly one of which must be given; with the file's name as written.
     pub(super) fn sources(
         &mut self,
-        fields: &mut Fields,
+        fields: &Fields,
         context: &Context,
     ) -> Result<(Vec<Node>, Option<String>), LoadError> {
         let (file, resource) = (fields.take("file"), fields.take("resource"));
@@ -94,15 +94,14 @@ impl Loader {
 
 impl Context {
     /// `expect: [{match, check}]`.
-    pub(super) fn expectations(&self, fields: &mut Fields) -> Result<Vec<Expectation>, LoadError> {
+    pub(super) fn expectations(&self, fields: &Fields) -> Result<Vec<Expectation>, LoadError> {
         let mut expectations = Vec::new();
         for node in fields.list("expect")? {
-            let mut fields = Fields::of(node, "an expectation")?;
+            let fields = Fields::of(node, "an expectation", &[&["match", "check"]], &[])?;
             // chainsaw evaluates `match` without any binding.
             let matching =
                 fields.take("match").map(|e| compile_map(&e.value, "match")).transpose()?;
             let check = compile_map(fields.need("check")?, "check")?;
-            fields.finish()?;
             self.tree_knows(&check, &["error"])?;
             expectations.push(Expectation { matching, check });
         }
@@ -112,18 +111,17 @@ impl Context {
     /// `outputs: [{name, value, match}]`.
     pub(super) fn outputs(
         &self,
-        fields: &mut Fields,
+        fields: &Fields,
         extra: &[&str],
     ) -> Result<Vec<Output>, LoadError> {
         let mut outputs: Vec<Output> = Vec::new();
         for node in fields.list("outputs")? {
-            let mut fields = Fields::of(node, "an output")?;
-            self.clone().compiler(&mut fields)?;
-            let name = self.binding_name(&mut fields)?;
+            let fields = Fields::of(node, "an output", &[BINDING, &["match"]], &[])?;
+            self.clone().compiler(&fields)?;
+            let name = self.binding_name(&fields)?;
             let value = Template::compile(fields.need("value")?, true)?;
             let matching =
                 fields.take("match").map(|e| compile_map(&e.value, "match")).transpose()?;
-            fields.finish()?;
             let earlier = outputs.iter().map(|output| output.name.as_str());
             let extra: Vec<&str> = extra.iter().copied().chain(earlier).collect();
             let mut result = Ok(());
