@@ -8,19 +8,26 @@ use std::sync::{Arc, OnceLock};
 use serde_json::{Map, Value, json};
 use trace::GroupResource;
 
+mod approval;
 pub(crate) mod conversion;
 mod defaults;
 pub(crate) mod definition;
+mod demands;
 pub(crate) mod embedded;
 pub(crate) mod field_path;
+mod go_schema;
+mod open_api;
 pub(crate) mod rules;
 pub(crate) mod scale;
+mod schemas;
+mod selectable;
 pub(crate) mod validate;
+mod versions;
 
 use self::{conversion::Converter, rules::Rules};
 use crate::{
     facts::{Resource, Subresource},
-    schema::{Gvk, Schema},
+    schema::{FieldError, FieldErrorKind, Gvk, Schema},
     world::meta,
 };
 
@@ -74,6 +81,21 @@ fn text<'a>(value: &'a Value, key: &str) -> &'a str {
 fn texts(value: &Value, key: &str) -> Vec<String> {
     let list = value.get(key).and_then(Value::as_array);
     list.into_iter().flatten().filter_map(Value::as_str).map(str::to_owned).collect()
+}
+
+/// The versions of a definition's spec.
+fn list(spec: &Value) -> &[Value] {
+    spec["versions"].as_array().map_or(&[][..], Vec::as_slice)
+}
+
+/// Whether all versions have the same of something, which upstream's own form has once then.
+fn is_shared(versions: &[Value], field: &str) -> bool {
+    let first = versions.first().map(|first| &first[field]);
+    versions.iter().all(|version| Some(&version[field]) == first)
+}
+
+fn invalid(field: &str, value: &Value, detail: &str) -> FieldError {
+    FieldError::with_value(field, FieldErrorKind::Invalid, value, detail)
 }
 
 impl CustomType {

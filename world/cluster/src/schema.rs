@@ -21,6 +21,7 @@ mod image;
 mod internal;
 mod prune;
 mod ratchet;
+mod regexp;
 mod structural;
 mod validate;
 
@@ -33,7 +34,8 @@ pub(crate) use error::shown_number;
 pub use error::{FieldError, FieldErrorKind, Path};
 pub(crate) use formats::is_recognized;
 pub(crate) use ratchet::{old_item, unchanged};
-pub use structural::structural_errors;
+pub(crate) use regexp::go_regexp_problem;
+pub(crate) use structural::{is_structural, structural_errors, unconvertible};
 pub(crate) use validate::keys_of;
 
 /// A schema: a handle on one node of an arena.

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use serde_json::{Value, json};
 
-use super::{text, texts};
+use super::{invalid, text, texts};
 use crate::{
     schema::{FieldError, FieldErrorKind},
     validation::client_config,
@@ -107,10 +107,6 @@ fn review_versions(versions: &Value, at: &str, errors: &mut Vec<FieldError>) {
     if !REVIEWS.iter().any(|known| seen.contains(known)) {
         errors.push(invalid(at, versions, "must include at least one of v1, v1beta1"));
     }
-}
-
-fn invalid(field: &str, value: &Value, detail: &str) -> FieldError {
-    FieldError::with_value(field, FieldErrorKind::Invalid, value, detail)
 }
 
 #[cfg(test)]

@@ -3,7 +3,7 @@
 
 use serde_json::Value;
 
-use super::rules::Rules;
+use super::{embedded, rules::Rules};
 use crate::schema::{FieldError, FieldErrorKind, NodeId, Schema};
 
 /// What is wrong with defaults; `at` is the path of the schema in its CRD, and `pruned` whether fields that a default's
@@ -15,7 +15,8 @@ pub(super) fn default_errors(schema: &Schema, at: &str, pruned: bool) -> Vec<Fie
             let (kind, detail) = (FieldErrorKind::Invalid, "must not have unknown fields");
             errors.push(FieldError::with_value(at, kind, default, detail));
         }
-        errors.extend(misfits(part, default).into_iter().map(|error| below(at, error)));
+        let whole = part.root_id() == schema.root_id();
+        errors.extend(misfits(part, default, whole, at));
     });
     errors
 }
@@ -48,26 +49,38 @@ fn is_unknown(part: &Schema, default: &Value) -> bool {
     !part.prune(&mut default.clone()).is_empty()
 }
 
-/// What its schema says of a default, and if that is nothing, what rules do: those of a new value and of a change.
-fn misfits(part: &Schema, default: &Value) -> Vec<FieldError> {
-    let mut errors = part.validate(default, None);
-    // Their structural form says nothing of the type of `x-kubernetes-int-or-string` (`Structural.ToKubeOpenAPI`).
-    errors.retain(|error| !error.detail.contains(" must be of type integer,string: "));
+/// What is wrong with the resources that a default is (of the `whole` schema) or has; if that is nothing, what its schema says of it; and then,
+/// what rules do: those of a new value and of a change.
+fn misfits(part: &Schema, default: &Value, whole: bool, at: &str) -> Vec<FieldError> {
+    let mut errors = embedded::errors(part, default, whole);
+    errors.iter_mut().for_each(|error| error.field = below(at, &error.field));
+    if errors.is_empty() {
+        errors = part.validate(default, None);
+        // Their structural form says nothing of the type of `x-kubernetes-int-or-string` (`Structural.ToKubeOpenAPI`).
+        errors.retain(|error| !error.detail.contains(" must be of type integer,string: "));
+        for error in &mut errors {
+            error.field = match error.field.as_str() {
+                "" | "<nil>" => at.to_owned(),
+                // Also of an item.
+                field => format!("{at}.{field}"),
+            };
+        }
+    }
     let rules = Rules::of(part);
     for old in [None, Some(default)] {
         if errors.is_empty() {
             errors = rules.judge(part, default, old).errors;
+            errors.iter_mut().for_each(|error| error.field = below(at, &error.field));
         }
     }
     errors
 }
 
-/// An error of a value at the path of that value.
-fn below(at: &str, error: FieldError) -> FieldError {
-    let field = match error.field.as_str() {
+/// The path of a value's part, at the path of that value.
+fn below(at: &str, field: &str) -> String {
+    match field {
         "" | "<nil>" => at.to_owned(),
         field if field.starts_with('[') => format!("{at}{field}"),
         field => format!("{at}.{field}"),
-    };
-    FieldError { field, ..error }
+    }
 }

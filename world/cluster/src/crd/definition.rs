@@ -6,7 +6,7 @@ mod budget;
 use serde_json::Value;
 
 use self::budget::Budget;
-use super::{field_path, text};
+use super::{field_path, go_schema::html_safe, text};
 use crate::{
     cel::Subject,
     schema::{Additional, FieldError, FieldErrorKind, ListType, Node, NodeId, Schema, Type},
@@ -15,10 +15,16 @@ use crate::{
 const REASONS: [&str; 4] =
     ["FieldValueDuplicate", "FieldValueForbidden", "FieldValueInvalid", "FieldValueRequired"];
 
-/// Errors of all rules of a schema; `at` is its path in the CRD.
-pub(crate) fn rule_errors(schema: &Schema, at: &str) -> Vec<FieldError> {
-    let mut walk =
-        Walk { schema, shape: Vec::new(), expressions: Vec::new(), budget: Budget::default() };
+/// Errors of all rules of a schema; `at` is its path in the CRD. `other` is what else is wrong with it, and `compiled`
+/// whether expressions are looked at.
+pub(crate) fn rule_errors(
+    schema: &Schema,
+    at: &str,
+    other: &[FieldError],
+    compiled: bool,
+) -> Vec<FieldError> {
+    let (shape, expressions, budget) = (Vec::new(), Vec::new(), Budget::default());
+    let mut walk = Walk { schema, other, compiled, shape, expressions, budget };
     let place = Place { root: true, uncorrelated: None, count: Some(1) };
     walk.visit(schema.root_id(), at, place);
     let mut errors = walk.shape;
@@ -29,7 +35,10 @@ pub(crate) fn rule_errors(schema: &Schema, at: &str) -> Vec<FieldError> {
 
 struct Walk<'a> {
     schema: &'a Schema,
-    /// Rules that are not whole. While there are any, expressions further up are not looked at.
+    /// What is wrong with the schema but for its rules.
+    other: &'a [FieldError],
+    compiled: bool,
+    /// Rules that are not whole.
     shape: Vec<FieldError>,
     expressions: Vec<FieldError>,
     budget: Budget,
@@ -70,7 +79,7 @@ impl Walk<'_> {
         for (index, rule) in node.rules.iter().enumerate() {
             self.shape(id, rule, &format!("{at}.x-kubernetes-validations[{index}]"));
         }
-        if !self.shape.is_empty() {
+        if !self.compiled || self.is_wrong(at) {
             return;
         }
         for (index, rule) in node.rules.iter().enumerate() {
@@ -81,6 +90,13 @@ impl Walk<'_> {
                 self.expressions(&subject, rule, &at, place);
             }
         }
+    }
+
+    /// Whether something is wrong with the schema at a path or below it: then its expressions are not looked at.
+    fn is_wrong(&self, at: &str) -> bool {
+        let behind = |error: &FieldError| error.field.strip_prefix(at).map(str::to_owned);
+        let mut all = self.other.iter().chain(&self.shape).filter_map(behind);
+        all.any(|rest| rest.is_empty() || rest.starts_with(['.', '[']))
     }
 
     fn shape(&mut self, node: NodeId, rule: &Value, at: &str) {
@@ -218,11 +234,17 @@ fn factor(node: &Node) -> Option<u64> {
     }
 }
 
-/// An error that shows the rule as Go prints its struct: JSON with the names of its fields, HTML-safe.
+/// An error that shows the rule as Go prints its struct: HTML-safe.
 fn whole(field: &str, rule: &Value, detail: String) -> FieldError {
+    let safe = html_safe(&go_rule(rule));
+    FieldError { field: field.to_owned(), kind: FieldErrorKind::Invalid, value: Some(safe), detail }
+}
+
+/// A rule as JSON with the names of Go's fields.
+pub(super) fn go_rule(rule: &Value) -> String {
     let quoted = |name: &str| Value::from(text(rule, name)).to_string();
     let or_null = |name: &str| rule.get(name).unwrap_or(&Value::Null).to_string();
-    let shown = format!(
+    format!(
         r#"{{"Rule":{},"Message":{},"MessageExpression":{},"Reason":{},"FieldPath":{},"OptionalOldSelf":{}}}"#,
         quoted("rule"),
         quoted("message"),
@@ -230,7 +252,5 @@ fn whole(field: &str, rule: &Value, detail: String) -> FieldError {
         or_null("reason"),
         quoted("fieldPath"),
         or_null("optionalOldSelf"),
-    );
-    let safe = shown.replace('<', "\\u003c").replace('>', "\\u003e").replace('&', "\\u0026");
-    FieldError { field: field.to_owned(), kind: FieldErrorKind::Invalid, value: Some(safe), detail }
+    )
 }

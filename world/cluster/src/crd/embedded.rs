@@ -8,9 +8,12 @@ use crate::{
     verbs::{dns_1035_problem, metadata_errors, path_segment_problem},
 };
 
-/// What is wrong with them in an object.
-pub(crate) fn errors(schema: &Schema, object: &Value) -> Vec<FieldError> {
+/// What is wrong with them in an object, and with the object itself if it is to be one.
+pub(crate) fn errors(schema: &Schema, object: &Value, whole: bool) -> Vec<FieldError> {
     let mut errors = Vec::new();
+    if let Some(fields) = object.as_object().filter(|_| whole && !schema.root().embedded_resource) {
+        resource(fields, object, &Path::Root, &mut errors);
+    }
     walk(schema, schema.root(), object, &Path::Root, &mut errors);
     errors
 }
@@ -107,7 +110,7 @@ mod tests {
             "map": {"type": "object", "additionalProperties": embedded}}});
         let schema = Schema::custom(&gvk, Some(&schema)).unwrap();
         let check = |object: Value, expect: &[&str]| {
-            let found = errors(&schema, &object);
+            let found = errors(&schema, &object, false);
             assert_eq!(found.iter().map(ToString::to_string).collect::<Vec<_>>(), expect);
         };
         check(json!({"list": [{"apiVersion": "v1", "kind": "Pod"}], "map": {}}), &[]);

@@ -1,17 +1,15 @@
 //! What is wrong with a CustomResourceDefinition (`apiextensions/validation`): the rules that decide
 //! whether its type can be served.
 
-use std::collections::BTreeSet;
-
 use serde_json::{Value, json};
 
 use super::{
-    defaults::{default_errors, has_unknown_fields},
-    definition::rule_errors,
-    text,
+    approval,
+    demands::{Demands, has_defaults},
+    invalid, is_shared, list, schemas, text, versions,
 };
 use crate::{
-    schema::{FieldError, FieldErrorKind, Gvk, Schema, structural_errors},
+    schema::{FieldError, FieldErrorKind},
     validation::Asked,
     verbs::{dns_1035_problem, subdomain_problem},
 };
@@ -42,14 +40,21 @@ pub(crate) fn errors(crd: &Value, old: Option<&Value>, asked: Asked) -> Vec<Fiel
     if let Some(old) = old {
         immutable(spec, old, &mut errors);
     }
-    versions(spec, &mut errors);
+    let old_spec = old.map(|old| &old["spec"]);
+    versions::name_errors(spec, &mut errors);
+    errors.extend(versions::part_errors(spec, old_spec));
     errors.extend(super::conversion::errors(spec));
     if crd["status"]["storedVersions"].as_array().is_none_or(Vec::is_empty) {
         let detail = "must have at least one stored version";
         errors.push(invalid("status.storedVersions", &Value::Null, detail));
     }
-    schemas(spec, Demands::of(spec, old.map(|old| &old["spec"]), asked), &mut errors);
-    let keeps = |spec: &Value| spec["preserveUnknownFields"] == json!(true);
+    stored_versions(crd, &mut errors);
+    schema_errors(spec, Demands::of(spec, old_spec, asked), &mut errors);
+    errors.extend(approval::error(crd, old).filter(|_| asked == Asked::Now));
+    if keeps(spec) && has_defaults(spec) {
+        let detail = "must be false in order to use defaults in the schema";
+        errors.push(invalid("spec.preserveUnknownFields", &json!(true), detail));
+    }
     let kept = old.is_some_and(|old| keeps(&old["spec"]));
     if asked == Asked::Now && keeps(spec) && !kept {
         let detail = "cannot set to true, set x-kubernetes-preserve-unknown-fields to true in \
@@ -80,46 +85,25 @@ fn immutable(spec: &Value, old: &Value, errors: &mut Vec<FieldError>) {
     }
 }
 
-/// What is asked of schemas: what is stored with less stays as it is (`requireOpenAPISchema`,
-/// `requireStructuralSchema`).
-#[derive(Debug, Clone, Copy)]
-struct Demands {
-    schema: bool,
-    structure: bool,
-    /// That no default has fields that its schema does not know (`requirePrunedDefaults`).
-    pruned: bool,
+fn keeps(spec: &Value) -> bool {
+    spec["preserveUnknownFields"] == json!(true)
 }
 
-impl Demands {
-    fn of(spec: &Value, old: Option<&Value>, asked: Asked) -> Demands {
-        let all = |judge: &dyn Fn(Option<&Value>) -> bool| {
-            let versions = old.map_or(&[][..], list);
-            versions.iter().all(|version| judge(version.pointer("/schema/openAPIV3Schema")))
-        };
-        let structural = |schema: Option<&Value>| {
-            schema.is_none_or(|schema| structural_errors(schema, "").is_empty())
-        };
-        let pruned = |schema: Option<&Value>| {
-            let read = schema.and_then(|schema| Schema::custom(&nobody(), Some(schema)).ok());
-            read.is_none_or(|schema| !has_unknown_fields(&schema))
-        };
-        let now = asked == Asked::Now;
-        let preserves = spec["preserveUnknownFields"] == json!(true);
-        Demands {
-            schema: now && all(&|schema| schema.is_some()),
-            structure: !preserves || (now && all(&structural)),
-            pruned: all(&pruned),
+/// That a version goes only when nothing is stored in it any more (`ValidateCustomResourceDefinitionStoredVersions`).
+fn stored_versions(crd: &Value, errors: &mut Vec<FieldError>) {
+    let stored = crd["status"]["storedVersions"].as_array().into_iter().flatten();
+    for (index, name) in stored.enumerate() {
+        if list(&crd["spec"]).iter().any(|version| version["name"] == *name) {
+            continue;
         }
+        let shown = name.as_str().unwrap_or_default();
+        let detail = format!(
+            "missing from spec.versions; {shown} was previously a storage version, and must remain in spec.versions \
+             until a storage migration ensures no data remains persisted in {shown} and removes {shown} from \
+             status.storedVersions"
+        );
+        errors.push(invalid(&format!("status.storedVersions[{index}]"), name, &detail));
     }
-}
-
-/// The name of a type that is only looked at.
-fn nobody() -> Gvk {
-    Gvk { group: String::new(), version: String::new(), kind: String::new() }
-}
-
-fn invalid(field: &str, value: &Value, detail: &str) -> FieldError {
-    FieldError::with_value(field, FieldErrorKind::Invalid, value, detail)
 }
 
 fn group(spec: &Value, errors: &mut Vec<FieldError>) {
@@ -163,98 +147,35 @@ fn names(names: &Value, errors: &mut Vec<FieldError>) {
     }
 }
 
-/// The names of versions, and which of them is stored.
-fn versions(spec: &Value, errors: &mut Vec<FieldError>) {
-    let versions = list(spec);
-    for (index, version) in versions.iter().enumerate() {
-        let Some(why) = dns_1035_problem(text(version, "name")) else { continue };
-        let name = json!(text(version, "name"));
-        errors.push(invalid(&format!("spec.versions[{index}].name"), &name, why));
-        // Upstream's own form still has the first as *the* version.
-        errors.extend((index == 0).then(|| invalid("spec.version", &name, why)));
-    }
-    let mut wrong = |detail: &str| {
-        errors.push(FieldError {
-            value: Some(go_versions(versions)),
-            ..invalid("spec.versions", &Value::Null, detail)
-        });
-    };
-    let names: BTreeSet<&str> = versions.iter().map(|version| text(version, "name")).collect();
-    if names.len() < versions.len() {
-        wrong("must contain unique version names");
-    }
-    if versions.iter().filter(|version| version["storage"] == json!(true)).count() != 1 {
-        wrong("must have exactly one version marked as storage version");
-    }
-}
-
-fn list(spec: &Value) -> &[Value] {
-    spec["versions"].as_array().map_or(&[][..], Vec::as_slice)
-}
-
-/// Whether all versions have the same of something, which upstream's own form has once then.
-fn is_shared(versions: &[Value], field: &str) -> bool {
-    let first = versions.first().map(|first| &first[field]);
-    versions.iter().all(|version| Some(&version[field]) == first)
-}
-
-/// Versions as Go prints them.
-fn go_versions(versions: &[Value]) -> String {
-    if versions.is_empty() {
-        return "null".to_owned();
-    }
-    let shown = versions.iter().map(|version| {
-        let flag = |field: &str| version[field] == json!(true);
-        let part = |field: &str| match is_shared(versions, field) {
-            true => Value::Null,
-            false => version[field].clone(),
-        };
-        format!(
-            "{{\"Name\":{},\"Served\":{},\"Storage\":{},\"Deprecated\":{},\"DeprecationWarning\":{},\
-             \"Schema\":{},\"Subresources\":{},\"AdditionalPrinterColumns\":{},\"SelectableFields\":{}}}",
-            json!(text(version, "name")),
-            flag("served"),
-            flag("storage"),
-            flag("deprecated"),
-            version["deprecationWarning"],
-            part("schema"),
-            part("subresources"),
-            part("additionalPrinterColumns"),
-            part("selectableFields"),
-        )
-    });
-    format!("[{}]", shown.collect::<Vec<_>>().join(","))
-}
-
-fn schemas(spec: &Value, demands: Demands, errors: &mut Vec<FieldError>) {
+fn schema_errors(spec: &Value, demands: Demands, errors: &mut Vec<FieldError>) {
     let versions = list(spec);
     // A schema that all versions have is upstream's `spec.validation`.
     let has = |version: &Value| version.pointer("/schema/openAPIV3Schema").is_some();
     let shared = versions.first().is_some_and(has) && is_shared(versions, "schema");
+    let any_status = versions.iter().any(has_status);
     for (index, version) in versions.iter().enumerate() {
-        let path = match shared {
-            true => "spec.validation.openAPIV3Schema".to_owned(),
-            false => format!("spec.versions[{index}].schema.openAPIV3Schema"),
+        let (path, status) = match shared {
+            true => ("spec.validation.openAPIV3Schema".to_owned(), any_status),
+            false => {
+                (format!("spec.versions[{index}].schema.openAPIV3Schema"), has_status(version))
+            }
         };
         if shared && index > 0 {
             break;
         }
         match version.pointer("/schema/openAPIV3Schema") {
-            Some(schema) => {
-                let shape = structural_errors(schema, &path);
-                if shape.is_empty() {
-                    let read = Schema::custom(&nobody(), Some(schema));
-                    if let Ok(schema) = &read {
-                        errors.extend(default_errors(schema, &path, demands.pruned));
-                        errors.extend(rule_errors(schema, &path));
-                    }
-                }
-                errors.extend(shape.into_iter().filter(|_| demands.structure));
-            }
-            None if demands.schema => {
-                errors.push(FieldError::required(&path));
+            Some(schema) => errors.extend(schemas::errors(schema, &path, status, demands)),
+            None if demands.schema => errors.push(FieldError::required(&path)),
+            None if !keeps(spec) && version["served"] == true => {
+                let detail = "because otherwise all fields are pruned";
+                errors.push(FieldError::bare(&path, FieldErrorKind::Required, detail));
             }
             None => {}
         }
     }
+}
+
+/// Whether a version's status is written by itself.
+fn has_status(version: &Value) -> bool {
+    !version["subresources"]["status"].is_null()
 }

@@ -34,8 +34,10 @@ pub(super) fn apply(live: &Value, patch: &Value) -> Result<Value, PatchError> {
     })?;
     let mut object = live.clone();
     for operation in &operations {
-        add_missing_list(&mut object, operation);
-        let operation = &added(&object, &from_the_end(&object, operation));
+        let operation = &added(&object, &counted_all(&object, operation));
+        if finds_nothing(&object, operation) {
+            continue;
+        }
         json_patch::patch(&mut object, std::slice::from_ref(operation)).map_err(|error| {
             PatchError::Unprocessable(
                 complaint(&object, operation).unwrap_or_else(|| error.kind.to_string()),
@@ -120,8 +122,9 @@ fn fill_in_value(operation: &mut Value) {
     }
 }
 
-/// Upstream's library counts from a list's end where an index is below zero (`SupportNegativeIndices`).
-fn from_the_end(object: &Value, operation: &PatchOperation) -> PatchOperation {
+/// Upstream's library reads an index as Go does (`strconv.Atoi`), and counts from a list's end where it is below zero
+/// (`SupportNegativeIndices`).
+fn counted_all(object: &Value, operation: &PatchOperation) -> PatchOperation {
     let mut operation = operation.clone();
     match &mut operation {
         PatchOperation::Add(it) => counted(object, &mut it.path, true),
@@ -145,19 +148,19 @@ fn from_the_end(object: &Value, operation: &PatchOperation) -> PatchOperation {
     operation
 }
 
-/// A path with its indices below zero counted; `adds` if its last part is to be a new place. One that is too low stays,
-/// and is found by nobody.
+/// A path with its indices counted; `adds` if its last part is to be a new place. One that is too low stays, and is found
+/// by nobody.
 fn counted(object: &Value, path: &mut PointerBuf, adds: bool) {
     let mut at = Some(object);
     let parts = path.count();
     let counted = path.tokens().enumerate().map(|(number, token)| {
         let name = token.decoded();
-        let index = name.parse::<i64>().ok().filter(|index| *index < 0);
-        let places = at.and_then(Value::as_array).zip(index).and_then(|(list, index)| {
+        let index = name.parse::<isize>().ok();
+        let place = at.and_then(Value::as_array).zip(index).and_then(|(list, index)| {
             let places = list.len() + usize::from(adds && number + 1 == parts);
-            places.checked_add_signed(isize::try_from(index).ok()?)
+            if index < 0 { places.checked_add_signed(index) } else { usize::try_from(index).ok() }
         });
-        let name = places.map_or(name.into_owned(), |place| place.to_string());
+        let name = place.map_or(name.into_owned(), |place| place.to_string());
         at = at.and_then(|at| match at {
             Value::Array(list) => list.get(name.parse::<usize>().ok()?),
             other => other.get(&name),
@@ -182,17 +185,14 @@ fn added(object: &Value, operation: &PatchOperation) -> PatchOperation {
     operation.clone()
 }
 
-/// Upstream's library answers a test for null on a missing path with success.
-fn add_missing_list(object: &mut Value, operation: &PatchOperation) {
-    if let PatchOperation::Test(test) = operation
-        && test.value.is_null()
-        && object.pointer(test.path.as_str()).is_none()
-        && let Some((parent, name)) = test.path.as_str().rsplit_once('/')
-        && let Some(Value::Object(fields)) = object.pointer_mut(parent)
-    {
-        // Nulls are dropped from objects before they are stored, so this one never shows.
-        fields.insert(name.replace("~1", "/").replace("~0", "~"), Value::Null);
-    }
+/// Whether it is a test for null of what a map does not have, which upstream's library answers with success.
+fn finds_nothing(object: &Value, operation: &PatchOperation) -> bool {
+    let PatchOperation::Test(test) = operation else { return false };
+    let path = test.path.as_str();
+    let parent = path.rsplit_once('/').map(|(parent, _)| parent);
+    test.value.is_null()
+        && object.pointer(path).is_none()
+        && parent.and_then(|parent| object.pointer(parent)).is_some_and(Value::is_object)
 }
 
 #[cfg(test)]
@@ -233,6 +233,25 @@ mod tests {
         check(json!({"op": "test", "path": "/list/-2/n", "value": 2}), of(&[1, 2, 3]));
         check(json!({"op": "remove", "path": "/-1"}), of(&[1, 2, 3]));
         check(json!({"op": "remove", "path": "/list/-4"}), Value::Null);
+        check(json!({"op": "replace", "path": "/list/01/n", "value": 9}), of(&[1, 9, 3]));
+    }
+
+    #[test]
+    fn a_test_changes_nothing() {
+        let check = |path: &str, expect: Option<u16>| {
+            let live = json!({"a": {"b": null}, "list": [1]});
+            let patched = apply(&live, &json!([{"op": "test", "path": path, "value": null}]));
+            match expect {
+                None => assert_eq!(patched, Ok(live), "{path}"),
+                Some(code) => assert_eq!(patched.unwrap_err().code(), code, "{path}"),
+            }
+        };
+        check("/a/b", None);
+        check("/a/c", None);
+        check("/c", None);
+        check("/c/d", Some(422));
+        check("/list/0", Some(422));
+        check("/list/1", Some(422));
     }
 
     #[test]

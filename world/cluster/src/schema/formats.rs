@@ -1,27 +1,27 @@
 //! String formats that the validation of custom resources checks (`format: date-time` and others).
 //! Formats not listed here are not checked, as upstream ignores those that it doesn't know.
 
-use std::net::{Ipv4Addr, Ipv6Addr};
-
-use base64::{Engine, engine::general_purpose::STANDARD};
+mod durations;
+mod hosts;
+mod times;
 
 use crate::verbs::is_label;
 
 /// Whether `text` has the format. Unknown formats hold for everything.
 pub(super) fn holds(format: &str, text: &str) -> bool {
     match format {
-        "date-time" | "datetime" => trace::Time::parse_rfc3339(text).is_some(),
-        "date" => is_date(text),
-        "ipv4" => text.parse::<Ipv4Addr>().is_ok(),
-        "ipv6" => text.parse::<Ipv6Addr>().is_ok(),
-        "cidr" => is_cidr(text),
-        "uuid" | "uuid3" | "uuid4" | "uuid5" => is_uuid(text),
-        "byte" => !text.is_empty() && STANDARD.decode(text).is_ok(),
-        "hostname" => is_hostname(text),
-        "email" => is_email(text),
+        "date-time" | "datetime" => times::is_date_time(text),
+        "date" => times::is_date(text),
+        "ipv4" => hosts::is_ipv4(text),
+        "ipv6" => hosts::is_ipv6(text),
+        "cidr" => hosts::is_cidr(text),
+        "uuid" | "uuid3" | "uuid4" | "uuid5" => is_uuid(format, text),
+        "byte" => is_base64(text),
+        "hostname" => hosts::is_hostname(text),
+        "email" => hosts::is_email(text),
         "uri" => is_uri(text),
-        "mac" => is_mac(text),
-        "duration" => is_duration(text),
+        "mac" => hosts::is_mac(text),
+        "duration" => durations::is_duration(text),
         "k8s-short-name" => text.len() <= 63 && is_label(text),
         "k8s-long-name" => text.len() <= 253 && text.split('.').all(is_label),
         _ => true,
@@ -74,35 +74,29 @@ pub(super) fn is_known(format: &str) -> bool {
     KNOWN.contains(&format)
 }
 
-fn is_date(text: &str) -> bool {
-    text.len() == 10 && trace::Time::parse_rfc3339(&format!("{text}T00:00:00Z")).is_some()
+/// Hexadecimal digits in groups of 8, 4, 4, 4 and 12, dashes between them or not (`UUIDPattern`); of a version, with its
+/// number first in the third group, and of the later ones with the variant first in the fourth.
+fn is_uuid(format: &str, text: &str) -> bool {
+    let (mut digits, mut rest) = (Vec::new(), text.as_bytes());
+    for (index, length) in [8, 4, 4, 4, 12].into_iter().enumerate() {
+        rest = rest.strip_prefix(b"-").filter(|_| index > 0).unwrap_or(rest);
+        let Some((group, after)) = rest.split_at_checked(length) else { return false };
+        digits.extend(group.to_ascii_lowercase());
+        rest = after;
+    }
+    let version = format.as_bytes().get(4);
+    let variant = matches!(version, None | Some(b'3')) || b"89ab".contains(&digits[16]);
+    rest.is_empty()
+        && digits.iter().all(u8::is_ascii_hexdigit)
+        && version.is_none_or(|version| digits[12] == *version)
+        && variant
 }
 
-fn is_cidr(text: &str) -> bool {
-    let Some((address, length)) = text.split_once('/') else { return false };
-    let Ok(length) = length.parse::<u8>() else { return false };
-    (address.parse::<Ipv4Addr>().is_ok() && length <= 32)
-        || (address.parse::<Ipv6Addr>().is_ok() && length <= 128)
-}
-
-fn is_uuid(text: &str) -> bool {
-    let bare: String = text.chars().filter(|letter| *letter != '-').collect();
-    bare.len() == 32 && bare.bytes().all(|byte| byte.is_ascii_hexdigit())
-}
-
-fn is_hostname(text: &str) -> bool {
-    let label = |label: &str| {
-        (1..=63).contains(&label.len())
-            && label.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'-')
-            && !label.starts_with('-')
-            && !label.ends_with('-')
-    };
-    text.len() <= 253 && text.split('.').all(label)
-}
-
-fn is_email(text: &str) -> bool {
-    let Some((user, host)) = text.rsplit_once('@') else { return false };
-    !user.is_empty() && !user.contains(char::is_whitespace) && is_hostname(host)
+/// Fours of the standard alphabet, the last one filled up (`govalidator.Base64`).
+fn is_base64(text: &str) -> bool {
+    let bare = text.strip_suffix("==").or_else(|| text.strip_suffix('=')).unwrap_or(text);
+    let of_alphabet = |byte: u8| byte.is_ascii_alphanumeric() || b"+/".contains(&byte);
+    !text.is_empty() && text.len().is_multiple_of(4) && bare.bytes().all(of_alphabet)
 }
 
 /// Go's `url.ParseRequestURI`: absolute, or an absolute path.
@@ -113,37 +107,6 @@ fn is_uri(text: &str) -> bool {
     };
     !text.contains(|letter: char| letter.is_control() || letter == ' ')
         && (text.starts_with('/') || text.split_once(':').is_some_and(|(left, _)| scheme(left)))
-}
-
-fn is_mac(text: &str) -> bool {
-    let parts: Vec<&str> = text.split([':', '-']).collect();
-    matches!(parts.len(), 6 | 8 | 20)
-        && parts
-            .iter()
-            .all(|part| part.len() == 2 && part.bytes().all(|byte| byte.is_ascii_hexdigit()))
-}
-
-/// Go's `time.ParseDuration`: signed sequence of decimals with units.
-fn is_duration(text: &str) -> bool {
-    let mut rest = text.trim_start_matches(['+', '-']);
-    if rest == "0" {
-        return true;
-    }
-    let mut parts = 0;
-    while !rest.is_empty() {
-        let number = rest.find(|letter: char| !letter.is_ascii_digit() && letter != '.');
-        let Some(number) = number.filter(|length| *length > 0) else { return false };
-        rest = &rest[number..];
-        let units = ["ns", "us", "µs", "ms", "s", "m", "h"];
-        let Some(unit) =
-            units.iter().filter(|unit| rest.starts_with(**unit)).max_by_key(|u| u.len())
-        else {
-            return false;
-        };
-        rest = &rest[unit.len()..];
-        parts += 1;
-    }
-    parts > 0
 }
 
 #[cfg(test)]
@@ -160,14 +123,26 @@ mod tests {
             ("cidr", "10.0.0.0/8", "10.0.0.0/33"),
             ("uuid", "5a1b7e3c-0000-4000-8000-000000000000", "5a1b"),
             ("byte", "aGVsbG8=", "%"),
-            ("byte", "aGVsbG8=", ""),
+            ("byte", "aGVsbG9=", ""),
+            ("byte", "aGk=", "aGk"),
+            ("uuid", "5a1b7e3c000040008000000000000000", "5a1b7e3c-00004-000-8000-000000000000"),
+            (
+                "uuid4",
+                "5a1b7e3c-0000-4000-8000-000000000000",
+                "5a1b7e3c-0000-4000-7000-000000000000",
+            ),
+            (
+                "uuid3",
+                "5a1b7e3c-0000-3000-7000-000000000000",
+                "5a1b7e3c-0000-4000-7000-000000000000",
+            ),
             ("k8s-short-name", "a-1", "a.b"),
             ("k8s-long-name", "a.b-1", "a..b"),
             ("hostname", "a.example", "-a"),
             ("email", "a@b.example", "a"),
             ("uri", "https://a.example/b", "no uri"),
             ("mac", "00:11:22:33:44:55", "00:11"),
-            ("duration", "1h30m", "1 hour"),
+            ("duration", "1h30m", "an hour"),
             ("unknown", "anything", ""),
         ] {
             assert!(holds(format, good), "{format} {good}");

@@ -1,165 +1,142 @@
-//! Whether the schema of a CustomResourceDefinition is structural: upstream refuses (v1) those that aren't.
+//! Whether the schema of a CustomResourceDefinition is structural: upstream refuses (v1) those that aren't
+//! (`ValidateStructural` of `k8s.io/apiextensions-apiserver/pkg/apiserver/schema/validation.go`).
+
+mod convert;
+mod metadata;
+mod nested;
 
 use serde_json::{Map, Value};
 
+pub(crate) use self::convert::unconvertible;
 use super::{FieldError, FieldErrorKind};
 
 /// What keeps an `openAPIV3Schema` from being structural; `at` is the path of the schema in the CRD
-/// (`spec.versions[0].schema.openAPIV3Schema`). Covers types, `properties` against
-/// `additionalProperties`, forbidden keywords, list types and their keys, and patterns.
-pub fn structural_errors(schema: &Value, at: &str) -> Vec<FieldError> {
+/// (`spec.versions[0].schema.openAPIV3Schema`). Of one that upstream can't [convert](unconvertible) nothing is asked.
+pub(crate) fn structural_errors(schema: &Value, at: &str) -> Vec<FieldError> {
     let mut errors = Vec::new();
-    if schema.get("type").and_then(Value::as_str) != Some("object") {
-        let shown = schema.get("type").cloned().unwrap_or_else(|| Value::from(""));
-        let field = format!("{at}.type");
-        let detail = "must be object at the root";
-        errors.push(match schema.get("type") {
-            None => {
-                FieldError::bare(&field, FieldErrorKind::Required, "must not be empty at the root")
-            }
-            Some(_) => FieldError::with_value(&field, FieldErrorKind::Invalid, &shown, detail),
-        });
-    }
-    walk(schema, at, Place::Root, &mut errors);
+    walk(schema, at, Level::Root, &mut errors);
+    nested::complete(schema, schema, at, at, &mut errors);
+    errors.sort_by_cached_key(FieldError::to_string);
     errors
 }
 
+/// Whether nothing keeps a schema from being structural.
+pub(crate) fn is_structural(schema: &Value) -> bool {
+    unconvertible(schema).is_none() && structural_errors(schema, "").is_empty()
+}
+
+/// A keyword that says something: null says nothing.
+fn keyword<'a>(schema: &'a Value, name: &str) -> Option<&'a Value> {
+    schema.get(name).filter(|value| !value.is_null())
+}
+
+fn text<'a>(schema: &'a Value, name: &str) -> &'a str {
+    schema.get(name).and_then(Value::as_str).unwrap_or("")
+}
+
+fn flag(schema: &Value, name: &str) -> bool {
+    schema.get(name) == Some(&Value::Bool(true))
+}
+
+/// Schemas by name, if there are any.
+fn schemas<'a>(schema: &'a Value, name: &str) -> Option<&'a Map<String, Value>> {
+    schema.get(name).and_then(Value::as_object).filter(|all| !all.is_empty())
+}
+
+fn list<'a>(schema: &'a Value, name: &str) -> &'a [Value] {
+    schema.get(name).and_then(Value::as_array).map_or(&[][..], Vec::as_slice)
+}
+
+fn invalid(field: &str, value: &Value, detail: &str) -> FieldError {
+    FieldError::with_value(field, FieldErrorKind::Invalid, value, detail)
+}
+
+fn required(field: &str, detail: impl Into<String>) -> FieldError {
+    FieldError::bare(field, FieldErrorKind::Required, detail)
+}
+
+fn forbidden(field: &str, detail: &str) -> FieldError {
+    FieldError::bare(field, FieldErrorKind::Forbidden, detail)
+}
+
 #[derive(Clone, Copy, PartialEq)]
-enum Place {
+enum Level {
     Root,
     Field,
     Item,
 }
 
-fn walk(schema: &Value, at: &str, place: Place, errors: &mut Vec<FieldError>) {
-    let Some(fields) = schema.as_object() else { return };
-    let flag = |name: &str| fields.get(name) == Some(&Value::Bool(true));
-    let untyped = !fields.contains_key("type")
-        && !flag("x-kubernetes-int-or-string")
-        && !flag("x-kubernetes-preserve-unknown-fields");
-    if untyped && place != Place::Root {
-        let place = if place == Place::Item { "array items" } else { "object fields" };
-        errors.push(FieldError::bare(
-            &format!("{at}.type"),
-            FieldErrorKind::Required,
-            format!("must not be empty for specified {place}"),
-        ));
-    }
-    let types = ["array", "boolean", "integer", "number", "object", "string"];
-    if let Some(given) = fields.get("type").and_then(Value::as_str).filter(|t| !types.contains(t)) {
-        let names = types.map(|name| format!("{name:?}")).join(", ");
-        errors.push(FieldError::with_value(
-            &format!("{at}.type"),
-            FieldErrorKind::NotSupported,
-            &Value::from(given),
-            format!("supported values: {names}"),
-        ));
-    }
-    if fields.get("type").and_then(Value::as_str) == Some("array") && !fields.contains_key("items")
-    {
-        let kind = FieldErrorKind::Required;
-        errors.push(FieldError::bare(&format!("{at}.items"), kind, "must be specified"));
-    }
-    forbidden(fields, at, errors);
-    list_type(fields, at, errors);
-    if let Some(pattern) = fields.get("pattern").and_then(Value::as_str)
-        && regex::Regex::new(pattern).is_err()
-    {
-        errors.push(FieldError::with_value(
-            &format!("{at}.pattern"),
-            FieldErrorKind::Invalid,
-            &Value::from(pattern),
-            "must be a valid regular expression",
-        ));
-    }
-    for (name, property) in
-        fields.get("properties").and_then(Value::as_object).into_iter().flatten()
-    {
-        walk(property, &format!("{at}.properties[{name}]"), Place::Field, errors);
-    }
-    if let Some(values) = fields.get("additionalProperties") {
-        walk(values, &format!("{at}.additionalProperties"), Place::Field, errors);
-    }
-    if let Some(items) = fields.get("items") {
-        walk(items, &format!("{at}.items"), Place::Item, errors);
-    }
-}
-
-fn forbidden(fields: &Map<String, Value>, at: &str, errors: &mut Vec<FieldError>) {
-    let mut forbid = |name: &str, detail: &str| {
-        errors.push(FieldError::bare(&format!("{at}.{name}"), FieldErrorKind::Forbidden, detail));
-    };
-    if fields.contains_key("$ref") {
-        forbid("$ref", "$ref is not supported");
-    }
-    if fields.get("uniqueItems") == Some(&Value::Bool(true)) {
-        forbid(
-            "uniqueItems",
-            "uniqueItems cannot be set to true since the runtime complexity \
-            becomes quadratic",
-        );
-    }
-    for name in ["definitions", "dependencies", "patternProperties", "id", "additionalItems"] {
-        if fields.contains_key(name) {
-            forbid(name, &format!("{name} is not supported"));
-        }
-    }
-    let has_properties =
-        fields.get("properties").and_then(Value::as_object).is_some_and(|map| !map.is_empty());
-    if has_properties
-        && fields.get("additionalProperties").is_some_and(|value| *value != Value::Bool(false))
-    {
-        forbid("additionalProperties", "additionalProperties and properties are mutual exclusive");
-    }
-}
-
-fn list_type(fields: &Map<String, Value>, at: &str, errors: &mut Vec<FieldError>) {
-    let Some(list_type) = fields.get("x-kubernetes-list-type").and_then(Value::as_str) else {
-        return;
-    };
+/// `validateStructuralInvariants`
+fn walk(schema: &Value, at: &str, level: Level, errors: &mut Vec<FieldError>) {
     let field = |name: &str| format!("{at}.{name}");
-    if fields.get("type").and_then(Value::as_str) != Some("array") {
-        errors.push(FieldError::with_value(
-            &field("type"),
-            FieldErrorKind::Invalid,
-            fields.get("type").unwrap_or(&Value::from("")),
-            "must be array if x-kubernetes-list-type is specified",
-        ));
+    if text(schema, "type") == "array" && keyword(schema, "items").is_none() {
+        errors.push(required(&field("items"), "must be specified"));
     }
-    if !matches!(list_type, "atomic" | "set" | "map") {
-        errors.push(FieldError::with_value(
-            &field("x-kubernetes-list-type"),
-            FieldErrorKind::NotSupported,
-            &Value::from(list_type),
-            "supported values: \"atomic\", \"map\", \"set\"",
-        ));
+    if let Some(items) = keyword(schema, "items") {
+        walk(items, &field("items"), Level::Item, errors);
     }
-    let keys = fields.get("x-kubernetes-list-map-keys").and_then(Value::as_array);
-    if list_type == "map" && keys.is_none_or(Vec::is_empty) {
-        errors.push(FieldError::bare(
-            &field("x-kubernetes-list-map-keys"),
-            FieldErrorKind::Required,
-            "must not be empty if x-kubernetes-list-type is map",
-        ));
+    for (name, property) in schemas(schema, "properties").into_iter().flatten() {
+        walk(property, &field(&format!("properties[{name}]")), Level::Field, errors);
     }
-    let required: Vec<&Value> = fields
-        .get("items")
-        .and_then(|items| items.get("required"))
-        .and_then(Value::as_array)
-        .into_iter()
-        .flatten()
-        .collect();
-    for key in keys.into_iter().flatten().filter_map(Value::as_str) {
-        let property = fields.get("items").and_then(|items| items.get("properties")?.get(key));
-        let defaulted = property.is_some_and(|property| property.get("default").is_some());
-        if !defaulted && !required.contains(&&Value::from(key)) {
-            errors.push(FieldError::bare(
-                &format!("{at}.items.properties[{key}].default"),
-                FieldErrorKind::Required,
-                "this property is in x-kubernetes-list-map-keys, so it must have a default or be a \
-                 required property",
-            ));
+    if let Some(values) = keyword(schema, "additionalProperties") {
+        let at = field("additionalProperties");
+        if level == Level::Root {
+            errors.push(forbidden(&at, "must not be used at the root"));
         }
+        if values.is_object() {
+            walk(values, &at, Level::Field, errors);
+        }
+    }
+    if flag(schema, INT_OR_STRING) {
+        for other in [PRESERVE, EMBEDDED].into_iter().filter(|other| flag(schema, other)) {
+            let detail = "must be false if x-kubernetes-int-or-string is true";
+            errors.push(invalid(&field(other), &Value::Bool(true), detail));
+        }
+    }
+    nested::values(schema, nested::Known::of(schema), at, errors);
+    kind(schema, at, level, errors);
+    if level == Level::Root || flag(schema, EMBEDDED) {
+        metadata::type_errors(schema, at, errors);
+    }
+    if level == Level::Root {
+        metadata::root_errors(schema, at, errors);
+    }
+    let anything = flag(schema, PRESERVE) || schemas(schema, "properties").is_some();
+    if flag(schema, EMBEDDED) && !anything {
+        let detail = "must not be empty if x-kubernetes-embedded-resource is true without \
+                      x-kubernetes-preserve-unknown-fields";
+        errors.push(required(&field("properties"), detail));
+    }
+}
+
+const INT_OR_STRING: &str = "x-kubernetes-int-or-string";
+const PRESERVE: &str = "x-kubernetes-preserve-unknown-fields";
+const EMBEDDED: &str = "x-kubernetes-embedded-resource";
+
+/// That a schema says of which type values are, and which it has to be.
+fn kind(schema: &Value, at: &str, level: Level, errors: &mut Vec<FieldError>) {
+    let (at_type, given) = (format!("{at}.type"), text(schema, "type"));
+    let value = Value::from(given);
+    if flag(schema, EMBEDDED) && given != "object" {
+        let detail = "must be object if x-kubernetes-embedded-resource is true";
+        errors.push(match given {
+            "" => required(&at_type, detail),
+            _ => invalid(&at_type, &value, detail),
+        });
+    } else if given.is_empty() && !flag(schema, INT_OR_STRING) && !flag(schema, PRESERVE) {
+        let detail = match level {
+            Level::Root => "must not be empty at the root",
+            Level::Item => "must not be empty for specified array items",
+            Level::Field => "must not be empty for specified object fields",
+        };
+        errors.push(required(&at_type, detail));
+    }
+    if flag(schema, EMBEDDED) && keyword(schema, "additionalProperties").is_some() {
+        let detail = "must not be used if x-kubernetes-embedded-resource is set";
+        errors.push(forbidden(&format!("{at}.additionalProperties"), detail));
+    }
+    if level == Level::Root && !matches!(given, "" | "object") {
+        errors.push(invalid(&at_type, &value, "must be object at the root"));
     }
 }
 
@@ -169,12 +146,14 @@ mod tests {
 
     use super::*;
 
+    fn check(schema: Value, expect: &[&str]) {
+        let errors = structural_errors(&schema, "s");
+        let found: Vec<String> = errors.iter().map(FieldError::to_string).collect();
+        assert_eq!(found, expect, "{schema}");
+    }
+
     #[test]
     fn only_structural_schemas_pass() {
-        let check = |schema: Value, expect: &[&str]| {
-            let errors = structural_errors(&schema, "s");
-            assert_eq!(errors.iter().map(FieldError::to_string).collect::<Vec<_>>(), expect);
-        };
         check(
             json!({"type": "object", "properties": {"a": {"type": "array", "items": {"type": "string"}},
                 "b": {"x-kubernetes-int-or-string": true},
@@ -182,17 +161,46 @@ mod tests {
             &[],
         );
         check(
-            json!({"properties": {"a": {}}}),
+            json!({"properties": {"a": {}, "l": {"type": "array", "items": {}}, "m": {"type": "array"}}}),
             &[
-                "s.type: Required value: must not be empty at the root",
                 "s.properties[a].type: Required value: must not be empty for specified object fields",
+                "s.properties[l].items.type: Required value: must not be empty for specified array items",
+                "s.properties[m].items: Required value: must be specified",
+                "s.type: Required value: must not be empty at the root",
             ],
         );
         check(
-            json!({"type": "object", "properties": {"l": {"type": "array",
-                "x-kubernetes-list-type": "map", "items": {"type": "object"}}}}),
-            &["s.properties[l].x-kubernetes-list-map-keys: Required value: must not be empty if \
-                x-kubernetes-list-type is map"],
+            json!({"type": "string", "additionalProperties": true}),
+            &[
+                "s.additionalProperties: Forbidden: must not be used at the root",
+                "s.type: Invalid value: \"string\": must be object at the root",
+            ],
+        );
+    }
+
+    #[test]
+    fn a_resource_within_is_an_object_of_something() {
+        let of = |field: Value| json!({"type": "object", "properties": {"a": field}});
+        check(
+            of(json!({"x-kubernetes-embedded-resource": true})),
+            &[
+                "s.properties[a].properties: Required value: must not be empty if \
+                    x-kubernetes-embedded-resource is true without x-kubernetes-preserve-unknown-fields",
+                "s.properties[a].type: Required value: must be object if x-kubernetes-embedded-resource is true",
+            ],
+        );
+        check(
+            of(
+                json!({"type": "object", "x-kubernetes-embedded-resource": true, "x-kubernetes-int-or-string": true,
+                "additionalProperties": {"type": "string"}, "properties": {"kind": {"type": "integer"}}}),
+            ),
+            &[
+                "s.properties[a].additionalProperties: Forbidden: must not be used if \
+                    x-kubernetes-embedded-resource is set",
+                "s.properties[a].properties[kind].type: Invalid value: \"integer\": must be string",
+                "s.properties[a].x-kubernetes-embedded-resource: Invalid value: true: must be false if \
+                    x-kubernetes-int-or-string is true",
+            ],
         );
     }
 }

@@ -68,6 +68,9 @@ impl Work<'_> {
         let given = empties(object);
         // What Go's structs make of it.
         encoding::canonical(object).map_err(|error| wrapped(error.to_string()))?;
+        if self.kind.is_custom() {
+            drop_empty_metadata(object);
+        }
         for (at, empty) in given {
             if empty.is_array() && is_null(object, &at) {
                 self.emptied.push(at.clone());
@@ -163,7 +166,7 @@ impl Work<'_> {
             let scale = own.scale.iter();
             errors.extend(scale.flat_map(|scale| crd::scale::errors(scale, object, status)));
             if !status {
-                errors.extend(crd::embedded::errors(&own.schema, object));
+                errors.extend(crd::embedded::errors(&own.schema, object, false));
             }
         }
         if let Some((schema, rules)) =
@@ -224,6 +227,17 @@ impl Work<'_> {
     pub(super) fn now_text(&self) -> String {
         self.calls.began().rfc3339()
     }
+}
+
+/// Also the metadata of custom objects are one of Go's structs, without what is empty (`objectmeta.SetObjectMeta`).
+fn drop_empty_metadata(object: &mut Value) {
+    let Some(metadata) = object.get_mut("metadata").and_then(Value::as_object_mut) else { return };
+    metadata.retain(|_, value| match value {
+        Value::String(text) => !text.is_empty(),
+        Value::Array(items) => !items.is_empty(),
+        Value::Object(fields) => !fields.is_empty(),
+        _ => true,
+    });
 }
 
 fn is_null(object: &Value, pointer: &str) -> bool {

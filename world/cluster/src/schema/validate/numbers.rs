@@ -13,8 +13,7 @@ impl Check<'_> {
         self.in_range(node, value, "Checked", at);
         let Some(limits) = &node.limits else { return };
         if let Some(factor) = limits.multiple_of {
-            let limit = Limit { what: "MultipleOf", bound: factor, asked: "a multiple of" };
-            self.limit(node, value, limit, |number, factor| (number / factor).fract() != 0.0, at);
+            self.multiple(node, value, factor, at);
         }
         if let Some((bound, exclusive)) = limits.minimum {
             let asked = if exclusive { "greater than" } else { "greater than or equal to" };
@@ -27,6 +26,37 @@ impl Check<'_> {
             let limit = Limit { what: "Maximum boundary", bound, asked };
             let broken = |number, most| number > most || (exclusive && number == most);
             self.limit(node, value, limit, broken, at);
+        }
+    }
+
+    /// Integers are divided as integers, if the format can hold the factor: by the factor without its fraction, which may
+    /// be none (`MultipleOfNativeType`).
+    fn multiple(&mut self, node: &Node, value: &Value, factor: f64, at: &Path<'_>) {
+        let fits = self.in_range(node, &Value::from(factor), "MultipleOf", at);
+        let Some(number) = value.as_f64() else { return };
+        let native = value.as_i64().filter(|_| fits);
+        let factor = if native.is_some() { factor.trunc() } else { factor };
+        let shown = match native {
+            Some(_) => (factor as i64).to_string(),
+            None => as_float(factor),
+        };
+        if factor <= 0.0 {
+            let detail = format!("factor MultipleOf declared for {at} must be positive: {shown}");
+            let field = at.to_string();
+            self.errors.push(FieldError {
+                value: Some(shown),
+                ..FieldError::bare(&field, FieldErrorKind::Invalid, detail)
+            });
+            return;
+        }
+        let holds = match native {
+            Some(number) => number.checked_rem(factor as i64) == Some(0),
+            None if factor < 1.0 => is_json_integer(1.0 / factor * number),
+            None => is_json_integer(number / factor),
+        };
+        if !holds {
+            let value = if native.is_some() { value.clone() } else { Value::from(number) };
+            self.invalid(at, &value, format!("{at} in body should be a multiple of {shown}"));
         }
     }
 
@@ -103,9 +133,62 @@ fn single_fits(value: &Value) -> bool {
     value.as_f64().is_none_or(|number| (number as f32).is_finite())
 }
 
-/// Whether upstream takes a number for an integer (`IsFloat64AJSONInteger`).
+/// Whether upstream takes a number for an integer.
 pub(super) fn is_whole(value: &Value) -> bool {
+    value.is_i64() || value.as_f64().is_some_and(is_json_integer)
+}
+
+/// `IsFloat64AJSONInteger` of `github.com/go-openapi/swag`: within 53 bits, and whole or hardly above it.
+fn is_json_integer(number: f64) -> bool {
     const EXACT: f64 = 9_007_199_254_740_991.0;
-    let whole = |number: f64| number.fract() == 0.0 && number.abs() <= EXACT;
-    value.is_i64() || value.as_f64().is_some_and(whole)
+    let (whole, over) = (number.trunc(), number.fract());
+    number.abs() <= EXACT && (over == 0.0 || (whole > 0.0 && over / (number + whole) < 1e-9))
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::{
+        super::super::{Gvk, Schema},
+        *,
+    };
+
+    #[test]
+    fn multiples_are_as_upstream_reckons() {
+        let gvk = Gvk { group: "example.com".into(), version: "v1".into(), kind: "Foo".into() };
+        let check = |factor: Value, number: Value, expect: Option<&str>| {
+            let field = json!({"type": "number", "multipleOf": factor});
+            let schema = json!({"type": "object", "properties": {"n": field}});
+            let schema = Schema::custom(&gvk, Some(&schema)).unwrap();
+            let found = schema.validate(&json!({"n": number}), None);
+            let found: Vec<String> = found.iter().map(ToString::to_string).collect();
+            assert_eq!(found, expect.into_iter().collect::<Vec<_>>(), "{number} of {factor}");
+        };
+        for good in [0.3, 0.6, 0.7, 1.1] {
+            check(json!(0.1), json!(good), None);
+        }
+        check(json!(0.01), json!(0.07), None);
+        check(json!(2), json!(4), None);
+        check(
+            json!(2.5),
+            json!(5),
+            Some("n: Invalid value: 5: n in body should be a multiple of 2"),
+        );
+        check(
+            json!(0.01),
+            json!(0.29),
+            Some("n: Invalid value: 0.29: n in body should be a multiple of 0.01"),
+        );
+        check(
+            json!(0.1),
+            json!(1e15),
+            Some("n: Invalid value: 1e+15: n in body should be a multiple of 0.1"),
+        );
+        check(
+            json!(0.1),
+            json!(3),
+            Some("n: Invalid value: 0: factor MultipleOf declared for n must be positive: 0"),
+        );
+    }
 }
