@@ -228,7 +228,7 @@ pub const CASES: &[Case] = &[
         from: "{file: workload.yaml}",
         to: "{file: gone.yaml}",
         exit: 64,
-        says: &["gone.yaml", "No such file"],
+        says: &["spec.workload.file", "gone.yaml"],
     },
     Case {
         name: "misspelt-workload",
@@ -242,7 +242,7 @@ pub const CASES: &[Case] = &[
         from: "examples/bar-foo/crds/",
         to: "examples/gone/",
         exit: 64,
-        says: &["examples/gone", "No such file"],
+        says: &["spec.manifests", "examples/gone"],
     },
     Case {
         name: "missing-namespace",
