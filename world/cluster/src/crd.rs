@@ -27,7 +27,7 @@ mod versions;
 use self::{conversion::Converter, rules::Rules};
 use crate::{
     facts::{Resource, Subresource},
-    schema::{FieldError, FieldErrorKind, Gvk, Schema},
+    schema::{Gvk, Schema},
     world::meta,
 };
 
@@ -92,10 +92,6 @@ fn list(spec: &Value) -> &[Value] {
 fn is_shared(versions: &[Value], field: &str) -> bool {
     let first = versions.first().map(|first| &first[field]);
     versions.iter().all(|version| Some(&version[field]) == first)
-}
-
-fn invalid(field: &str, value: &Value, detail: &str) -> FieldError {
-    FieldError::with_value(field, FieldErrorKind::Invalid, value, detail)
 }
 
 impl CustomType {

@@ -19,6 +19,7 @@ mod error;
 mod formats;
 mod image;
 mod internal;
+pub(crate) mod keywords;
 mod prune;
 mod ratchet;
 mod regexp;

@@ -2,8 +2,11 @@
 
 use serde_json::Value;
 
-use super::{invalid, text};
-use crate::schema::{FieldError, FieldErrorKind};
+use super::text;
+use crate::schema::{
+    FieldError,
+    keywords::{invalid, required},
+};
 
 const ANNOTATION: &str = "api-approved.kubernetes.io";
 
@@ -35,10 +38,7 @@ pub(super) fn error(crd: &Value, old: Option<&Value>) -> Option<FieldError> {
     let why = "see https://github.com/kubernetes/enhancements/pull/1111";
     match state {
         State::Bypassed | State::Approved => None,
-        State::Missing => {
-            let kind = FieldErrorKind::Required;
-            Some(FieldError::bare(&field, kind, format!("{asked}, {why}")))
-        }
+        State::Missing => Some(required(&field, format!("{asked}, {why}"))),
         State::Invalid => {
             let detail = format!(
                 "{asked} with either a URL or a reason starting with \"unapproved\", {why}"

@@ -4,9 +4,12 @@ use std::collections::BTreeSet;
 
 use serde_json::{Value, json};
 
-use super::{invalid, text, texts};
+use super::{text, texts};
 use crate::{
-    schema::{FieldError, FieldErrorKind},
+    schema::{
+        FieldError, FieldErrorKind,
+        keywords::{forbidden, invalid, required},
+    },
     validation::client_config,
     verbs::dns_1035_problem,
 };
@@ -65,7 +68,7 @@ pub(super) fn errors(spec: &Value) -> Vec<FieldError> {
                 given @ Value::Object(_) => client_config(given, &at(config), &mut errors),
                 _ => {
                     let detail = "required when strategy is set to Webhook";
-                    errors.push(FieldError::bare(&at(config), FieldErrorKind::Required, detail));
+                    errors.push(required(&at(config), detail));
                 }
             }
             review_versions(&webhook[versions], &at(versions), &mut errors);
@@ -77,7 +80,7 @@ pub(super) fn errors(spec: &Value) -> Vec<FieldError> {
             ];
             for (field, _) in given.into_iter().filter(|(_, given)| *given) {
                 let detail = "should not be set when strategy is not set to Webhook";
-                errors.push(FieldError::bare(&at(field), FieldErrorKind::Forbidden, detail));
+                errors.push(forbidden(&at(field), detail));
             }
         }
         "" => errors.push(FieldError::required(&at("strategy"))),

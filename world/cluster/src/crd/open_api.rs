@@ -3,11 +3,14 @@
 
 mod lists;
 
-use serde_json::{Map, Value, json};
+use serde_json::{Value, json};
 
 pub(super) use self::lists::{is_set_of_parts, key_errors};
 use super::demands::Demands;
-use crate::schema::{FieldError, FieldErrorKind};
+use crate::schema::{
+    FieldError, FieldErrorKind,
+    keywords::{forbidden, invalid, keyword, list, required, schemas},
+};
 
 const TYPES: [&str; 6] = ["array", "boolean", "integer", "number", "object", "string"];
 
@@ -21,31 +24,6 @@ pub(super) fn errors(schema: &Value, at: &str, demands: Demands) -> Vec<FieldErr
 /// Whether a schema is of a type that `OpenAPI` does not have.
 pub(super) fn is_of_another_type(schema: &Value) -> bool {
     schema["type"].as_str().is_some_and(|kind| !kind.is_empty() && !TYPES.contains(&kind))
-}
-
-/// A keyword that says something: null says nothing.
-fn keyword<'a>(schema: &'a Value, name: &str) -> Option<&'a Value> {
-    schema.get(name).filter(|value| !value.is_null())
-}
-
-fn schemas<'a>(schema: &'a Value, name: &str) -> Option<&'a Map<String, Value>> {
-    schema.get(name).and_then(Value::as_object).filter(|all| !all.is_empty())
-}
-
-fn branches<'a>(schema: &'a Value, name: &str) -> &'a [Value] {
-    schema.get(name).and_then(Value::as_array).map_or(&[][..], Vec::as_slice)
-}
-
-fn invalid(field: &str, value: &Value, detail: &str) -> FieldError {
-    FieldError::with_value(field, FieldErrorKind::Invalid, value, detail)
-}
-
-fn required(field: &str, detail: &str) -> FieldError {
-    FieldError::bare(field, FieldErrorKind::Required, detail)
-}
-
-fn forbidden(field: &str, detail: impl Into<String>) -> FieldError {
-    FieldError::bare(field, FieldErrorKind::Forbidden, detail)
 }
 
 fn unsupported(field: &str, value: &Value, supported: &[&str]) -> FieldError {
@@ -122,7 +100,7 @@ impl Walk {
             }
         }
         for name in ["allOf", "oneOf", "anyOf", "items"] {
-            for (index, branch) in branches(schema, name).iter().enumerate() {
+            for (index, branch) in list(schema, name).iter().enumerate() {
                 self.visit(branch, &field(&format!("{name}[{index}]")), &below);
             }
         }
@@ -161,7 +139,7 @@ impl Walk {
             let detail = "type cannot be set to null, use nullable as an alternative";
             self.errors.push(forbidden(&field("type"), detail));
         }
-        if !branches(schema, "items").is_empty() {
+        if !list(schema, "items").is_empty() {
             let detail = "items must be a schema object and not an array";
             self.errors.push(forbidden(&field("items"), detail));
         }

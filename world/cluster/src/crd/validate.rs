@@ -6,10 +6,13 @@ use serde_json::{Value, json};
 use super::{
     approval,
     demands::{Demands, has_defaults},
-    invalid, is_shared, list, schemas, text, versions,
+    is_shared, list, schemas, text, versions,
 };
 use crate::{
-    schema::{FieldError, FieldErrorKind},
+    schema::{
+        FieldError, FieldErrorKind,
+        keywords::{invalid, required},
+    },
     validation::Asked,
     verbs::{dns_1035_problem, subdomain_problem},
 };
@@ -168,7 +171,7 @@ fn schema_errors(spec: &Value, demands: Demands, errors: &mut Vec<FieldError>) {
             None if demands.schema => errors.push(FieldError::required(&path)),
             None if !keeps(spec) && version["served"] == true => {
                 let detail = "because otherwise all fields are pruned";
-                errors.push(FieldError::bare(&path, FieldErrorKind::Required, detail));
+                errors.push(required(&path, detail));
             }
             None => {}
         }

@@ -5,9 +5,13 @@ use std::collections::BTreeSet;
 
 use serde_json::{Value, json};
 
-use super::{invalid, is_shared, list, selectable, text};
+use super::{is_shared, list, selectable, text};
 use crate::{
-    schema::{FieldError, FieldErrorKind, unconvertible},
+    schema::{
+        FieldError,
+        keywords::{invalid, required},
+        unconvertible,
+    },
     verbs::dns_1035_problem,
 };
 
@@ -159,7 +163,7 @@ fn column_errors(column: &Value, at: &str) -> Vec<FieldError> {
     let (field, kind) = (format!("{at}.type"), text(column, "type"));
     let known = format!("must be one of {}", TYPES.join(","));
     if kind.is_empty() {
-        errors.push(FieldError::bare(&field, FieldErrorKind::Required, known));
+        errors.push(required(&field, known));
     } else if !TYPES.contains(&kind) {
         errors.push(invalid(&field, &json!(kind), &known));
     }

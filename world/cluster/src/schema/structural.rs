@@ -5,10 +5,13 @@ mod convert;
 mod metadata;
 mod nested;
 
-use serde_json::{Map, Value};
+use serde_json::Value;
 
 pub(crate) use self::convert::unconvertible;
-use super::{FieldError, FieldErrorKind};
+use super::{
+    FieldError,
+    keywords::{forbidden, invalid, keyword, list, required, schemas},
+};
 
 /// What keeps an `openAPIV3Schema` from being structural; `at` is the path of the schema in the CRD
 /// (`spec.versions[0].schema.openAPIV3Schema`). Of one that upstream can't [convert](unconvertible) nothing is asked.
@@ -25,38 +28,12 @@ pub(crate) fn is_structural(schema: &Value) -> bool {
     unconvertible(schema).is_none() && structural_errors(schema, "").is_empty()
 }
 
-/// A keyword that says something: null says nothing.
-fn keyword<'a>(schema: &'a Value, name: &str) -> Option<&'a Value> {
-    schema.get(name).filter(|value| !value.is_null())
-}
-
 fn text<'a>(schema: &'a Value, name: &str) -> &'a str {
     schema.get(name).and_then(Value::as_str).unwrap_or("")
 }
 
 fn flag(schema: &Value, name: &str) -> bool {
     schema.get(name) == Some(&Value::Bool(true))
-}
-
-/// Schemas by name, if there are any.
-fn schemas<'a>(schema: &'a Value, name: &str) -> Option<&'a Map<String, Value>> {
-    schema.get(name).and_then(Value::as_object).filter(|all| !all.is_empty())
-}
-
-fn list<'a>(schema: &'a Value, name: &str) -> &'a [Value] {
-    schema.get(name).and_then(Value::as_array).map_or(&[][..], Vec::as_slice)
-}
-
-fn invalid(field: &str, value: &Value, detail: &str) -> FieldError {
-    FieldError::with_value(field, FieldErrorKind::Invalid, value, detail)
-}
-
-fn required(field: &str, detail: impl Into<String>) -> FieldError {
-    FieldError::bare(field, FieldErrorKind::Required, detail)
-}
-
-fn forbidden(field: &str, detail: &str) -> FieldError {
-    FieldError::bare(field, FieldErrorKind::Forbidden, detail)
 }
 
 #[derive(Clone, Copy, PartialEq)]

@@ -1,6 +1,6 @@
 //! What the rules of a CRD may cost, each by itself and all together (`StaticEstimatedCostLimit`, `TotalCost`).
 
-use crate::schema::{FieldError, FieldErrorKind};
+use crate::schema::{FieldError, keywords::forbidden};
 
 /// Of one expression.
 const EXPRESSION_COST_MAX: u64 = 10_000_000;
@@ -29,7 +29,7 @@ impl Budget {
             self.expensive.truncate(NAMED_MAX);
         }
         let exceeds = cost > EXPRESSION_COST_MAX;
-        exceeds.then(|| forbidden(field, &exceeded(what, cost, EXPRESSION_COST_MAX)))
+        exceeds.then(|| forbidden(field, exceeded(what, cost, EXPRESSION_COST_MAX)))
     }
 
     /// What is wrong where all together cost too much; `at` is the path of the schema.
@@ -40,13 +40,9 @@ impl Budget {
         let detail = "contributed to estimated rule cost total exceeding cost limit for entire OpenAPIv3 schema";
         let named = self.expensive.iter().map(|(_, field)| forbidden(field, detail));
         let what = "x-kubernetes-validations estimated rule cost total for entire OpenAPIv3 schema";
-        let whole = forbidden(at, &exceeded(what, self.total, TOTAL_COST_MAX));
+        let whole = forbidden(at, exceeded(what, self.total, TOTAL_COST_MAX));
         named.chain([whole]).collect()
     }
-}
-
-fn forbidden(field: &str, detail: &str) -> FieldError {
-    FieldError::bare(field, FieldErrorKind::Forbidden, detail)
 }
 
 /// `getCostErrorMessage`

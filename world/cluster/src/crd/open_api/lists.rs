@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 
-use super::{branches, forbidden, invalid, keyword, required, typed, unsupported};
+use super::{forbidden, invalid, keyword, list, required, typed, unsupported};
 use crate::{crd::demands::Demands, schema::FieldError};
 
 const TYPE: &str = "x-kubernetes-list-type";
@@ -34,7 +34,7 @@ pub(super) fn list_errors(
     {
         errors.push(unsupported(&field(TYPE), kind, &["atomic", "set", "map"]));
     }
-    if !branches(schema, KEYS).is_empty() && kind.is_none_or(|kind| *kind != "map") {
+    if !list(schema, KEYS).is_empty() && kind.is_none_or(|kind| *kind != "map") {
         let detail = "must be map if x-kubernetes-list-map-keys is non-empty";
         errors.push(match kind {
             None => required(&field(TYPE), detail),
@@ -63,7 +63,7 @@ pub(in crate::crd) fn is_set_of_parts(schema: &Value) -> bool {
 /// A list of objects with keys: that it names them, and that they are fields of its items.
 fn map_errors(schema: &Value, at: &str, errors: &mut Vec<FieldError>) {
     let field = |name: &str| format!("{at}.{name}");
-    let keys = branches(schema, KEYS);
+    let keys = list(schema, KEYS);
     if keys.is_empty() {
         let detail = "must not be empty if x-kubernetes-list-type is map";
         errors.push(required(&field(KEYS), detail));
@@ -111,11 +111,11 @@ pub(in crate::crd) fn key_errors(schema: &Value, at: &str) -> Vec<FieldError> {
         let detail = format!("cannot be nullable when x-kubernetes-list-type is {kind}");
         errors.push(forbidden(&format!("{at}.items.nullable"), detail));
     }
-    let keys = branches(schema, KEYS).iter().filter(|_| kind == "map");
+    let keys = list(schema, KEYS).iter().filter(|_| kind == "map");
     for key in keys.filter_map(Value::as_str) {
         let Some(property) = items["properties"].get(key) else { continue };
         let field = |name: &str| format!("{at}.items.properties[{key}].{name}");
-        let required_key = branches(items, "required").iter().any(|one| one == key);
+        let required_key = list(items, "required").iter().any(|one| one == key);
         if !required_key && keyword(property, "default").is_none() {
             let detail = "this property is in x-kubernetes-list-map-keys, so it must have a default or be a required \
                           property";
