@@ -19,6 +19,7 @@ mod embedded;
 mod names;
 mod paces;
 pub mod reading;
+pub mod repository;
 mod stage_files;
 
 pub use access::{AccountName, AuthorizationSpec, Located};

@@ -243,6 +243,12 @@ impl Item {
         Type::of(self.text("/apiVersion"), self.kind())
     }
 
+    /// Those of these fields that objects of its type have.
+    fn own<'f>(&self, fields: &'f [FieldSpec]) -> impl Iterator<Item = &'f FieldSpec> + use<'f> {
+        let of = self.type_of();
+        fields.iter().filter(move |field| field.of.selects(&of))
+    }
+
     /// What it is called now.
     fn id(&self) -> Id {
         let of = self.type_of();

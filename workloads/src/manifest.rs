@@ -47,6 +47,12 @@ pub(crate) fn of_file(file: &Path, dialect: Dialect) -> Result<Vec<Manifest>, Lo
     Ok(manifests)
 }
 
+/// Whether a file of a folder is read, by its name.
+pub fn is_manifest(file: &Path) -> bool {
+    let extension = file.extension().and_then(|extension| extension.to_str());
+    matches!(extension, Some("yaml" | "yml" | "json"))
+}
+
 /// The file itself, or the manifests in the folder.
 fn files(path: &Path) -> Result<Vec<PathBuf>, LoadError> {
     let fail = |error: std::io::Error| Place::whole(path).error(format!("can't read: {error}"));
@@ -56,11 +62,9 @@ fn files(path: &Path) -> Result<Vec<PathBuf>, LoadError> {
     let mut files = Vec::new();
     for entry in std::fs::read_dir(path).map_err(fail)? {
         let file = entry.map_err(fail)?.path();
-        let extension = file.extension().and_then(|extension| extension.to_str());
-        if !matches!(extension, Some("yaml" | "yml" | "json")) || file.is_dir() {
-            continue;
+        if is_manifest(&file) && !file.is_dir() {
+            files.push(file);
         }
-        files.push(file);
     }
     files.sort();
     if files.is_empty() {

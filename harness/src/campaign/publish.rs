@@ -24,6 +24,7 @@ use crate::{
         setup::Setup,
     },
     cli::RunArgs,
+    config::repository,
     exit::Exit,
     report::{self, Report, model, text},
     stdout,
@@ -164,7 +165,7 @@ pub fn exit_of(report: &Report) -> Exit {
 /// replay file is to work on other machines, from any folder of the repository.
 fn portable(folder: &std::path::Path) -> String {
     let here = std::env::current_dir().ok();
-    let root = folder.ancestors().find(|above| above.join(".git").exists());
+    let root = repository::root(folder);
     let bases = root.into_iter().chain(here.as_deref());
     let below = bases.filter_map(|base| folder.strip_prefix(base).ok()).next();
     match below {

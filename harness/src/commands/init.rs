@@ -134,6 +134,7 @@ fn load(path: &Path) -> anyhow::Result<Vec<Value>> {
     Ok(manifests.into_iter().map(|manifest| manifest.object).collect())
 }
 
+/// What the workload works on: the author's objects, and one for each type of which there is none.
 fn samples(options: &Options, crds: &[Value]) -> anyhow::Result<Samples> {
     let mut written = written(options)?;
     let mut own = Vec::new();
@@ -167,13 +168,8 @@ fn written(options: &Options) -> anyhow::Result<Vec<Value>> {
     let Some(beside) = options.crds.parent().map(|parent| parent.join("samples")) else {
         return Ok(vec![]);
     };
-    let has_files = |mut files: fs::ReadDir| {
-        files.any(|file| {
-            let end = file.ok().and_then(|file| file.path().extension().map(OsStr::to_owned));
-            end.is_some_and(|end| ["yaml", "yml", "json"].iter().any(|known| end == *known))
-        })
-    };
-    match fs::read_dir(&beside).is_ok_and(has_files) {
+    let mut files = fs::read_dir(&beside).into_iter().flatten().flatten();
+    match files.any(|file| workloads::manifest::is_manifest(&file.path())) {
         true => load(&beside),
         false => Ok(vec![]),
     }

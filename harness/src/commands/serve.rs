@@ -157,7 +157,7 @@ pub fn world(
 ) -> std::io::Result<World> {
     cluster::use_authority(secret::bytes()?);
     let start = Time(real_now().seconds() * 1_000_000_000);
-    let seed = secret::bytes()?.iter().fold(0, |seed: u64, byte| (seed << 8) ^ u64::from(*byte));
+    let seed = u64::from_ne_bytes(secret::bytes()?);
     let mut world = World::new(WorldOptions { start, seed, suffixes: SuffixOrder::Ascending });
     embedded.set_up(&mut world, root_ca, stages);
     Ok(world)

@@ -77,7 +77,8 @@ fn of_another_shape(text: &str, error: &Error) -> String {
     let said = said.lines().next().unwrap_or_default();
     // The place stands before it already.
     let said = said.split(" at line ").next().unwrap_or_default();
-    let line = error.location().and_then(|at| text.lines().nth(at.line() as usize - 1));
+    let line =
+        error.location().and_then(|at| text.lines().nth((at.line() as usize).checked_sub(1)?));
     let (field, value) = line.and_then(|line| line.split_once(':')).unwrap_or_default();
     let field = field.trim().trim_start_matches("- ");
     let plain = !field.is_empty() && field.chars().all(|c| c.is_ascii_alphanumeric());

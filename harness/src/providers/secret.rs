@@ -7,15 +7,15 @@ use std::{
     path::Path,
 };
 
-/// Bytes of randomness in a token or key.
+/// Bytes of randomness in a token.
 const BYTES: usize = 32;
 
 /// The kernel's randomness.
 ///
 /// # Errors
 /// The kernel gives none.
-pub fn bytes() -> io::Result<[u8; BYTES]> {
-    let mut bytes = [0; BYTES];
+pub fn bytes<const N: usize>() -> io::Result<[u8; N]> {
+    let mut bytes = [0; N];
     File::open("/dev/urandom")?.read_exact(&mut bytes)?;
     Ok(bytes)
 }
@@ -25,7 +25,7 @@ pub fn bytes() -> io::Result<[u8; BYTES]> {
 /// # Errors
 /// The kernel gives none.
 pub fn token() -> io::Result<String> {
-    Ok(blake3::hash(&bytes()?).to_hex()[..32].to_owned())
+    Ok(blake3::hash(&bytes::<BYTES>()?).to_hex()[..32].to_owned())
 }
 
 /// Writes a file that only its owner can read, also if it was there before.

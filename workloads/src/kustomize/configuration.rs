@@ -60,8 +60,7 @@ impl Configuration {
         let to = match &*entry.key {
             "nameReference" => {
                 for one in list(entry)? {
-                    let (named, fields) = reference(one)?;
-                    self.references.push((named, fields));
+                    self.references.push(reference(one)?);
                 }
                 return Ok(());
             }
@@ -75,8 +74,7 @@ impl Configuration {
             "images" => &mut self.images,
             "replicas" => &mut self.replicas,
             other => {
-                let message = format!("a configuration's `{other}` is not supported");
-                return Err(entry.place.error(message).help(fields::HELP));
+                return Err(fields::refused(entry, &format!("a configuration's `{other}`")));
             }
         };
         for one in list(entry)? {

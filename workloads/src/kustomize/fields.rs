@@ -57,14 +57,11 @@ pub(super) const HELP: &str = "render it with `kubectl kustomize` and name the r
 
 /// What it says that is not empty; an error at what is not supported.
 pub(super) fn check(said: &Node) -> Result<Vec<&Entry>, LoadError> {
-    let written = entries(said, "a kustomization")?;
-    let mut fields = Vec::new();
-    for field in written {
-        let key = &*field.key;
-        if NOT_SUPPORTED.contains(&key) && !is_empty(&field.value) {
-            return Err(refused(field, &format!("a kustomization's `{key}`")));
-        }
-        fields.push(field);
+    let fields = entries(said, "a kustomization")?;
+    let not_supported =
+        |field: &&&Entry| NOT_SUPPORTED.contains(&&*field.key) && !is_empty(&field.value);
+    if let Some(field) = fields.iter().find(not_supported) {
+        return Err(refused(field, &format!("a kustomization's `{}`", field.key)));
     }
     let Content::Map(all) = &said.content else { return Ok(fields) };
     let known = [ORDER, OTHERS, NOT_SUPPORTED].concat();

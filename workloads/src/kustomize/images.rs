@@ -38,10 +38,10 @@ pub(super) fn images(
             }
         }
         for item in items.iter_mut().filter(|item| item.kind() != "CustomResourceDefinition") {
-            let of = item.type_of();
+            let fields = item.own(&configuration.images);
             let object = &mut item.manifest.object;
             image.replace(object);
-            for field in configuration.images.iter().filter(|field| field.of.selects(&of)) {
+            for field in fields {
                 field.each(object, &Value::Null, &mut |used| image.set(used));
             }
         }

@@ -19,6 +19,7 @@ pub(super) fn namespace(namespace: &str, items: &mut [Item], configuration: &Con
         item.note_id();
         let of = item.type_of();
         let is_namespace = of == Type::of("v1", "Namespace");
+        let fields = item.own(&configuration.namespaces);
         let object = &mut item.manifest.object;
         if !builtin::is_cluster_scoped(&of) {
             object["metadata"]["namespace"] = json!(namespace);
@@ -29,7 +30,7 @@ pub(super) fn namespace(namespace: &str, items: &mut [Item], configuration: &Con
                 subject["namespace"] = json!(namespace);
             }
         }
-        for field in configuration.namespaces.iter().filter(|field| field.of.selects(&of)) {
+        for field in fields {
             // Other types of kind Namespace have names of their own.
             if is_namespace || field.path != ["metadata", "name"] {
                 field.each(object, &json!(""), &mut |value| *value = json!(namespace));
@@ -65,8 +66,7 @@ pub(super) fn set_pairs(pairs: &[(String, String)], fields: &[FieldSpec], items:
         return;
     }
     for item in items {
-        let of = item.type_of();
-        for field in fields.iter().filter(|field| field.of.selects(&of)) {
+        for field in item.own(fields) {
             let object = &mut item.manifest.object;
             field.each(object, &Value::Object(Map::new()), &mut |value| {
                 if let Some(map) = value.as_object_mut() {
@@ -90,8 +90,7 @@ pub(super) fn replicas(
         };
         let mut found = false;
         for item in items.iter_mut().filter(|item| item.ids().any(|id| id.name == name)) {
-            let of = item.type_of();
-            for field in configuration.replicas.iter().filter(|field| field.of.selects(&of)) {
+            for field in item.own(&configuration.replicas) {
                 field.each(&mut item.manifest.object, &json!(0), &mut |value| {
                     *value = count.clone();
                 });

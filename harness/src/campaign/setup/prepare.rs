@@ -69,9 +69,10 @@ impl Setup {
             Some(build) => format!("the build ({build}) did not make it"),
             None => "build it first, or give spec.subject.build".to_owned(),
         };
+        let wrong =
+            |key: &str, what: String| usage(format!("{}: {key}: {what}", campaign.path.display()));
         let find = |key: &str, command: Vec<String>, hint: &str| {
-            let found = resolve(&campaign, &path_variable, command, hint);
-            found.map_err(|what| usage(format!("{}: {key}: {what}", campaign.path.display())))
+            resolve(&campaign, &path_variable, command, hint).map_err(|what| wrong(key, what))
         };
         let command = find("spec.subject.command", spec.subject.command.clone(), &hint)?;
         let manager = match &spec.cluster {
@@ -85,11 +86,7 @@ impl Setup {
             let path = campaign.resolve(path);
             match path.exists() {
                 true => Ok(path),
-                false => Err(usage(format!(
-                    "{}: {key}: there is no {}",
-                    campaign.path.display(),
-                    path.display()
-                ))),
+                false => Err(wrong(key, format!("there is no {}", path.display()))),
             }
         };
         let workload_file = named("spec.workload.file", &spec.workload.file)?;

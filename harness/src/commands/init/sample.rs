@@ -6,6 +6,10 @@
 
 use serde_json::{Map, Value, json};
 
+/// Keywords by which a schema says more of a value than a sample knows.
+const CONSTRAINTS: [&str; 6] =
+    ["pattern", "oneOf", "anyOf", "allOf", "not", "x-kubernetes-validations"];
+
 /// A sample, and where it may be wrong.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Sample {
@@ -94,9 +98,7 @@ fn wanted<'s>(schema: &'s Value, also: &'s [&str]) -> impl Iterator<Item = (&'s 
 fn simple(schema: &Value) -> Option<(&str, &Value)> {
     let of_type = |field: &Value| {
         matches!(field["type"].as_str(), Some("string" | "integer" | "boolean"))
-            && ["pattern", "format", "oneOf", "anyOf", "allOf", "not", "x-kubernetes-validations"]
-                .iter()
-                .all(|constraint| field.get(constraint).is_none())
+            && CONSTRAINTS.iter().chain(&["format"]).all(|name| field.get(name).is_none())
     };
     let mut properties = schema["properties"].as_object()?.iter();
     properties.find(|(_, field)| of_type(field)).map(|(name, field)| (name.as_str(), field))
@@ -109,9 +111,8 @@ fn value(schema: &Value, path: &str, doubts: &mut Vec<String>) -> Value {
     if let Some(first) = schema["enum"].as_array().and_then(|values| values.first()) {
         return first.clone();
     }
-    let constraints = ["pattern", "oneOf", "anyOf", "allOf", "not", "x-kubernetes-validations"];
     let int_or_string = schema["x-kubernetes-int-or-string"] == true;
-    for name in constraints.into_iter().filter(|name| !(int_or_string && *name == "anyOf")) {
+    for name in CONSTRAINTS.into_iter().filter(|name| !(int_or_string && *name == "anyOf")) {
         if let Some(constraint) = schema.get(name) {
             doubts.push(format!("{path} against its {name}: {}", short(constraint)));
         }

@@ -14,6 +14,7 @@ pub(super) struct Samples {
     pub own: Vec<Sample>,
 }
 
+/// The workload file.
 pub(super) fn text(samples: &Samples) -> anyhow::Result<String> {
     let mut out = String::from(
         "# What the user does, step by step. After each step that changes something, `settle` waits until all\n\

@@ -5,7 +5,7 @@ use std::path::{Component, Path, PathBuf};
 use plans::Replay;
 
 use crate::{
-    config::Campaign,
+    config::{Campaign, repository},
     exit::{Exit, Expected},
 };
 
@@ -19,7 +19,8 @@ pub struct Origin {
 }
 
 /// Looks below the current folder, and below those above it in its repository; then below each folder above the replay
-/// file, so that a file in `regressions/` works from anywhere. One with the campaign comes before one with the program, and that before one that is only there.
+/// file, so that a file in `regressions/` works from anywhere. One with the campaign comes before one with the program,
+/// and that before one that is only there.
 ///
 /// # Errors
 /// There is none: where it was looked, and what to do (exit 64).
@@ -54,8 +55,8 @@ pub fn find(file: &Path, replay: &Replay) -> anyhow::Result<Origin> {
 
 /// A folder, and those above it up to the root of its repository; only itself if it is in none.
 fn to_repository(folder: &Path) -> impl Iterator<Item = &Path> {
-    let root = folder.ancestors().position(|above| above.join(".git").exists());
-    folder.ancestors().take(root.map_or(1, |root| root + 1))
+    let root = repository::root(folder).unwrap_or(folder);
+    folder.ancestors().take_while(move |above| above.starts_with(root))
 }
 
 /// Whether a path may name something that is neither below the user's folder nor beside the replay file.

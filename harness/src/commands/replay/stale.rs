@@ -5,6 +5,8 @@ use std::{
     time::SystemTime,
 };
 
+use crate::config::repository;
+
 /// What source files end with.
 const SOURCES: &[&str] = &["rs", "go", "py", "java", "kt", "c", "cc", "cpp", "h", "cs", "ts", "js"];
 
@@ -17,7 +19,7 @@ const ENTRIES_MAX: usize = 50_000;
 /// A sentence if a source in the repository of `folder` is newer than the program, which this command builds.
 pub fn sentence(program: &Path, folder: &Path, build: &str) -> Option<String> {
     let built = program.metadata().ok()?.modified().ok()?;
-    let root = folder.ancestors().find(|above| above.join(".git").exists()).unwrap_or(folder);
+    let root = repository::root(folder).unwrap_or(folder);
     let (newest, source) = newest_source(root)?;
     let source = source.strip_prefix(root).unwrap_or(&source).display();
     (newest > built)

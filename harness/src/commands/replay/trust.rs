@@ -77,10 +77,10 @@ pub fn check(
     if args.campaign.is_none()
         && !known.iter().any(|known| covers(&Programs::of(known), &own, args))
     {
-        lines.extend(own.lines(args));
-        if !lines.is_empty() && args.command.is_empty() {
-            lines.insert(0, format!("in folder:  {}", campaign.folder.display()));
+        if args.command.is_empty() {
+            lines.push(format!("in folder:  {}", campaign.folder.display()));
         }
+        lines.extend(own.lines(args));
     }
     let same = |known: &Campaign| {
         let file = known.resolve(&known.file.spec.workload.file);
