@@ -133,7 +133,7 @@ pub struct TrialRun {
     /// Where world and workload stood at its start.
     pub started_at: StartPoint,
     /// Everything that happened.
-    pub history: History,
+    pub history: Arc<History>,
     /// Names in it that the subject drew by itself.
     pub drawn_names: BTreeSet<String>,
     /// How it ended.
@@ -254,7 +254,7 @@ fn broken(spec: TrialSpec, why: String) -> TrialRun {
         spec,
         before: vec![],
         started_at: Default::default(),
-        history: History::default(),
+        history: Arc::default(),
         drawn_names: BTreeSet::new(),
         end: RunEnd::Broken(why),
         left_undone: None,
@@ -303,7 +303,7 @@ async fn run_here(setup: &Setup, spec: TrialSpec) -> TrialRun {
         spec,
         before,
         started_at,
-        history,
+        history: Arc::new(history),
         drawn_names: BTreeSet::new(),
         end,
         left_undone,

@@ -150,7 +150,7 @@ impl Builder {
             start: self.start,
             start_cursor: self.start_cursor,
             generated_names: Vec::new(),
-            history: History { records: self.records },
+            history: Arc::new(History { records: self.records }),
         };
         Trial { run, perturbations: self.planned }
     }

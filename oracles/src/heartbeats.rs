@@ -6,10 +6,10 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use serde_json::{Value, json};
+use serde_json::Value;
 use trace::{
     Accepted, Change, Commit, Event, History, ObjectKey, Path, ProcessHappening,
-    diff::{Difference, differences},
+    diff::{Difference, object_differences},
 };
 
 /// So many of the last writes of an object have to look like beats.
@@ -44,8 +44,8 @@ fn beating(commits: &[&Commit]) -> Option<Vec<Accepted>> {
     }
     let mut seen: BTreeMap<Path, BTreeSet<String>> = BTreeMap::new();
     for pair in last.windows(2) {
-        let (left, right) = (world(pair[0]), world(pair[1]));
-        for Difference { path, right, .. } in differences(&left, &right) {
+        let (left, right) = (uncounted(&pair[0].object), uncounted(&pair[1].object));
+        for Difference { path, right, .. } in object_differences("", &left, &right) {
             let value = right.filter(|value| !value.is_array() && !value.is_object())?;
             if !seen.entry(path).or_default().insert(value.to_string()) {
                 return None;
@@ -68,13 +68,10 @@ pub(crate) fn uncounted(object: &Value) -> Value {
     object
 }
 
-/// An object alone, without what the server writes into it.
-fn world(commit: &Commit) -> Value {
-    json!({ "object": uncounted(&commit.object) })
-}
-
 #[cfg(test)]
 mod tests {
+    use serde_json::json;
+
     use super::*;
     use crate::fixture::{Builder, SUBJECT};
 

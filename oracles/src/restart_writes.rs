@@ -15,8 +15,8 @@ use std::{
 };
 
 use serde::{Deserialize, Serialize};
-use serde_json::{Map, Value};
-use trace::{Change, Folder, ObjectKey, Path, comparison::Segment, diff::differences};
+use serde_json::Value;
+use trace::{Change, Folder, ObjectKey, Path, comparison::Segment, diff::object_differences};
 
 use crate::{heartbeats::uncounted, run::Run};
 
@@ -164,12 +164,12 @@ pub fn restart_writes(run: &Run) -> Vec<RestartWrite> {
 /// Where two versions of an object differ, with its names folded. Never nothing: a write that changes nothing but what
 /// the API server counts is one to `.metadata`.
 fn changed(folder: &Folder, old: &Value, new: &Value) -> BTreeSet<String> {
-    let world = |object: &Value| Value::from(Map::from_iter([(String::new(), uncounted(object))]));
+    let all = object_differences("", &uncounted(old), &uncounted(new));
     let fold = |segment: &Segment| match segment {
         Segment::Key(key) => Segment::Key(folder.text(key)),
         other => other.clone(),
     };
-    let places = differences(&world(old), &world(new)).into_iter().map(|difference| {
+    let places = all.into_iter().map(|difference| {
         Path(difference.path.any_index().0.iter().map(fold).collect()).to_string()
     });
     let mut paths: BTreeSet<String> = places.collect();

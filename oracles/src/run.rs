@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use trace::{
     Actor, CallId, Change, Commit, Cursor, Event, Folder, GroupResource, History, Masks, ObjectKey,
-    Settled, StepState, comparison,
+    Settled, StepState, WorldForm, comparison,
 };
 
 /// One run: the world at its start, and all that happened.
@@ -22,7 +22,7 @@ pub struct Run {
     /// Names known to be generated, besides those that the history shows to be.
     pub generated_names: Vec<String>,
     /// What happened.
-    pub history: History,
+    pub history: Arc<History>,
 }
 
 /// One perturbation of the plan that a trial carries out.
@@ -119,7 +119,7 @@ impl Run {
     }
 
     /// The state at a settle in comparison form.
-    pub fn world_at(&self, settled: &Settled, masks: &Masks) -> Value {
+    pub fn world_at(&self, settled: &Settled, masks: &Masks) -> WorldForm {
         let resources = Resources::of(self);
         let keyed: Vec<(ObjectKey, &Arc<Value>)> =
             settled.state.iter().map(|object| (resources.key(object), object)).collect();

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use regex::Regex;
 use serde::Deserialize;
 use serde_json::{Value, json};
-use trace::diff::{Difference, differences};
+use trace::diff::{Difference, object_differences};
 use trommel_tests::{product::yaml, root};
 
 /// More than this is no list of exceptions any more.
@@ -59,7 +59,7 @@ impl Accepted {
         for (real, embedded) in real.iter().zip(embedded) {
             let request = real["request"].as_str().unwrap_or_default();
             let (real, embedded) = outlined(real, embedded);
-            for difference in differences(&json!({"": real}), &json!({"": embedded})) {
+            for difference in object_differences("", &real, &embedded) {
                 match self.0.iter().position(|row| row.covers(request, &difference)) {
                     Some(row) => used.push(row),
                     None => found.push(Found { request: request.to_owned(), difference }),

@@ -12,6 +12,10 @@
 //!
 //! Siblings that nothing tells apart are numbered by name: any numbering gives the same world.
 
+//! **Cost.** An object in which no token of the world occurs has the same form in every such world, and is reduced once
+//! for each of its versions ([`crate::versions`]). Only the others are labelled, and only they are told apart.
+
+mod form;
 mod mask;
 mod reduce;
 mod refine;
@@ -20,11 +24,16 @@ use std::{collections::BTreeMap, sync::Arc};
 
 use serde_json::{Map, Value};
 
-pub use self::mask::{Accepted, MASKED, Mask, Masks, ParsePathError, Path, Segment};
+pub(crate) use self::mask::PartMasks;
+pub use self::{
+    form::{ObjectForm, WorldForm},
+    mask::{Accepted, MASKED, Mask, Masks, ParsePathError, Path, Segment},
+};
 use crate::{
     key::ObjectKey,
     sets,
     tokens::{TokenKind, Tokens},
+    versions::{Version, versions},
 };
 
 /// The world of these objects in comparison form: canonical key → object.
@@ -35,29 +44,69 @@ pub fn comparison<'a>(
     objects: impl IntoIterator<Item = (&'a ObjectKey, &'a Arc<Value>)>,
     generated: impl IntoIterator<Item = &'a str>,
     masks: &Masks,
-) -> Value {
-    let mut objects: Vec<(&ObjectKey, &Value)> = objects
-        .into_iter()
-        .filter(|(key, _)| !key.resource.is_bookkeeping())
-        .map(|(key, object)| (key, &**object))
-        .collect();
+) -> WorldForm {
+    let mut objects: Vec<(&ObjectKey, &Arc<Value>)> =
+        objects.into_iter().filter(|(key, _)| !key.resource.is_bookkeeping()).collect();
     objects.sort_by_key(|(key, _)| *key);
-    let tokens = Tokens::collect(objects.iter().copied(), generated);
-    let mut members: Vec<Member> = Vec::with_capacity(objects.len());
-    for (index, (key, object)) in objects.iter().enumerate() {
-        let folded = tokens.fold(&key.to_string());
-        if masks.leave_out(&folded) {
-            continue;
-        }
-        let mut value = reduce::reduce(key, object);
-        masks.apply(&folded, &mut value);
-        members.push(Member { index, key: key.to_string(), folded, value });
+    let versions = versions(&objects);
+    let walked = versions.iter().zip(&objects).map(|(version, (_, object))| (&**version, &***object));
+    let tokens = Tokens::of_versions(walked, generated);
+    let mut world = World { tokens: &tokens, masks, members: vec![], plain: vec![] };
+    for (index, (version, (key, object))) in versions.iter().zip(&objects).enumerate() {
+        world.take_in(index, version, key, object);
     }
-    let labels = Labels::new(&tokens, &members);
-    labels.world(&members)
+    world.labelled()
 }
 
-/// One object on its way into comparison form: reduced, masked, its strings still as they were.
+/// A world on its way into comparison form.
+struct World<'w> {
+    tokens: &'w Tokens,
+    masks: &'w Masks,
+    /// Objects in which tokens may occur.
+    members: Vec<Member>,
+    /// The others: position in what the tokens were collected from, key and form.
+    plain: Vec<(usize, String, Arc<ObjectForm>)>,
+}
+
+impl World<'_> {
+    fn take_in(&mut self, index: usize, version: &Version, key: &ObjectKey, object: &Arc<Value>) {
+        let text = key.to_string();
+        let is_plain = !self.tokens.may_occur_in(version, object);
+        let folded = if is_plain { text.clone() } else { self.tokens.fold(&text) };
+        if self.masks.leave_out(&folded) {
+            return;
+        }
+        let reduced = |masks: &PartMasks| {
+            let mut value = reduce::reduce(key, object);
+            masks.apply(&mut value);
+            value
+        };
+        let masks = self.masks.about(&folded);
+        if is_plain {
+            let form =
+                version.form(masks, |masks| map_strings(&reduced(masks), &|text| text.to_owned()));
+            self.plain.push((index, text, form));
+        } else {
+            let value = reduced(&masks);
+            self.members.push(Member { index, key: text, folded, value });
+        }
+    }
+
+    fn labelled(self) -> WorldForm {
+        let labels = Labels::new(&self);
+        let mut form = WorldForm::default();
+        for member in &self.members {
+            let object = ObjectForm::new(labels.value(&member.value));
+            form.insert(labels.text(&member.key), Arc::new(object));
+        }
+        self.plain.into_iter().for_each(|(_, key, object)| form.insert(key, object));
+        form.number_payloads();
+        form
+    }
+}
+
+/// One object in which tokens may occur, on its way into comparison form: reduced, masked, its strings still as they
+/// were.
 struct Member {
     /// Position in what the tokens were collected from.
     index: usize,
@@ -73,7 +122,8 @@ struct Labels<'l> {
 }
 
 impl<'l> Labels<'l> {
-    fn new(tokens: &'l Tokens, members: &[Member]) -> Labels<'l> {
+    fn new(world: &World<'l>) -> Labels<'l> {
+        let World { tokens, members, plain, .. } = world;
         let ranks = refine::ranks(tokens, members);
         let mut labels = Labels { tokens, texts: vec![String::new(); tokens.list.len()] };
         for (at, token) in tokens.list.iter().enumerate() {
@@ -84,8 +134,9 @@ impl<'l> Labels<'l> {
                 };
             }
         }
-        let keys: BTreeMap<usize, String> =
-            members.iter().map(|member| (member.index, labels.text(&member.key))).collect();
+        let labelled = members.iter().map(|member| (member.index, labels.text(&member.key)));
+        let mut keys: BTreeMap<usize, String> = labelled.collect();
+        keys.extend(plain.iter().map(|(index, key, _)| (*index, key.clone())));
         for (at, token) in tokens.list.iter().enumerate() {
             let what = match token.kind {
                 TokenKind::Name => continue,
@@ -102,16 +153,6 @@ impl<'l> Labels<'l> {
 
     fn text(&self, text: &str) -> String {
         self.tokens.replace(text, |token| self.texts[token].clone())
-    }
-
-    fn world(&self, members: &[Member]) -> Value {
-        let mut world = Map::new();
-        for member in members {
-            insert_new(&mut world, self.text(&member.key), self.value(&member.value));
-        }
-        let mut world = Value::Object(world);
-        number_payloads(&mut world);
-        world
     }
 
     fn value(&self, value: &Value) -> Value {
@@ -132,8 +173,10 @@ impl Folder {
         objects: impl IntoIterator<Item = (&'a ObjectKey, &'a Arc<Value>)>,
         generated: impl IntoIterator<Item = &'a str>,
     ) -> Folder {
-        let objects = objects.into_iter().map(|(key, object)| (key, &**object));
-        Folder { tokens: Tokens::collect(objects, generated) }
+        let objects: Vec<(&ObjectKey, &Arc<Value>)> = objects.into_iter().collect();
+        let versions = versions(&objects);
+        let walked = versions.iter().zip(&objects).map(|(version, (_, object))| (&**version, &***object));
+        Folder { tokens: Tokens::of_versions(walked, generated) }
     }
 
     /// `pods/default/web-‹*›`.
@@ -202,21 +245,6 @@ fn insert_new(map: &mut Map<String, Value>, key: String, value: Value) {
         free.push_str("‹again›");
     }
     map.insert(free, value);
-}
-
-/// Payload labels carry the payload until here: those that occur once lose it, others get a number.
-fn number_payloads(world: &mut Value) {
-    let mut counts: BTreeMap<String, usize> = BTreeMap::new();
-    reduce::each_payload(world, &mut |text| *counts.entry(text.clone()).or_default() += 1);
-    let mut numbers: BTreeMap<String, usize> = BTreeMap::new();
-    reduce::each_payload(world, &mut |text| {
-        *text = if counts[text] == 1 {
-            "‹payload›".to_owned()
-        } else {
-            let next = numbers.len() + 1;
-            format!("‹payload {}›", numbers.entry(text.clone()).or_insert(next))
-        };
-    });
 }
 
 #[cfg(test)]

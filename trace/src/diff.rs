@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use crate::comparison::{MASKED, Path};
+use crate::comparison::{MASKED, Path, WorldForm};
 
 /// One place where two worlds differ.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -23,14 +23,21 @@ pub struct Difference {
     pub right: Option<Value>,
 }
 
-/// All places where two worlds (canonical key → object) differ, in order of key and path.
+/// All places where two worlds differ, in order of key and path.
 ///
 /// An object, list or map that only one side has is one difference, as are two lists of different length.
-pub fn differences(left: &Value, right: &Value) -> Vec<Difference> {
+pub fn differences(left: &WorldForm, right: &WorldForm) -> Vec<Difference> {
     let mut found = Vec::new();
-    for (object, left, right) in entries(left, right) {
+    for (object, left, right) in left.beside(right) {
         at(object, &Path::default(), left, right, &mut found);
     }
+    found
+}
+
+/// The same within one object, which is called so.
+pub fn object_differences(object: &str, left: &Value, right: &Value) -> Vec<Difference> {
+    let mut found = Vec::new();
+    at(object, &Path::default(), Some(left), Some(right), &mut found);
     found
 }
 
@@ -65,11 +72,6 @@ fn at(
 
 type Entry<'v> = (&'v str, Option<&'v Value>, Option<&'v Value>);
 
-/// The entries of two worlds, joined by key; anything but a map has none.
-fn entries<'v>(left: &'v Value, right: &'v Value) -> Vec<Entry<'v>> {
-    joined(left.as_object().into_iter().flatten(), right.as_object().into_iter().flatten())
-}
-
 /// The entries of two maps, joined by key, in order.
 fn joined<'v>(
     left: impl IntoIterator<Item = (&'v String, &'v Value)>,
@@ -85,22 +87,11 @@ fn joined<'v>(
     joined.into_iter().map(|(key, (left, right))| (key, left, right)).collect()
 }
 
-/// The objects in which two worlds differ, each as a unified diff of YAML in the look of `kubectl diff`.
+/// One object's unified diff in the look of `kubectl diff`; `None` where a side does not have it. Empty if nothing shown
+/// differs.
 ///
-/// `names` are what the two sides are called in the head lines: `references` and `trial`. Empty for equal
-/// worlds. `managedFields` are hidden and payloads of Secrets masked, also in objects that are not in
-/// comparison form.
-pub fn unified(left: &Value, right: &Value, names: (&str, &str)) -> String {
-    let mut out = String::new();
-    for (object, left, right) in entries(left, right) {
-        if left != right {
-            out.push_str(&unified_object(object, left, right, names));
-        }
-    }
-    out
-}
-
-/// One object's unified diff; `None` where a side does not have it. Empty if nothing shown differs.
+/// `names` are what the two sides are called in the head lines: `references` and `trial`. `managedFields` are hidden and
+/// payloads of Secrets masked, also in objects that are not in comparison form.
 pub fn unified_object(
     object: &str,
     left: Option<&Value>,

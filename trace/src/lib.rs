@@ -29,10 +29,11 @@ pub mod file;
 pub mod identity;
 mod sets;
 mod tokens;
+mod versions;
 
 pub use call::{Actor, Answer, Body, Call, CallId, ClientCertificates, ConnectionId, Fate, Verb};
 pub use commit::{Change, Commit};
-pub use comparison::{Accepted, Folder, Mask, Masks, Path, comparison, fold_key};
+pub use comparison::{Accepted, Folder, Mask, Masks, Path, WorldForm, comparison, fold_key};
 pub use drawn::DrawnNames;
 pub use flight::{Flight, SocketPair};
 pub use footprint::Footprint;

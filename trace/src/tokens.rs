@@ -18,11 +18,18 @@
 //! Inside longer strings they are found only as whole tokens, bounded by the ends or by characters that are
 //! neither letter nor digit. At one place the longest wins.
 
-use std::{collections::BTreeMap, net::IpAddr};
+mod sources;
 
-use serde_json::{Map, Value};
+use std::collections::BTreeMap;
 
-use crate::{drawn::drawn_part, key::ObjectKey};
+use serde_json::Value;
+
+pub(crate) use self::sources::Sources;
+use crate::{
+    drawn::drawn_part,
+    key::ObjectKey,
+    versions::{Version, word},
+};
 
 /// What a token stands for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -60,6 +67,8 @@ pub(crate) struct Tokens {
     /// First alphanumeric run of the token's text → tokens that begin with it, longest first.
     by_run: BTreeMap<String, Vec<usize>>,
     filter: Filter,
+    /// The hashes of these runs, in order.
+    words: Vec<u32>,
     /// Bytes of the shortest token.
     shortest: usize,
 }
@@ -99,21 +108,42 @@ impl Tokens {
         Tokens::find(objects, issued, false)
     }
 
+    /// Like [`Tokens::collect`], of versions whose sources are looked for once.
+    pub fn of_versions<'a, 'n>(
+        objects: impl IntoIterator<Item = (&'a Version, &'a Value)>,
+        issued: impl IntoIterator<Item = &'n str>,
+    ) -> Tokens {
+        let mut tokens = Tokens::issued(issued);
+        for (index, (version, object)) in objects.into_iter().enumerate() {
+            tokens.take_in(index, &version.key, version.sources(object), true);
+        }
+        tokens.ready()
+    }
+
     fn find<'a>(
         objects: impl IntoIterator<Item = (&'a ObjectKey, &'a Value)>,
         issued: impl IntoIterator<Item = &'a str>,
         guess: bool,
     ) -> Tokens {
+        let mut tokens = Tokens::issued(issued);
+        for (index, (key, object)) in objects.into_iter().enumerate() {
+            tokens.take_in(index, key, &Sources::of(key, object), guess);
+        }
+        tokens.ready()
+    }
+
+    fn issued<'a>(names: impl IntoIterator<Item = &'a str>) -> Tokens {
         let mut tokens = Tokens::default();
-        for name in issued {
+        for name in names {
             tokens.add(TokenKind::Name, name, asked_for(name), None);
         }
-        for (index, (key, object)) in objects.into_iter().enumerate() {
-            tokens.collect_object(index, key, object, guess);
-        }
-        tokens.index();
-        tokens.fold_prefixes();
         tokens
+    }
+
+    fn ready(mut self) -> Tokens {
+        self.index();
+        self.fold_prefixes();
+        self
     }
 
     /// What was asked for may itself hold what is drawn: `web-5d4f8c7b9-` of a Deployment's pods.
@@ -124,93 +154,32 @@ impl Tokens {
         }
     }
 
-    fn collect_object(&mut self, index: usize, key: &ObjectKey, object: &Value, guess: bool) {
-        let Some(root) = object.as_object() else { return };
-        if let Some(metadata) = root.get("metadata").and_then(Value::as_object) {
-            if let Some(uid) = metadata.get("uid").and_then(Value::as_str) {
-                self.add(TokenKind::Uid, uid, "", Some(index));
-            }
-            let asked = metadata.get("generateName").and_then(Value::as_str).unwrap_or("");
-            if guess && is_generated(&key.name, asked) {
-                self.add(TokenKind::Name, &key.name, asked, Some(index));
-            } else if guess && let Some((prefix, hash)) = template_hash(key, metadata) {
-                self.add(TokenKind::Name, &key.name, prefix, Some(index));
-                self.add(TokenKind::Hash, hash, "", Some(index));
-            } else if let Some(known) = self.by_text.get(&*key.name) {
-                let token = &mut self.list[*known];
-                token.home = Some(index);
-                if !asked.is_empty() && key.name.starts_with(asked) {
-                    token.prefix = asked.to_owned();
-                }
-            }
-            if guess {
-                self.collect_hashes(metadata);
+    /// Adds what one object brings. `guess`: its name may look generated.
+    fn take_in(&mut self, index: usize, key: &ObjectKey, sources: &Sources, guess: bool) {
+        if let Some(uid) = &sources.uid {
+            self.add(TokenKind::Uid, uid, "", Some(index));
+        }
+        let asked = &*sources.asked_for;
+        if guess && is_generated(&key.name, asked) {
+            self.add(TokenKind::Name, &key.name, asked, Some(index));
+        } else if guess && let Some((prefix, hash)) = &sources.template_hash {
+            self.add(TokenKind::Name, &key.name, prefix, Some(index));
+            self.add(TokenKind::Hash, hash, "", Some(index));
+        } else if let Some(known) = self.by_text.get(&*key.name).filter(|_| sources.has_metadata) {
+            let token = &mut self.list[*known];
+            token.home = Some(index);
+            if !asked.is_empty() && key.name.starts_with(asked) {
+                token.prefix = asked.to_owned();
             }
         }
-        let addresses = matches!(
-            (&*key.resource.group, &*key.resource.resource),
-            ("", "endpoints" | "nodes") | ("discovery.k8s.io", "endpointslices")
-        );
-        self.collect_fields(index, root, addresses);
-    }
-
-    /// Template hashes by the labels that hold them, also where what they are of is not among the objects.
-    fn collect_hashes(&mut self, metadata: &Map<String, Value>) {
-        let Some(labels) = metadata.get("labels").and_then(Value::as_object) else { return };
-        for label in ["pod-template-hash", "controller-revision-hash"] {
-            let Some(value) = labels.get(label).and_then(Value::as_str) else { continue };
-            let hash = value.rsplit('-').next().unwrap_or(value);
-            self.add(TokenKind::Hash, hash, "", None);
-        }
-    }
-
-    /// References and addresses, at any depth.
-    fn collect_fields(&mut self, index: usize, map: &Map<String, Value>, addresses: bool) {
-        let reference = map.contains_key("kind") && map.contains_key("name");
-        for (key, value) in map {
-            match (key.as_str(), value) {
-                ("managedFields", _) => {}
-                ("uid", Value::String(uid)) if reference => {
-                    self.add(TokenKind::Uid, uid, "", None);
-                }
-                ("podIP" | "hostIP" | "clusterIP", Value::String(ip)) => {
-                    self.address(ip, (key != "hostIP").then_some(index));
-                }
-                ("podIPs" | "hostIPs" | "clusterIPs", Value::Array(items)) => {
-                    let home = (key != "hostIPs").then_some(index);
-                    for item in items {
-                        if let Some(ip) = item.as_str().or_else(|| item.get("ip")?.as_str()) {
-                            self.address(ip, home);
-                        }
-                    }
-                }
-                ("addresses" | "notReadyAddresses", Value::Array(items)) if addresses => {
-                    for item in items {
-                        let ip = ["ip", "address"].iter().find_map(|name| item.get(name)?.as_str());
-                        if let Some(ip) = item.as_str().or(ip) {
-                            self.address(ip, None);
-                        }
-                    }
-                }
-                (_, Value::Object(inner)) => self.collect_fields(index, inner, addresses),
-                (_, Value::Array(items)) => {
-                    for inner in items.iter().filter_map(Value::as_object) {
-                        self.collect_fields(index, inner, addresses);
-                    }
-                }
-                _ => {}
+        if guess {
+            for hash in &sources.hashes {
+                self.add(TokenKind::Hash, hash, "", None);
             }
         }
-    }
-
-    fn address(&mut self, text: &str, home: Option<usize>) {
-        let family = match text.parse::<IpAddr>() {
-            Ok(ip) if ip.is_loopback() || ip.is_unspecified() => return,
-            Ok(IpAddr::V4(_)) => "4",
-            Ok(IpAddr::V6(_)) => "6",
-            Err(_) => return,
-        };
-        self.add(TokenKind::Address, text, family, home);
+        for field in &sources.fields {
+            self.add(field.kind, &field.text, field.family, field.own.then_some(index));
+        }
     }
 
     fn add(&mut self, kind: TokenKind, text: &str, prefix: &str, home: Option<usize>) {
@@ -238,7 +207,14 @@ impl Tokens {
         for found in self.by_run.values_mut() {
             found.sort_by_key(|at| std::cmp::Reverse(self.list[*at].text.len()));
         }
+        self.words = self.by_run.keys().map(|run| word(run)).collect();
+        self.words.sort_unstable();
         self.shortest = self.list.iter().map(|token| token.text.len()).min().unwrap_or(usize::MAX);
+    }
+
+    /// Whether any of them may occur in the object. "No" is always right.
+    pub fn may_occur_in(&self, version: &Version, object: &Value) -> bool {
+        version.words(object).may_have(&self.words)
     }
 
     /// The token that is exactly this text.
@@ -334,6 +310,13 @@ const WORD: [bool; 256] = {
     table
 };
 
+/// The longest stretches of letters and digits, in order.
+pub(crate) fn words(text: &str) -> impl Iterator<Item = &str> {
+    // Bytes outside ASCII count as letters, so no stretch ends within a character.
+    text.split(|character: char| character.is_ascii() && !is_word(character as u8))
+        .filter(|word| !word.is_empty())
+}
+
 fn first_run(text: &str) -> &str {
     let end = text.bytes().position(|byte| !is_word(byte)).unwrap_or(text.len());
     &text[..end]
@@ -344,26 +327,6 @@ fn is_generated(name: &str, asked: &str) -> bool {
     suffix.len() == SUFFIX_LENGTH
         && suffix.bytes().all(|byte| byte.is_ascii_lowercase() || byte.is_ascii_digit())
         && !suffix.bytes().all(|byte| byte.is_ascii_digit())
-}
-
-/// The hash of a pod template at the end of an object's name, and what stands before it (`ComputeHash` of the Deployment
-/// and history controllers; both put the hash in a label as well).
-fn template_hash<'m>(
-    key: &'m ObjectKey,
-    metadata: &'m Map<String, Value>,
-) -> Option<(&'m str, &'m str)> {
-    let labels = match (&*key.resource.group, &*key.resource.resource) {
-        ("apps", "replicasets") => &["pod-template-hash"][..],
-        ("apps", "controllerrevisions") => {
-            &["controller.kubernetes.io/hash", "controller-revision-hash"][..]
-        }
-        _ => return None,
-    };
-    let known = metadata.get("labels")?;
-    let hash = labels.iter().find_map(|label| known.get(label)?.as_str())?;
-    let hash = hash.rsplit('-').next()?;
-    let prefix = key.name.strip_suffix(hash).filter(|_| !hash.is_empty())?;
-    prefix.ends_with('-').then_some((prefix, hash))
 }
 
 /// Says "no" to nearly every run of letters that begins no token, for the price of one bit test.

@@ -411,8 +411,9 @@ impl<'e> Explorer<'e> {
     fn take_references(&mut self) {
         let (setup, frontier) = (self.setup, &mut self.explored.frontier);
         for reference in &self.references.runs {
-            self.explored.end_states.extend(judge::end_state(reference, &self.references.baseline));
-            frontier.learn(&judge::footprint(reference));
+            let view = judge::run_view(reference);
+            self.explored.end_states.extend(judge::end_state(&view, &self.references.baseline));
+            frontier.learn(&judge::footprint(&view));
         }
         let plans = families::learn(setup, self.references, frontier);
         // A real cluster draws names by itself.
@@ -436,7 +437,8 @@ impl<'e> Explorer<'e> {
         self.take_end_of_references();
         let frontier = &mut self.explored.frontier;
         for reference in &self.references.runs {
-            let harvest = reached::harvest(setup, &frontier.lens, reference);
+            let view = judge::run_view(reference);
+            let harvest = reached::harvest(setup, &frontier.lens, reference, &view);
             frontier.absorb(setup, harvest, false);
         }
     }

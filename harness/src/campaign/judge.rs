@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use oracles::{Baseline, Run, Trial, Verdict, VerdictValue};
-use trace::{Event, Footprint, Masks, ObjectKey};
+use trace::{Commit, Footprint, Masks};
 
 use crate::trial::{RunEnd, TrialRun};
 
@@ -66,47 +66,30 @@ pub fn why_unknown(run: &TrialRun, verdicts: &[Verdict]) -> String {
     }
 }
 
-/// The end state in comparison form, by hash; none if the trial did not get there.
-pub fn end_state(run: &TrialRun, baseline: &Baseline) -> Option<String> {
-    let view = run_view(run);
+/// The end state in comparison form, by hash; none if the run did not get there.
+pub fn end_state(run: &Run, baseline: &Baseline) -> Option<String> {
     let settled = run.history.settles().filter(|settled| settled.end).last()?;
-    let world = view.world_at(settled, &baseline.masks);
-    Some(blake3::hash(world.to_string().as_bytes()).to_hex()[..16].to_owned())
+    Some(run.world_at(settled, &baseline.masks).digest())
 }
 
 /// What the subject asked about.
-pub fn footprint(run: &TrialRun) -> Footprint {
-    let view = run_view(run);
-    let names = view.generated_names();
+pub fn footprint(run: &Run) -> Footprint {
+    let names = run.generated_names();
     let mut footprint = Footprint::default();
     footprint.learn(&run.history, &|name| names.contains(name));
     footprint
 }
 
-/// Writes of a run in folded form, however much of them counts.
-pub struct Folded(trace::Folder);
-
-/// For what a run wrote.
-pub fn folded(run: &TrialRun) -> Folded {
-    Folded(run_view(run).folder())
-}
-
-impl Folded {
-    /// What the subject wrote, content included, as far as these masks leave it. In no order and each once, because
-    /// writes of independent workers come in any order and conflicts make one write twice. Times and names are folded.
-    pub fn writes(&self, run: &TrialRun, masks: &Masks) -> BTreeSet<String> {
-        let mut writes = BTreeSet::new();
-        for record in &run.history.records {
-            let Event::Commit(commit) = &record.event else { continue };
-            if commit.is_bookkeeping() || !commit.actor.is_subject() {
-                continue;
-            }
-            let key: &ObjectKey = &commit.key;
-            let content = self.0.object(key, &commit.object, masks).to_string();
-            let content = &blake3::hash(content.as_bytes()).to_hex()[..12];
-            let write = format!("{:?} {} {content}", commit.change, self.0.key(key));
-            writes.insert(write);
-        }
-        writes
-    }
+/// What the subject wrote, content included, as far as these masks leave it. In no order and each once, because
+/// writes of independent workers come in any order and conflicts make one write twice. Times and names are folded.
+pub fn writes(run: &Run, masks: &Masks) -> BTreeSet<String> {
+    let folder = run.folder();
+    let by_subject =
+        run.history.commits().filter(|one| !one.is_bookkeeping() && one.actor.is_subject());
+    let write = |commit: &Commit| {
+        let content = folder.object(&commit.key, &commit.object, masks).to_string();
+        let content = &blake3::hash(content.as_bytes()).to_hex()[..12];
+        format!("{:?} {} {content}", commit.change, folder.key(&commit.key))
+    };
+    by_subject.map(write).collect()
 }

@@ -189,8 +189,7 @@ pub fn start(setup: &Setup, lens: &Lens, run: &TrialRun) -> Option<Node> {
 }
 
 /// Everything that a trial reached.
-pub fn harvest(setup: &Setup, lens: &Lens, run: &TrialRun) -> Harvest {
-    let view = judge::run_view(run);
+pub fn harvest(setup: &Setup, lens: &Lens, run: &TrialRun, view: &oracles::Run) -> Harvest {
     let names = view.generated_names();
     let generated = |name: &str| judge::generated_from(&names, name);
     let found = plans::crash_points(&run.history, run.started_at, &generated);

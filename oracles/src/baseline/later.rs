@@ -5,8 +5,7 @@
 
 use std::borrow::Cow;
 
-use serde_json::Value;
-use trace::Cursor;
+use trace::{Cursor, WorldForm};
 
 use super::{Baseline, SettledWorld, commits, lives, settles};
 use crate::run::Run;
@@ -27,27 +26,20 @@ impl Baseline {
 
     /// The world that a trial is to have come to at a settle; none if references don't settle there. Objects that it has
     /// as a run that waited for longer are as they should be.
-    pub fn expected(&self, cursor: Cursor, found: &Value) -> Option<Cow<'_, SettledWorld>> {
+    pub fn expected(&self, cursor: Cursor, found: &WorldForm) -> Option<Cow<'_, SettledWorld>> {
         let known = self.settles.iter().find(|known| known.cursor == cursor)?;
         let mut expected = Cow::Borrowed(known);
         let of_cursor = |world: &&SettledWorld| world.cursor == cursor;
         for later in self.later.iter().filter(of_cursor) {
-            for key in keys(&known.world).chain(keys(&later.world)) {
+            let objects = known.world.objects().chain(later.world.objects());
+            for (key, _) in objects {
                 let (before, after) = (known.world.get(key), later.world.get(key));
                 if before == after || found.get(key) != after {
                     continue;
                 }
-                let Value::Object(world) = &mut expected.to_mut().world else { continue };
-                match after {
-                    Some(object) => world.insert(key.clone(), object.clone()),
-                    None => world.remove(key),
-                };
+                expected.to_mut().world.set(key, after.cloned());
             }
         }
         Some(expected)
     }
-}
-
-fn keys(world: &Value) -> impl Iterator<Item = &String> {
-    world.as_object().into_iter().flatten().map(|(key, _)| key)
 }

@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use trace::{
-    Accepted, Cursor, Mask, Masks, Path,
+    Accepted, Cursor, Mask, Masks, Path, WorldForm,
     comparison::Segment,
     diff::{Difference, differences},
     fold_key,
@@ -23,7 +23,7 @@ pub struct SettledWorld {
     /// Whether it had ended.
     pub end: bool,
     /// Canonical key → object.
-    pub world: Value,
+    pub world: WorldForm,
 }
 
 pub(super) struct Agreed {
@@ -162,7 +162,7 @@ fn compare(
             };
             let (left, right) = match kind {
                 DisagreementKind::Objects => {
-                    let count = |world: &Value| Some(Value::from(count(world, &object)));
+                    let count = |world: &WorldForm| Some(Value::from(count(world, &object)));
                     (count(&settled.world), count(&other.world))
                 }
                 DisagreementKind::ListLength => (length(difference.left), length(difference.right)),
@@ -213,8 +213,8 @@ fn length(value: Option<Value>) -> Option<Value> {
 }
 
 /// Objects of this folded key.
-pub(crate) fn count(world: &Value, folded: &str) -> usize {
-    world.as_object().into_iter().flatten().filter(|(key, _)| fold_key(key) == folded).count()
+pub(crate) fn count(world: &WorldForm, folded: &str) -> usize {
+    world.objects().filter(|(key, _)| fold_key(key) == folded).count()
 }
 
 /// The place in any list element, with generated names in keys folded.
@@ -251,9 +251,9 @@ fn evidence(runs: &[Run], masks: &Masks) -> Vec<LearntMask> {
 }
 
 /// The leaf at the mask, or the list of leaves if it matches several.
-fn values_at(world: &Value, mask: &Mask) -> Option<Value> {
+fn values_at(world: &WorldForm, mask: &Mask) -> Option<Value> {
     let mut leaves = Vec::new();
-    for (key, object) in world.as_object()? {
+    for (key, object) in world.objects() {
         if fold_key(key) == mask.object {
             collect(object, &mask.path.0, &mut leaves);
         }

@@ -5,7 +5,7 @@ use std::{
     sync::Arc,
 };
 
-use serde_json::{Value, json};
+use serde_json::Value;
 use trace::{
     Call, CallId, Change, DeliveryKind, Event, GroupResource, ObjectKey, Record, Revision, Verb,
     diff,
@@ -165,9 +165,8 @@ fn difference(key: &ObjectKey, saw: &Value, was: Option<&Value>) -> String {
     };
     let uid = |object: &Value| object["metadata"]["uid"].clone();
     let other = if uid(saw) == uid(was) { "" } else { ", another object of that name" };
-    let left = json!({ key.to_string(): saw });
-    let right = json!({ key.to_string(): was });
-    let fields = diff::differences(&left, &right).into_iter().filter_map(|one| {
+    let all = diff::object_differences(&key.to_string(), saw, was);
+    let fields = all.into_iter().filter_map(|one| {
         let path = one.path.to_string();
         // Items of lists don't say of which type they are.
         let counts = ![".apiVersion", ".kind"].contains(&path.as_str())
@@ -196,6 +195,8 @@ fn key(resource: &GroupResource, object: &Value) -> ObjectKey {
 
 #[cfg(test)]
 mod tests {
+    use serde_json::json;
+
     use super::*;
 
     #[test]

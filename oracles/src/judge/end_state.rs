@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 
 use serde_json::Value;
 use trace::{
-    Event, Settled,
+    Event, Settled, WorldForm,
     diff::{Difference, differences},
     fold_key,
 };
@@ -54,7 +54,7 @@ pub(super) fn judge(trial: &Trial, baseline: &Baseline) -> Verdict {
     }
 }
 
-fn compare(settled: &Settled, world: &Value, known: &SettledWorld) -> Vec<Evidence> {
+fn compare(settled: &Settled, world: &WorldForm, known: &SettledWorld) -> Vec<Evidence> {
     let cursor = settled.cursor;
     let (expected, found) = (counts(&known.world), counts(world));
     let mut evidence = Vec::new();
@@ -81,9 +81,9 @@ fn compare(settled: &Settled, world: &Value, known: &SettledWorld) -> Vec<Eviden
 }
 
 /// Objects by folded key.
-fn counts(world: &Value) -> BTreeMap<String, usize> {
+fn counts(world: &WorldForm) -> BTreeMap<String, usize> {
     let mut counts = BTreeMap::new();
-    for (key, _) in world.as_object().into_iter().flatten() {
+    for (key, _) in world.objects() {
         *counts.entry(fold_key(key)).or_default() += 1;
     }
     counts

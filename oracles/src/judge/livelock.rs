@@ -217,10 +217,11 @@ fn every(period: Duration) -> String {
 
 #[cfg(test)]
 mod tests {
-    use super::*;
+    use std::sync::Arc;
 
     use serde_json::json;
 
+    use super::*;
     use crate::fixture::{Builder, SUBJECT};
 
     /// A trial that after a crash puts one object every hour, for so many hours.
@@ -235,7 +236,7 @@ mod tests {
         }
         let mut trial = trial.trial();
         // Each hour is a call and a commit, after the three records of the crash.
-        for (at, record) in trial.run.history.records.iter_mut().enumerate().skip(3) {
+        for (at, record) in Arc::make_mut(&mut trial.run.history).records.iter_mut().enumerate().skip(3) {
             record.at = Time((at as i64 - 1) / 2 * 3600 * 1_000_000_000);
         }
         trial
@@ -276,7 +277,7 @@ mod tests {
     /// A trial that after a crash sends so many requests at once: the same ones in turn, or always another.
     fn hot(requests: usize, different: bool, pauses: bool) -> Trial {
         let mut trial = Builder::new().crash("it be killed").called().trial();
-        let records = &mut trial.run.history.records;
+        let records = &mut Arc::make_mut(&mut trial.run.history).records;
         let call = records.pop().expect("a call");
         for number in 0..requests {
             if pauses && number == requests / 2 {

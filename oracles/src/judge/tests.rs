@@ -1,5 +1,7 @@
 //! Small trials and what is said of them.
 
+use std::sync::Arc;
+
 use serde_json::json;
 use trace::{Actor, StepState};
 
@@ -407,7 +409,7 @@ fn a_controller_that_goes_on_ending_is_violated() {
             let what = ProcessHappening::Exited { code: Some(2), signal: None };
             let event =
                 Event::Process(ProcessEvent { actor: Actor::Subject(0), incarnation: 1, what });
-            trial.run.history.records.push(trace::Record {
+            Arc::make_mut(&mut trial.run.history).records.push(trace::Record {
                 sequence: at.sequence + 1,
                 event,
                 ..at

@@ -215,18 +215,42 @@ impl Masks {
 
     /// Masks and cuts one object; `folded` is its canonical key with generated names folded.
     pub(crate) fn apply(&self, folded: &str, object: &mut Value) {
-        for mask in self.learnt.iter().filter(|mask| mask.object == folded) {
-            at_path(object, &mask.path.0, &mut |leaf| {
+        self.about(folded).apply(object);
+    }
+
+    /// What of them is about the object with this canonical key, generated names folded.
+    pub(crate) fn about(&self, folded: &str) -> PartMasks {
+        let learnt = self.learnt.iter().filter(|mask| mask.object == folded);
+        let cut = |accepted: &&Accepted| {
+            !accepted.path.0.is_empty() && pattern_matches(&accepted.object, folded)
+        };
+        PartMasks {
+            masked: learnt.map(|mask| mask.path.clone()).collect(),
+            cut: self.accepted.iter().filter(cut).map(|accepted| accepted.path.clone()).collect(),
+        }
+    }
+}
+
+/// What a comparison overlooks in one object.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub(crate) struct PartMasks {
+    masked: Vec<Path>,
+    cut: Vec<Path>,
+}
+
+impl PartMasks {
+    /// Masks and cuts the object.
+    pub fn apply(&self, object: &mut Value) {
+        for path in &self.masked {
+            at_path(object, &path.0, &mut |leaf| {
                 if !leaf.is_object() && !leaf.is_array() {
                     *leaf = Value::from(MASKED);
                 }
                 false
             });
         }
-        for accepted in &self.accepted {
-            if !accepted.path.0.is_empty() && pattern_matches(&accepted.object, folded) {
-                at_path(object, &accepted.path.0, &mut |_| true);
-            }
+        for path in &self.cut {
+            at_path(object, &path.0, &mut |_| true);
         }
     }
 }

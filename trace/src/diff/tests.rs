@@ -7,7 +7,7 @@ use super::*;
 #[track_caller]
 fn check(left: Value, right: Value, expect: &[&str]) {
     let text = |side: &Option<Value>| side.as_ref().map_or("-".to_owned(), Value::to_string);
-    let found: Vec<String> = differences(&json!({"a": left}), &json!({"a": right}))
+    let found: Vec<String> = object_differences("a", &left, &right)
         .iter()
         .map(|found| format!("{}: {} {}", found.path, text(&found.left), text(&found.right)))
         .collect();
@@ -26,7 +26,8 @@ fn places() {
 
 #[test]
 fn whole_objects() {
-    let found = differences(&json!({"a": {"x": 1}}), &json!({"b": {"x": 1}}));
+    let world = |key: &str| WorldForm::from_iter([(key.to_owned(), json!({"x": 1}))]);
+    let found = differences(&world("a"), &world("b"));
     let found: Vec<(&str, bool, bool)> = found
         .iter()
         .map(|found| (&*found.object, found.left.is_some(), found.right.is_some()))
@@ -36,15 +37,15 @@ fn whole_objects() {
 
 #[test]
 fn the_look() {
-    let left = json!({"foos/default/a": {
+    let left = json!({
         "metadata": {"name": "a", "managedFields": [1]},
         "spec": {"on": "yes", "size": 1, "list": [{"b": 1, "a": "x: y"}, []], "empty": {}},
         "text": "one\ntwo\n",
-    }});
+    });
     let mut right = left.clone();
-    right["foos/default/a"]["spec"]["size"] = json!(2);
-    right["foos/default/a"]["metadata"]["managedFields"] = json!([2]);
-    right["foos/default/a"]["text"] = json!("one\nthree\n");
+    right["spec"]["size"] = json!(2);
+    right["metadata"]["managedFields"] = json!([2]);
+    right["text"] = json!("one\nthree\n");
     let expect = "\
 --- references/foos/default/a
 +++ trial/foos/default/a
@@ -59,7 +60,8 @@ fn the_look() {
 -  two
 +  three
 ";
-    assert_eq!(unified(&left, &right, ("references", "trial")), expect);
+    let names = ("references", "trial");
+    assert_eq!(unified_object("foos/default/a", Some(&left), Some(&right), names), expect);
     let expect = "\
 metadata:
   managedFields:
@@ -77,24 +79,26 @@ text: |
   one
   two
 ";
-    assert_eq!(yaml(&left["foos/default/a"]), expect);
+    assert_eq!(yaml(&left), expect);
 }
 
 #[test]
 fn only_what_is_shown_counts() {
-    let object = |fields: Value| json!({"a/b": {"metadata": {"managedFields": fields}}});
-    assert_eq!(unified(&object(json!(1)), &object(json!(2)), ("l", "r")), "");
+    let object = |fields: i32| json!({"metadata": {"managedFields": fields}});
+    assert_eq!(unified_object("a/b", Some(&object(1)), Some(&object(2)), ("l", "r")), "");
 }
 
 #[test]
 fn payloads_are_masked() {
-    let secret =
-        |one: &str, two: &str| json!({"secrets/default/s": {"data": {"one": one, "two": two}}});
-    let text = unified(&secret("c2FtZQ==", "b2xk"), &secret("c2FtZQ==", "bmV3"), ("l", "r"));
+    let secret = |one: &str, two: &str| json!({"data": {"one": one, "two": two}});
+    let diff = |left: &Value, right: Option<&Value>| {
+        unified_object("secrets/default/s", Some(left), right, ("l", "r"))
+    };
+    let text = diff(&secret("c2FtZQ==", "b2xk"), Some(&secret("c2FtZQ==", "bmV3")));
     for hidden in ["c2FtZQ", "b2xk", "bmV3"] {
         assert!(!text.contains(hidden), "{text}");
     }
     assert!(text.contains("-  two: \"*** (before)\"\n+  two: \"*** (after)\""), "{text}");
-    let gone = unified(&secret("x", "y"), &json!({}), ("l", "r"));
+    let gone = diff(&secret("x", "y"), None);
     assert!(gone.contains("-  one: \"***\""), "{gone}");
 }

@@ -156,18 +156,18 @@ fn tried(
 ) -> Tried {
     let patient = spec.waits != references.settle.usual();
     let mut run = trial::run(setup, spec);
-    let verdicts = judge::verdicts(&run, &references.baseline);
+    let view = judge::trial_view(&run);
+    let verdicts = oracles::judge(&view, &references.baseline);
     let verdict = judge::summary(&run, &verdicts);
     let violated = verdict == VerdictValue::Violated;
     let held = verdict == VerdictValue::Held;
     let harvest = match run.spec.plan.restarts_when_settled() {
         true => Harvest { version: lens.version, ..Harvest::default() },
-        false => reached::harvest(setup, lens, &run),
+        false => reached::harvest(setup, lens, &run, &view.run),
     };
-    let folded = judge::folded(&run);
     let carried = Carried::new(&run, &verdicts, verdict);
     let unknown = verdict == VerdictValue::Unknown;
-    let signature = folded.writes(&run, &references.baseline.masks);
+    let signature = judge::writes(&view.run, &references.baseline.masks);
     let writes = (!patient && !unknown).then(|| {
         let violated = carried.fingerprints.iter().map(|id| format!("violated {id}"));
         signature.iter().cloned().chain(violated).collect()
@@ -182,7 +182,7 @@ fn tried(
         why_unknown: unknown.then(|| judge::why_unknown(&run, &verdicts)),
         harvest,
         writes,
-        end_state: judge::end_state(&run, &references.baseline),
+        end_state: judge::end_state(&view.run, &references.baseline),
         missing_permissions: missing_permissions::missing(&run.history),
         notes: told(&run.history).collect(),
         seconds: (run.real.as_secs_f64(), run.subject_cpu.as_secs_f64()),

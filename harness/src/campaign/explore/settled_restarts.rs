@@ -76,7 +76,7 @@ impl Explorer<'_> {
         }
         let lens = &self.explored.frontier.lens;
         if let Some(node) = settled_restart::node(self.setup, lens, first) {
-            let wrote = judge::folded(first).writes(first, &self.references.baseline.masks);
+            let wrote = judge::writes(&judge::run_view(first), &self.references.baseline.masks);
             self.keep_end(End { node, wrote });
         }
     }

@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 
 use serde_json::Value;
+use trace::WorldForm;
 
 use super::{by_hand, replay_file, shown};
 use crate::{
@@ -86,7 +87,6 @@ fn end_state_diff(references: &References, found: &confirm::Finding) -> Vec<mode
     differing.last().unwrap_or_default()
 }
 
-fn objects(world: &Value) -> BTreeMap<String, Value> {
-    let objects = world.as_object().into_iter().flatten();
-    objects.map(|(key, object)| (key.clone(), object.clone())).collect()
+fn objects(world: &WorldForm) -> BTreeMap<String, Value> {
+    world.objects().map(|(key, object)| (key.clone(), (***object).clone())).collect()
 }

@@ -1,0 +1,106 @@
+//! What is worked out once for each version of an object.
+//!
+//! Most objects of a world are the same in all worlds of a campaign: one `Arc` of the version that its manifests made.
+//! What [`crate::comparison`] asks of a version is kept beside its address as long as somebody holds the version, so a
+//! definition of a megabyte is walked through once, not at each settle of each trial.
+//!
+//! The results depend on nothing but the version and its key, so it does not show whether one was known before.
+
+mod words;
+
+use std::{
+    collections::HashMap,
+    sync::{Arc, Mutex, OnceLock, PoisonError, Weak},
+};
+
+use serde_json::Value;
+
+pub(crate) use self::words::{Words, word};
+use crate::{
+    comparison::{ObjectForm, PartMasks},
+    key::ObjectKey,
+    tokens::Sources,
+};
+
+/// Versions that are known before the first look for those that nobody holds any more.
+const SWEEP_AT_LEAST: usize = 4_096;
+
+/// One version of an object, and what is known of it.
+pub(crate) struct Version {
+    /// Whose it is.
+    pub key: ObjectKey,
+    /// What it is.
+    pub object: Weak<Value>,
+    sources: OnceLock<Sources>,
+    words: OnceLock<Words>,
+    /// Its forms in worlds none of whose tokens occur in it, by what is masked.
+    forms: Mutex<Vec<(PartMasks, Arc<ObjectForm>)>>,
+}
+
+impl Version {
+    fn new(key: &ObjectKey, object: &Arc<Value>) -> Version {
+        Version {
+            key: key.clone(),
+            object: Arc::downgrade(object),
+            sources: OnceLock::new(),
+            words: OnceLock::new(),
+            forms: Mutex::default(),
+        }
+    }
+
+    /// Which tokens it brings into a world.
+    pub fn sources(&self, object: &Value) -> &Sources {
+        self.sources.get_or_init(|| Sources::of(&self.key, object))
+    }
+
+    /// Which words occur in it.
+    pub fn words(&self, object: &Value) -> &Words {
+        self.words.get_or_init(|| Words::of(&self.key, object))
+    }
+
+    /// Its form under these masks, made by `make` if it is not known.
+    pub fn form(&self, masks: PartMasks, make: impl FnOnce(&PartMasks) -> Value) -> Arc<ObjectForm> {
+        let mut forms = self.forms.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some((_, form)) = forms.iter().find(|(known, _)| *known == masks) {
+            return form.clone();
+        }
+        let form = Arc::new(ObjectForm::new(make(&masks)));
+        forms.push((masks, form.clone()));
+        form
+    }
+}
+
+/// By the address of the version: the weak reference keeps it from meaning another one.
+#[derive(Default)]
+struct Known {
+    versions: HashMap<usize, Arc<Version>>,
+    sweep_at: usize,
+}
+
+/// What is known of these versions, in their order.
+pub(crate) fn versions(objects: &[(&ObjectKey, &Arc<Value>)]) -> Vec<Arc<Version>> {
+    static KNOWN: Mutex<Option<Known>> = Mutex::new(None);
+    let mut known = KNOWN.lock().unwrap_or_else(PoisonError::into_inner);
+    let known = known.get_or_insert_default();
+    objects.iter().map(|(key, object)| known.version(key, object)).collect()
+}
+
+impl Known {
+    fn version(&mut self, key: &ObjectKey, object: &Arc<Value>) -> Arc<Version> {
+        let address = Arc::as_ptr(object) as usize;
+        if let Some(version) = self.versions.get(&address) {
+            // Its key is guessed where a run does not show which resource its kind belongs to.
+            return match version.key == *key {
+                true => version.clone(),
+                false => Arc::new(Version::new(key, object)),
+            };
+        }
+        if self.versions.len() >= self.sweep_at.max(SWEEP_AT_LEAST) {
+            self.versions.retain(|_, version| version.object.strong_count() > 0);
+            self.sweep_at = 2 * self.versions.len();
+        }
+        let version = Arc::new(Version::new(key, object));
+        self.versions.insert(address, version.clone());
+        version
+    }
+}
