@@ -129,7 +129,7 @@ pub struct TrialRun {
     /// What it did.
     pub spec: TrialSpec,
     /// Every object at its start.
-    pub before: Vec<(trace::ObjectKey, Arc<serde_json::Value>)>,
+    pub before: Arc<Vec<(trace::ObjectKey, Arc<serde_json::Value>)>>,
     /// Where world and workload stood at its start.
     pub started_at: StartPoint,
     /// Everything that happened.
@@ -221,6 +221,8 @@ pub(crate) struct Trial<'setup> {
     meets: Option<(Perturbation, Option<Revision>)>,
     /// The world's revision at the beginning.
     first_revision: Revision,
+    /// Every object then.
+    before: Arc<Vec<(trace::ObjectKey, Arc<serde_json::Value>)>>,
     /// What comes to the subject, if one at a time.
     in_turn: Option<InTurn>,
     /// Documents that the user still sends before the subject is started again.
@@ -252,7 +254,7 @@ pub fn run(setup: &Setup, spec: TrialSpec) -> TrialRun {
 fn broken(spec: TrialSpec, why: String) -> TrialRun {
     TrialRun {
         spec,
-        before: vec![],
+        before: Arc::default(),
         started_at: Default::default(),
         history: Arc::default(),
         drawn_names: BTreeSet::new(),
@@ -274,7 +276,7 @@ async fn run_here(setup: &Setup, spec: TrialSpec) -> TrialRun {
             return broken(spec, format!("{error:#}"));
         }
     };
-    let before = trial.cluster.state();
+    let before = trial.before.clone();
     let now = trial.cluster.now();
     let started_at = StartPoint {
         revision: trial.cluster.revision(),
@@ -373,7 +375,7 @@ impl<'setup> Trial<'setup> {
         }
         let last = spec.plan.perturbations[..carried_out as usize].last();
         let meets = last.map(|perturbation| (perturbation.clone(), behind));
-        let first_revision = cluster.revision();
+        let (first_revision, before) = (cluster.revision(), Arc::new(cluster.state()));
         Ok(Trial {
             setup,
             cluster,
@@ -401,6 +403,7 @@ impl<'setup> Trial<'setup> {
             caches,
             meets,
             first_revision,
+            before,
             in_turn,
             down_for: 0,
             awaited_write: None,

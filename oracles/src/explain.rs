@@ -114,7 +114,7 @@ fn divergence(trial: &Trial, baseline: &Baseline) -> Option<Divergence> {
     // Creations are counted by key, and what stands at the start was created once: a fork's history does
     // not show it. Other commits are counted by content.
     let mut created: BTreeMap<String, u32> = BTreeMap::new();
-    for (key, _) in &trial.run.start {
+    for (key, _) in trial.run.start.iter() {
         *created.entry(folder.key(key)).or_default() += 1;
     }
     let mut made: BTreeMap<String, u32> = BTreeMap::new();

@@ -147,7 +147,7 @@ impl Builder {
 
     pub fn trial(self) -> Trial {
         let run = Run {
-            start: self.start,
+            start: Arc::new(self.start),
             start_cursor: self.start_cursor,
             generated_names: Vec::new(),
             history: Arc::new(History { records: self.records }),

@@ -16,7 +16,7 @@ use trace::{
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Run {
     /// Objects when the history begins: the world at the fork, or what stood there before the workload.
-    pub start: Vec<(ObjectKey, Arc<Value>)>,
+    pub start: Arc<Vec<(ObjectKey, Arc<Value>)>>,
     /// Where the workload stood then.
     pub start_cursor: Cursor,
     /// Names known to be generated, besides those that the history shows to be.

@@ -8,14 +8,18 @@
 //! reconcile before that wrote anything. Sieve also looks at reads from the controller's cache; a proxy sees none of
 //! those, so every event of a watched type counts as read.
 
-use std::collections::{BTreeMap, BTreeSet};
+mod likelihood;
 
-use trace::Change;
+use std::collections::BTreeSet;
 
+use trace::{Change, GroupResource};
+
+pub use self::likelihood::Likelihood;
 use crate::{
-    moment::{ChangeMatch, Moment, Occurred},
+    moment::{By, CallMatch, Moment, NamePattern, Occurred},
     perturbation::{Behind, UnobservedState},
     schedule::{Reconcile, Schedule},
+    stale_views::{Names, behind},
 };
 
 /// What is likely to matter in runs like this one.
@@ -24,26 +28,32 @@ pub struct Heuristics {
     /// Changes that caused a write of the subject.
     causes: BTreeSet<Occurred>,
     /// States that caches may stand at: those after and just before a change that caused a deletion by the subject whose
-    /// object was made again later. By whoever made the change; none is the state at the beginning.
-    stale: BTreeSet<Option<Occurred>>,
+    /// object was made again later. Called as older states are, of one type or of all.
+    stale: BTreeSet<(Option<Occurred>, bool)>,
+    /// Objects that the user changed.
+    users: BTreeSet<(GroupResource, String, NamePattern)>,
+    /// Writes of the subject after which the same reconcile wrote more.
+    followed: BTreeSet<CallMatch>,
 }
 
 impl Heuristics {
     /// By this run.
     pub fn learn(schedule: &Schedule) -> Heuristics {
-        let by_anybody = by_anybody(schedule);
-        let mut found = Heuristics::default();
+        let mut found = Heuristics { users: users(schedule), ..Heuristics::default() };
+        let names = names(schedule);
         let mut begins = 0; // of the last reconcile that wrote
         for reconcile in schedule.reconciles.iter().filter(|one| !one.writes.is_empty()) {
             for change in causes(schedule, reconcile, begins) {
                 found.causes.insert(schedule.changes[change].what.clone());
                 if deletes_what_returns(schedule, reconcile) {
-                    let before = before(schedule, change);
-                    found.stale.insert(Some(by_anybody[change].clone()));
-                    found.stale.insert(before.map(|at| by_anybody[at].clone()));
+                    found.stale.extend(called(&names, Some(change)));
+                    found.stale.extend(called(&names, before(schedule, change)));
                 }
             }
             begins = reconcile.from;
+            let followed = reconcile.writes.split_last().map_or(&[][..], |(_, before)| before);
+            let calls = followed.iter().filter_map(|write| schedule.writes.get(*write));
+            found.followed.extend(calls.map(|write| write.call.clone()));
         }
         found
     }
@@ -58,7 +68,7 @@ impl Heuristics {
 
     /// Whether the subject deletes something because of what caches in this state say, that is there again later.
     pub fn suggests_stale(&self, behind: &Behind) -> bool {
-        self.stale.contains(&behind.up_to)
+        self.stale.contains(&(behind.up_to.clone(), behind.before))
     }
 }
 
@@ -93,16 +103,29 @@ fn before(schedule: &Schedule, change: usize) -> Option<usize> {
     schedule.changes[..change].iter().rposition(|one| one.what.change.resource == *resource)
 }
 
-/// Each change, counted without asking who made it, as older states are named.
-fn by_anybody(schedule: &Schedule) -> Vec<Occurred> {
-    let mut seen: BTreeMap<ChangeMatch, u32> = BTreeMap::new();
-    let each = schedule.changes.iter().map(|changed| {
-        let change = ChangeMatch { by: None, ..changed.what.change.clone() };
-        let occurrence = seen.entry(change.clone()).or_default();
-        *occurrence += 1;
-        Occurred { change, occurrence: *occurrence }
-    });
-    each.collect()
+/// Each change, as older states are called by it.
+fn names(schedule: &Schedule) -> Vec<Occurred> {
+    let mut names = Names::default();
+    schedule.changes.iter().map(|one| names.count(&one.what.change, one.part)).collect()
+}
+
+/// What the state after a change is called, of the cache of its type and of all; none is the beginning.
+fn called(names: &[Occurred], change: Option<usize>) -> [(Option<Occurred>, bool); 2] {
+    let up_to = change.and_then(|at| names.get(at));
+    let later = change.map_or(names, |at| &names[at + 1..]);
+    let resource = up_to.map(|up_to| &up_to.change.resource);
+    [resource, None].map(|resource| {
+        let behind = behind(up_to, resource, later.iter());
+        (behind.up_to, behind.before)
+    })
+}
+
+fn users(schedule: &Schedule) -> BTreeSet<(GroupResource, String, NamePattern)> {
+    let changes = schedule.changes.iter().map(|changed| &changed.what.change);
+    let by_user = changes.filter(|change| change.by == Some(By::User));
+    by_user
+        .map(|change| (change.resource.clone(), change.namespace.clone(), change.name.clone()))
+        .collect()
 }
 
 #[cfg(test)]
@@ -111,7 +134,7 @@ mod tests {
 
     use super::*;
     use crate::{
-        moment::{CallMatch, NamePattern},
+        moment::{CallMatch, ChangeMatch, NamePattern},
         perturbation::Release,
         schedule::{Changed, Delivered, Written},
     };
@@ -123,6 +146,7 @@ mod tests {
             namespace: "default".to_owned(),
             name: NamePattern("a".to_owned()),
             by: None,
+            part: None,
         };
         Occurred { change, occurrence }
     }
@@ -130,8 +154,13 @@ mod tests {
     /// The event of `foos` comes and the subject deletes the pod, which somebody makes again; then one of `bars` comes and
     /// nothing follows.
     fn model() -> Schedule {
-        let changed =
-            |at: u64, what: Occurred| Changed { at, what, cursor: Cursor::default(), apart: true };
+        let changed = |at: u64, what: Occurred| Changed {
+            at,
+            what,
+            part: None,
+            cursor: Cursor::default(),
+            apart: true,
+        };
         let delivered = |at: u64, resource: &str, change: usize| Delivered {
             at,
             kind: DeliveryKind::Modified,
@@ -184,7 +213,7 @@ mod tests {
     #[test]
     fn caches_behind_may_matter_around_what_caused_a_deletion_that_did_not_last() {
         let check = |schedule: &Schedule, up_to: Option<Occurred>, expect: bool| {
-            let behind = Behind { resource: None, up_to };
+            let behind = Behind { resource: None, up_to, before: false };
             assert_eq!(Heuristics::learn(schedule).suggests_stale(&behind), expect, "{behind}");
         };
         let whole = model();

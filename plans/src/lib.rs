@@ -26,7 +26,7 @@ pub mod stale_views;
 pub mod unobserved_intervals;
 
 pub use crash_points::{CrashPoint, StartPoint, crash_points};
-pub use heuristics::Heuristics;
+pub use heuristics::{Heuristics, Likelihood};
 pub use moment::{By, CallMatch, ChangeMatch, CommitMatch, Moment, NamePattern, Occurred};
 pub use perturbation::{
     Anomaly, Behind, CatchUp, Citation, Crash, DroppedCall, Family, Perturbation, Release, Restart,
@@ -37,4 +37,4 @@ pub use prune::{Pruned, Rule};
 pub use replay::{Expectation, Replay};
 pub use schedule::{FirstRead, Observed, Schedule};
 pub use stale_views::{StaleView, StaleViews, stale_views};
-pub use unobserved_intervals::unobserved_intervals;
+pub use unobserved_intervals::{UnobservedInterval, unobserved_intervals};

@@ -5,6 +5,8 @@ use std::fmt;
 use serde::{Deserialize, Serialize};
 use trace::{Actor, Answer, Call, Change, Commit, Cursor, GroupResource, ObjectKey, Verb};
 
+use crate::stale_views::Part;
+
 /// A name, or the part of it that is the same in every run: `foo-*` for a name made by `generateName: foo-`.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(transparent)]
@@ -211,6 +213,9 @@ pub struct ChangeMatch {
     /// Who made it; none: anybody. How often the subject changes an object may depend on what it sees.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub by: Option<By>,
+    /// What an update changes; none: anything. Only older states are named by it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub part: Option<Part>,
 }
 
 impl ChangeMatch {
@@ -230,6 +235,7 @@ impl ChangeMatch {
             namespace: key.namespace.to_string(),
             name: NamePattern(name),
             by: None,
+            part: None,
         }
     }
 
@@ -259,10 +265,12 @@ impl ChangeMatch {
 
 impl fmt::Display for ChangeMatch {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let change = match self.change {
-            Change::Created => "creation",
-            Change::Updated => "update",
-            Change::Deleted => "deletion",
+        let change = match (self.change, self.part) {
+            (Change::Created, _) => "creation",
+            (Change::Updated, None) => "update",
+            (Change::Updated, Some(Part::DeletionMark)) => "deletion mark",
+            (Change::Updated, Some(Part::Spec)) => "change of the spec",
+            (Change::Deleted, _) => "deletion",
         };
         write!(f, "{change} of {}", self.resource)?;
         if !self.namespace.is_empty() {

@@ -32,7 +32,10 @@ pub use self::{
     cancellation::Cancellation,
     reads::{FirstRead, Reading, Scope},
 };
-use crate::moment::{CallMatch, Occurred};
+use crate::{
+    moment::{CallMatch, Occurred},
+    stale_views::Part,
+};
 
 /// What can be interleaved. See the module's documentation; every position is one in the list that its field names.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
@@ -66,6 +69,9 @@ pub struct Changed {
     pub at: u64,
     /// What happened, by whom, and which time.
     pub what: Occurred,
+    /// What an update changes: see [`Part`].
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub part: Option<Part>,
     /// How far the workload was.
     pub cursor: Cursor,
     /// Whether the subject can tell the state after it from the one before: it sees the object in one of them, and they

@@ -3,18 +3,18 @@
 //! A cache of one type goes through the states that the type went through. Of those, a subject can tell apart the ones
 //! that differ in what it sees: its namespaces and selectors decide that.
 
+mod names;
+
 use std::{
     collections::{BTreeMap, BTreeSet},
     sync::Arc,
 };
 
 use serde_json::Value;
-use trace::{Change, GroupResource, ObjectKey, Revision};
+use trace::{Change, Commit, GroupResource, ObjectKey, Revision};
 
-use crate::{
-    moment::{ChangeMatch, Occurred},
-    perturbation::Behind,
-};
+pub use self::names::{Names, Part, is_landmark};
+use crate::{moment::Occurred, perturbation::Behind};
 
 /// A change of the store's log.
 #[derive(Debug, Clone, Copy)]
@@ -27,6 +27,8 @@ pub struct Logged<'a> {
     pub key: &'a ObjectKey,
     /// The object after it; its last state for deletions.
     pub object: &'a Arc<Value>,
+    /// The object before it, if there was one.
+    pub previous: Option<&'a Arc<Value>>,
 }
 
 /// Objects by key.
@@ -69,7 +71,7 @@ pub fn stale_views(
     let Some((present, older)) = states.split_last() else { return StaleViews::default() };
     let mut found = StaleViews::default();
     let mut known: BTreeSet<String> = BTreeSet::new();
-    for state in older.iter().rev() {
+    for (at, state) in older.iter().enumerate().rev() {
         let differing: BTreeMap<GroupResource, Objects> = state
             .objects
             .iter()
@@ -83,7 +85,8 @@ pub fn stale_views(
                 found.alike += 1;
                 return;
             }
-            let behind = Behind { resource: resource.cloned(), up_to: state.up_to.clone() };
+            let later = states[at + 1..].iter().filter_map(|state| state.up_to.as_ref());
+            let behind = behind(state.up_to.as_ref(), resource, later);
             found.views.push(StaleView { behind, revision: state.revision, objects });
         };
         // A change of one type is news of that type only.
@@ -100,6 +103,24 @@ pub fn stale_views(
         }
     }
     found
+}
+
+/// What the state after a change is called, of the cache of one type, or of all; `later` are the changes after it, in
+/// order.
+pub(crate) fn behind<'o>(
+    up_to: Option<&'o Occurred>,
+    resource: Option<&GroupResource>,
+    mut later: impl Iterator<Item = &'o Occurred>,
+) -> Behind {
+    let of_type = |what: &&Occurred| resource.is_none_or(|of| *of == what.change.resource);
+    let next = later.find(of_type).filter(|next| is_landmark(next));
+    let resource = resource.cloned();
+    match (up_to, next) {
+        (Some(up_to), Some(next)) if !is_landmark(up_to) => {
+            Behind { resource, up_to: Some(next.clone()), before: true }
+        }
+        (up_to, _) => Behind { resource, up_to: up_to.cloned(), before: false },
+    }
 }
 
 /// All types at one revision.
@@ -121,12 +142,10 @@ fn states(
         objects.entry(logged.key.resource.clone()).or_default();
     }
     let mut states = vec![State { up_to: None, revision: since, objects: objects.clone() }];
-    let mut seen: BTreeMap<ChangeMatch, u32> = BTreeMap::new();
+    let mut names = Names::default();
     for logged in log {
-        let change = ChangeMatch::of(logged.change, logged.key, generated);
-        let occurrence = seen.entry(change.clone()).or_default();
-        *occurrence += 1;
-        let up_to = Some(Occurred { change, occurrence: *occurrence });
+        let part = Part::of(logged.change, logged.previous.map(|object| &**object), logged.object);
+        let up_to = Some(names.next(logged.change, logged.key, part, generated));
         let of_type = objects.entry(logged.key.resource.clone()).or_default();
         let gone = logged.change == Change::Deleted || !sees(logged.key, logged.object);
         let news = match gone {
@@ -142,6 +161,39 @@ fn states(
         }
     }
     states
+}
+
+/// The revision at which caches stand that are so far behind, in a run that began with these objects; none if what names
+/// it did not happen.
+pub fn revision_of<'c>(
+    behind: &Behind,
+    began: Revision,
+    before: &[(ObjectKey, Arc<Value>)],
+    commits: impl Iterator<Item = &'c Commit>,
+) -> Option<Revision> {
+    let Some(Occurred { change: meant, occurrence }) = &behind.up_to else { return Some(began) };
+    let mut objects: BTreeMap<&ObjectKey, &Arc<Value>> =
+        before.iter().map(|(key, object)| (key, object)).collect();
+    let mut seen = 0;
+    for commit in commits.filter(|commit| meant.is_about(&commit.key)) {
+        let previous = match commit.change {
+            Change::Deleted => objects.remove(&commit.key),
+            _ => objects.insert(&commit.key, &commit.object),
+        };
+        let part = || Part::of(commit.change, previous.map(|object| &**object), &commit.object);
+        let counts = !commit.heartbeat && meant.matches(commit.change, &commit.key);
+        if !counts || meant.part.is_some_and(|meant| part() != Some(meant)) {
+            continue;
+        }
+        seen += 1;
+        if seen == *occurrence {
+            return match behind.before {
+                true => commit.revision.0.checked_sub(1).map(Revision),
+                false => Some(commit.revision),
+            };
+        }
+    }
+    None
 }
 
 /// Whether they say the same, revisions and who wrote what apart.
@@ -200,6 +252,7 @@ mod tests {
                 change: *change,
                 key,
                 object,
+                previous: None,
             })
             .collect();
         let first = BTreeMap::new();

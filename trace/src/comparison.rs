@@ -49,7 +49,8 @@ pub fn comparison<'a>(
         objects.into_iter().filter(|(key, _)| !key.resource.is_bookkeeping()).collect();
     objects.sort_by_key(|(key, _)| *key);
     let versions = versions(&objects);
-    let walked = versions.iter().zip(&objects).map(|(version, (_, object))| (&**version, &***object));
+    let walked =
+        versions.iter().zip(&objects).map(|(version, (_, object))| (&**version, &***object));
     let tokens = Tokens::of_versions(walked, generated);
     let mut world = World { tokens: &tokens, masks, members: vec![], plain: vec![] };
     for (index, (version, (key, object))) in versions.iter().zip(&objects).enumerate() {
@@ -175,7 +176,8 @@ impl Folder {
     ) -> Folder {
         let objects: Vec<(&ObjectKey, &Arc<Value>)> = objects.into_iter().collect();
         let versions = versions(&objects);
-        let walked = versions.iter().zip(&objects).map(|(version, (_, object))| (&**version, &***object));
+        let walked =
+            versions.iter().zip(&objects).map(|(version, (_, object))| (&**version, &***object));
         Folder { tokens: Tokens::of_versions(walked, generated) }
     }
 

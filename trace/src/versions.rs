@@ -59,7 +59,11 @@ impl Version {
     }
 
     /// Its form under these masks, made by `make` if it is not known.
-    pub fn form(&self, masks: PartMasks, make: impl FnOnce(&PartMasks) -> Value) -> Arc<ObjectForm> {
+    pub fn form(
+        &self,
+        masks: PartMasks,
+        make: impl FnOnce(&PartMasks) -> Value,
+    ) -> Arc<ObjectForm> {
         let mut forms = self.forms.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some((_, form)) = forms.iter().find(|(known, _)| *known == masks) {
             return form.clone();

@@ -92,6 +92,13 @@ impl Workload {
         steps.saturating_sub(cursor.document)
     }
 
+    /// Whether the user waits until all has settled between these positions.
+    pub fn settles_between(&self, from: Cursor, to: Cursor) -> bool {
+        let between = from.operation as usize..to.operation as usize;
+        let operations = self.operations.get(between).unwrap_or_default();
+        operations.iter().any(|operation| matches!(operation.kind, OperationKind::Settle))
+    }
+
     /// What chainsaw would run if this operation failed: the `catch` blocks of its step, then the test's.
     /// Trommel does not run them by itself (its history holds what they collect).
     pub fn catch(&self, operation: &Operation) -> &[Operation] {

@@ -9,11 +9,13 @@
 //! differently the world is `nondeterministic` and is repeated until two in a row add nothing. The last repeat of the
 //! first world of a class waits long at its end.
 //!
-//! **What is never seen** has no world of its own: such plans run from the beginning, in turn with worlds, and after the
-//! restart on the first world of each class, once no world is due.
+//! **What is never seen** has no world of its own: such plans run from the beginning, and after the restart on the first
+//! world of each class.
 //!
 //! **When all has settled** a restart must write nothing: tried on the world at the end of one trial of each coarse class
 //! (`settled_restarts.rs`).
+//!
+//! **Order.** What comes first of all this stands in `order.rs`.
 //!
 //! **No batches.** Trials are carried out, judged and taken apart on worker threads ([`pool::stream`]); their results are
 //! counted in order, so that a campaign does not depend on which thread was faster.
@@ -32,14 +34,16 @@ use std::{
 };
 
 use oracles::{Verdict, VerdictValue};
-use plans::{Family, Perturbation, Plan};
+use plans::{Family, Perturbation, Plan, Rule};
 use trace::{Event as Happened, History, Level, Masks};
 
 use crate::{
     campaign::{
-        confirm, disk, families,
+        confirm, disk,
+        families::{self, unobserved_state::Intervals},
         frontier::{Frontier, New, Writes},
         interrupt, judge,
+        order::{self, Depth, Queue, Score, Source, Turns},
         pool::{self, Work},
         progress::{Event, Progress},
         reached::{self, Lens, Node},
@@ -241,13 +245,13 @@ struct Explorer<'e> {
     /// Repeats that come before the next world: which of which world.
     repeats: VecDeque<(usize, u64)>,
     /// Plans that are carried out from the beginning, each in both orders of names.
-    from_beginning: VecDeque<(Plan, u64)>,
-    /// What is never seen after a restart, each on a fork of its world: once no world is due.
-    after_restarts: VecDeque<(Node, Perturbation)>,
+    from_beginning: Queue<Plan>,
+    /// What is never seen after a restart, each on a fork of its world.
+    after_restarts: Queue<(Node, Perturbation)>,
     /// Ends of trials on which the controller is restarted.
     at_ends: SettledRestarts,
-    /// Whether one of those from the beginning comes next, or a world.
-    turn: bool,
+    /// What was begun so far.
+    turns: Turns,
     /// Trials begun.
     begun: u64,
     /// Worlds that may still be explored to audit the level at which exploring ends.
@@ -285,37 +289,19 @@ impl Work for Explorer<'_> {
         if self.explored.stopped.is_some() {
             return None;
         }
-        if let Some(node) = self.at_ends.next_new() {
-            return Some(self.restart_at_end(&node));
-        }
-        self.turn = !self.turn;
-        if (self.turn || !goes_on)
-            && let Some((plan, repeat)) = self.from_beginning.pop_front()
-        {
-            self.begun += 1;
-            let spec = confirm::from_beginning(&plan, repeat, self.references.settle.usual());
-            let lens = self.explored.frontier.lens.clone();
-            return Some(Job::by_plan(spec, lens));
-        }
-        if !goes_on {
-            if let Some(node) = self.at_ends.next() {
-                return Some(self.restart_at_end(&node));
-            }
-            return self.next_after_a_restart();
-        }
-        if let Some((world, visit)) = self.next_restless() {
+        if goes_on && let Some((world, visit)) = self.next_restless() {
             let repeat = visit.done;
             self.visits.insert(world, visit);
             return self.job(world, repeat);
         }
-        let (world, node, due) = self.explored.frontier.take()?;
-        let (signatures, writes) = Default::default();
-        self.visits.insert(world, Visit { node, due, done: 0, signatures, writes, calm: 0 });
-        if self.is_only_passed(world) {
-            return self.job(world, 0);
+        let source = order::next_source(self.sources(goes_on), &self.turns)?;
+        self.turns.begin(source);
+        match source {
+            Source::Worlds(family) => self.next_world(family),
+            Source::Beginning => self.next_from_beginning(),
+            Source::Ends => self.at_ends.next().map(|node| self.restart_at_end(&node)),
+            Source::AfterRestarts => self.next_after_a_restart(),
         }
-        self.repeats.extend((1..self.at_least()).map(|repeat| (world, repeat)));
-        self.job(world, 0)
     }
 
     fn take(&mut self, done: Done) {
@@ -330,9 +316,7 @@ impl Work for Explorer<'_> {
             return;
         };
         let (signature, writes) = (trial.signature.clone(), trial.writes.clone());
-        let (intervals, not_suggested) = &trial.intervals;
-        self.explored.frontier.leave_to_chance(Family::UnobservedState, *not_suggested);
-        self.keep_intervals(world, intervals);
+        self.keep_intervals(world, &trial.intervals);
         if let Some(end) = trial.end.take() {
             self.keep_end(end);
         }
@@ -387,7 +371,7 @@ impl<'e> Explorer<'e> {
         let explored = Explored { frontier, precision: spec.precision, ..Explored::default() };
         let (visits, repeats) = Default::default();
         let (begun, samples) = (0, SAMPLES);
-        let (from_beginning, after_restarts, at_ends, turn) = Default::default();
+        let (from_beginning, after_restarts, at_ends, turns) = Default::default();
         Explorer {
             setup,
             references,
@@ -401,7 +385,7 @@ impl<'e> Explorer<'e> {
             from_beginning,
             after_restarts,
             at_ends,
-            turn,
+            turns,
             begun,
             samples,
         }
@@ -418,8 +402,10 @@ impl<'e> Explorer<'e> {
         let plans = families::learn(setup, self.references, frontier);
         // A real cluster draws names by itself.
         let repeats = if matches!(setup.ground, Ground::Remote(_)) { 1 } else { REPEATS };
-        let each = |plan: Plan| (0..repeats).map(move |repeat| (plan.clone(), repeat));
-        self.from_beginning.extend(plans.into_iter().flat_map(each));
+        for (plan, score) in plans {
+            (0..repeats)
+                .for_each(|repeat| self.from_beginning.put(plan.clone(), repeat, score.clone()));
+        }
         let frontier = &mut self.explored.frontier;
         let families = &setup.campaign.file.spec.families;
         if !families.iter().any(|family| family.restarts()) {
@@ -441,6 +427,36 @@ impl<'e> Explorer<'e> {
             let harvest = reached::harvest(setup, &frontier.lens, reference, &view);
             frontier.absorb(setup, harvest, false);
         }
+    }
+
+    /// What the next trial may come from. `goes_on`: worlds as well.
+    fn sources(&self, goes_on: bool) -> Vec<(Source, Depth)> {
+        let worlds = self.explored.frontier.depths(&self.turns).into_iter();
+        let worlds = worlds.map(|(family, depth)| (Source::Worlds(family), depth));
+        let coarse = |source, depth: Option<usize>| Some((source, Depth::Coarse(depth?)));
+        let others = [
+            coarse(Source::Beginning, self.from_beginning.depth(&self.turns)),
+            coarse(Source::Ends, self.at_ends.depth(goes_on)),
+            coarse(Source::AfterRestarts, self.after_restarts.depth(&self.turns)),
+        ];
+        others.into_iter().flatten().chain(worlds.filter(|_| goes_on)).collect()
+    }
+
+    fn next_world(&mut self, family: Family) -> Option<Job> {
+        let (world, node, due) = self.explored.frontier.take(family, &mut self.turns)?;
+        let (signatures, writes) = Default::default();
+        self.visits.insert(world, Visit { node, due, done: 0, signatures, writes, calm: 0 });
+        if !self.is_only_passed(world) {
+            self.repeats.extend((1..self.at_least()).map(|repeat| (world, repeat)));
+        }
+        self.job(world, 0)
+    }
+
+    fn next_from_beginning(&mut self) -> Option<Job> {
+        let (plan, repeat) = self.from_beginning.take(&mut self.turns)?;
+        self.begun += 1;
+        let spec = confirm::from_beginning(&plan, repeat, self.references.settle.usual());
+        Some(Job::by_plan(spec, self.explored.frontier.lens.clone()))
     }
 
     /// Whether another world is to be explored: one is due at the level at which exploring may end, or may be a sample
@@ -519,16 +535,22 @@ impl<'e> Explorer<'e> {
             && lens.depth.is_none_or(|depth| deeper <= depth)
     }
 
-    fn keep_intervals(&mut self, world: Option<usize>, intervals: &[Perturbation]) {
+    fn keep_intervals(&mut self, world: Option<usize>, found: &Intervals) {
         let Some(visit) = world.and_then(|world| self.visits.get(&world)) else { return };
-        let tally = self.explored.frontier.families.of(Family::UnobservedState);
-        tally.enumerated += intervals.len() as u64;
-        let each = intervals.iter().map(|interval| (visit.node.clone(), interval.clone()));
-        self.after_restarts.extend(each);
+        let frontier = &mut self.explored.frontier;
+        frontier.leave_to_chance(Family::UnobservedState, found.not_suggested);
+        frontier.families.prune(Family::UnobservedState, Rule::UserWaits, found.across_waits);
+        let tally = frontier.families.of(Family::UnobservedState);
+        tally.enumerated += found.intervals.len() as u64;
+        for (interval, cursor) in &found.intervals {
+            let plan = visit.node.plan.and(interval.clone());
+            let score = Score::of(&plan, *cursor, &frontier.lens.heuristics);
+            self.after_restarts.put((visit.node.clone(), interval.clone()), 0, score);
+        }
     }
 
     fn next_after_a_restart(&mut self) -> Option<Job> {
-        let (node, interval) = self.after_restarts.pop_front()?;
+        let ((node, interval), _) = self.after_restarts.take(&mut self.turns)?;
         // Both orders of names come up, though not of each.
         let repeat = self.begun % REPEATS;
         self.begun += 1;

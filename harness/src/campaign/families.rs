@@ -9,11 +9,15 @@ use plans::{Family, Heuristics, Plan};
 
 use crate::config::HeuristicsSpec;
 
-use super::{frontier::Frontier, reference::References, schedule, setup::Setup};
+use super::{frontier::Frontier, order::Score, reference::References, schedule, setup::Setup};
 
 /// Takes in what the model of the undisturbed runs tells of the families that are asked for. Gives the plans that are
 /// carried out from the beginning.
-pub fn learn(setup: &Setup, references: &References, frontier: &mut Frontier) -> Vec<Plan> {
+pub fn learn(
+    setup: &Setup,
+    references: &References,
+    frontier: &mut Frontier,
+) -> Vec<(Plan, Score)> {
     let mut plans = Vec::new();
     let schedule = schedule::of_references(&frontier.lens.footprint, &references.runs);
     let asked = &setup.campaign.file.spec.families;
@@ -28,7 +32,9 @@ pub fn learn(setup: &Setup, references: &References, frontier: &mut Frontier) ->
                 stale_state::learn(&schedule, frontier);
                 plans.extend(stale_state::from_beginning(setup, references, frontier));
             }
-            Family::UnobservedState => plans.extend(unobserved_state::learn(&schedule, frontier)),
+            Family::UnobservedState => {
+                plans.extend(unobserved_state::learn(setup, &schedule, frontier));
+            }
         }
     }
     plans

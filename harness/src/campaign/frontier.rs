@@ -1,9 +1,9 @@
 //! Worlds in which the controller is down: seen, waiting to be explored, and which is next.
 //!
 //! **Coarse first.** A world is *due* at the first level (`trace::identity::Level`) at which no world of its class was
-//! explored. The next world is one that is due at the coarsest level; among those one whose class at the level before
-//! was explored least; then the simplest plan, in turn with and without what takes time. So new behaviour comes early, not in
-//! the order of the history.
+//! explored. Of worlds behind equally many perturbations, the next one is due at the coarsest level; how those are ordered
+//! that are due alike, `order.rs` says. At the finest level the next one is of the class that was explored least. So new
+//! behaviour comes early, not in the order of the history.
 //!
 //! Behind a perturbation that takes time ([`plans::Anomaly::takes_time`]) objects are older each time, so that at the
 //! finest level there is no end: such worlds are explored by class only, and a campaign that has them is closed at `scale`
@@ -17,7 +17,7 @@ use std::{
     sync::Arc,
 };
 
-use plans::{Family, Heuristics, Rule, plan::Weight};
+use plans::{Family, Heuristics, Likelihood, Plan, Rule, plan::Weight};
 use serde_json::Value;
 use trace::{
     Footprint, GroupResource, Level,
@@ -25,6 +25,7 @@ use trace::{
 };
 
 use crate::campaign::{
+    order::{Depth, Score, Turns},
     reached::{Harvest, Lens, Node, Then, Unread},
     setup::Setup,
     tally::Tallies,
@@ -51,8 +52,8 @@ pub struct Frontier {
     /// The worlds met.
     known: HashSet<Identity>,
     worlds: Vec<World>,
-    /// Simplest plans first, so that a world that several plans reach is known by the simplest.
-    waiting: BTreeSet<(Weight, usize)>,
+    /// Those that wait, by class at `scale` and family: of each such group only the first can be next.
+    waiting: HashMap<(Identity, Family), BTreeSet<Rank>>,
     /// By level of [`COARSE`] and class.
     classes: [HashMap<Identity, Class>; 2],
     /// Worlds behind a violated trial that are known from nowhere else, by identity.
@@ -71,13 +72,12 @@ pub struct Frontier {
     pub limits: BTreeMap<String, u64>,
     /// By level of [`COARSE`].
     audits: [Audit; 2],
-    /// Whether the next world is to be one behind a perturbation that takes time, or none.
-    turn: bool,
 }
 
 /// A world that was met.
 struct World {
     node: Node,
+    score: Score,
     /// The version of the footprint that its classes are of.
     version: u64,
     /// Whether it is explored, or just being so.
@@ -121,6 +121,11 @@ pub struct Coverage {
     pub audit: Audit,
 }
 
+/// By which a plan is counted.
+fn family_of(plan: &Plan) -> Family {
+    plan.family().unwrap_or(Family::IntermediateState)
+}
+
 /// What a trial led to that was not known.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct New {
@@ -130,8 +135,41 @@ pub struct New {
     pub classes: usize,
 }
 
-/// What comes first. Whether it is only a sample of a class that is explored, comes after the level.
-type Order = (Level, bool, u64, Weight, usize);
+/// The order of the worlds of one class: fewest perturbations first, then what is likely to matter, then the simplest plan,
+/// so that a world that several plans reach is known by the simplest. The last is the world's number.
+type Rank = (usize, Likelihood, Weight, usize);
+
+/// Which of all is next; the last is the world's number.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+enum Order {
+    /// Perturbations, level, likelihood, how often plans were begun at its spot, how often its class at the level before
+    /// was explored.
+    Coarse(usize, Level, Likelihood, u64, u64, Weight, usize),
+    /// Whether it is explored as a sample only, and how often its class was explored.
+    Exact(bool, u64, Weight, usize),
+}
+
+impl Order {
+    fn depth(&self) -> Depth {
+        match self {
+            Order::Coarse(depth, ..) => Depth::Coarse(*depth),
+            Order::Exact(..) => Depth::Exact,
+        }
+    }
+
+    fn level(&self) -> Level {
+        match self {
+            Order::Coarse(_, level, ..) => *level,
+            Order::Exact(..) => Level::Exact,
+        }
+    }
+
+    fn world(&self) -> usize {
+        match self {
+            Order::Coarse(.., at) | Order::Exact(.., at) => *at,
+        }
+    }
+}
 
 impl Frontier {
     /// Nothing met yet.
@@ -146,7 +184,7 @@ impl Frontier {
 
     /// Worlds still to explore.
     pub fn waiting(&self) -> usize {
-        self.waiting.len()
+        self.waiting.values().map(BTreeSet::len).sum()
     }
 
     /// Worlds met only behind a finding.
@@ -166,7 +204,7 @@ impl Frontier {
             }
         };
         let mut all: Vec<Coverage> = COARSE.iter().enumerate().map(of).collect();
-        let (met, left) = (self.worlds.len() as u64, self.waiting.len() as u64);
+        let (met, left) = (self.worlds.len() as u64, self.waiting() as u64);
         let audit = Audit::default();
         all.push(Coverage { level: Level::Exact, classes: met, explored: met - left, audit });
         all
@@ -189,55 +227,88 @@ impl Frontier {
         identity::keep_apart(&looked_at.collect::<Vec<_>>(), APART_FIELDS)
     }
 
-    /// The level at which the next world is due; none if nothing waits.
+    /// The coarsest level at which a world is due; none if none is.
     pub fn due(&self) -> Option<Level> {
-        self.first().filter(|(_, sample, ..)| !sample).map(|(level, ..)| level)
+        let orders = self.waiting.values().filter_map(|waiting| waiting.first());
+        let orders = orders.map(|rank| self.order(rank, &Turns::default()));
+        let due = orders.filter(|order| !matches!(order, Order::Exact(true, ..)));
+        due.map(|order| order.level()).min()
     }
 
     /// Whether worlds wait that are explored by class only, and whose classes are.
     pub fn has_samples(&self) -> bool {
-        self.first().is_some_and(|(_, sample, ..)| sample)
+        self.due().is_none() && self.waiting() > 0
     }
 
-    fn first(&self) -> Option<Order> {
-        // Worlds that are due at the coarsest level have no class that was explored, which is all that their order asks.
-        self.waiting.iter().map(|(weight, at)| self.order(*weight, *at)).min()
+    /// How deep the next world of each family is.
+    pub fn depths(&self, turns: &Turns) -> BTreeMap<Family, Depth> {
+        let mut depths = BTreeMap::new();
+        for ((_, family), waiting) in &self.waiting {
+            let Some(rank) = waiting.first() else { continue };
+            let depth = self.order(rank, turns).depth();
+            let least = depths.entry(*family).or_insert(depth);
+            *least = depth.min(*least);
+        }
+        depths
     }
 
-    /// The next one: in turn a world behind a perturbation that takes time and one that is not, where both are due alike,
-    /// so that a small budget shows something of each family.
-    fn next(&self) -> Option<Order> {
-        let first = self.first()?;
-        let orders = self.waiting.iter().map(|(weight, at)| self.order(*weight, *at));
-        let alike = orders.filter(|(level, sample, ..)| (*level, *sample) == (first.0, first.1));
-        let mine = alike.filter(|(.., at)| self.worlds[*at].node.plan.takes_time() == self.turn);
-        Some(mine.min().unwrap_or(first))
+    fn next(&self, family: Family, turns: &Turns) -> Option<Order> {
+        let of_family = self.waiting.iter().filter(|((_, of), _)| *of == family);
+        let first = of_family.filter_map(|(_, waiting)| waiting.first());
+        first.map(|rank| self.order(rank, turns)).min()
     }
 
-    fn order(&self, weight: Weight, at: usize) -> Order {
+    fn order(&self, rank: &Rank, turns: &Turns) -> Order {
+        let (depth, likelihood, weight, at) = *rank;
         let mut before = 0;
         for level in COARSE {
             let class = self.classes[level as usize].get(&self.class_of(level, at));
             let taken = class.map_or(0, |class| class.taken);
             if taken == 0 {
-                return (level, false, before, weight, at);
+                let visits = turns.visits(&self.worlds[at].score.spot);
+                return Order::Coarse(depth, level, likelihood, visits, before, weight, at);
             }
             before = taken;
         }
-        (Level::Exact, self.worlds[at].node.plan.takes_time(), before, weight, at)
+        Order::Exact(self.worlds[at].node.plan.takes_time(), before, weight, at)
     }
 
-    /// Takes the next world. Its number, the world, and the level at which it was due.
-    pub fn take(&mut self) -> Option<(usize, Node, Level)> {
-        let (level, _, _, weight, at) = self.next()?;
-        self.turn = !self.turn;
-        self.waiting.remove(&(weight, at));
+    /// Takes the next world of a family. Its number, the world, and the level at which it was due.
+    pub fn take(&mut self, family: Family, turns: &mut Turns) -> Option<(usize, Node, Level)> {
+        let next = self.next(family, turns)?;
+        let at = next.world();
+        self.wait_no_more(at);
+        turns.visit(&self.worlds[at].score.spot);
         self.worlds[at].taken = true;
         let node = self.worlds[at].node.clone();
         for level in COARSE {
             self.class_mut(level, at).taken += 1;
         }
-        Some((at, node, level))
+        Some((at, node, next.level()))
+    }
+
+    fn wait(&mut self, at: usize) {
+        let (group, rank) = (self.group(at), self.rank(at));
+        self.waiting.entry(group).or_default().insert(rank);
+    }
+
+    fn wait_no_more(&mut self, at: usize) {
+        let (group, rank) = (self.group(at), self.rank(at));
+        if let Some(waiting) = self.waiting.get_mut(&group) {
+            waiting.remove(&rank);
+            if waiting.is_empty() {
+                self.waiting.remove(&group);
+            }
+        }
+    }
+
+    fn group(&self, at: usize) -> (Identity, Family) {
+        (self.class_of(Level::Scale, at), family_of(&self.worlds[at].node.plan))
+    }
+
+    fn rank(&self, at: usize) -> Rank {
+        let Score { weight, likelihood, .. } = self.worlds[at].score;
+        (weight.perturbations, likelihood, weight, at)
     }
 
     /// A world was explored: what its trials wrote and came to, one entry for each way. None of a world whose trials
@@ -345,7 +416,7 @@ impl Frontier {
     }
 
     fn add(&mut self, node: Node, version: u64) {
-        let family = node.plan.family().unwrap_or(Family::IntermediateState);
+        let family = family_of(&node.plan);
         if !self.lens.brute_force && self.known.contains(&node.identity) {
             self.families.prune(family, Rule::SameWorld, 1);
             return;
@@ -360,9 +431,10 @@ impl Frontier {
         );
         self.known.insert(node.identity);
         let at = self.worlds.len();
-        self.waiting.insert((node.plan.weight(), at));
-        self.worlds.push(World { node, version, taken: false, wrote: BTreeSet::new() });
+        let score = Score::of(&node.plan, node.cursor, &self.lens.heuristics);
+        self.worlds.push(World { node, score, version, taken: false, wrote: BTreeSet::new() });
         self.classify(at);
+        self.wait(at);
     }
 
     /// The subject read this. If it is new, worlds are told apart anew, and what it did not read before may be a place
@@ -430,7 +502,13 @@ impl Frontier {
                 splits |= self.classify(at);
             }
             if !splits {
-                return;
+                break;
+            }
+        }
+        self.waiting.clear();
+        for at in 0..self.worlds.len() {
+            if !self.worlds[at].taken {
+                self.wait(at);
             }
         }
     }

@@ -236,7 +236,9 @@ mod tests {
         }
         let mut trial = trial.trial();
         // Each hour is a call and a commit, after the three records of the crash.
-        for (at, record) in Arc::make_mut(&mut trial.run.history).records.iter_mut().enumerate().skip(3) {
+        for (at, record) in
+            Arc::make_mut(&mut trial.run.history).records.iter_mut().enumerate().skip(3)
+        {
             record.at = Time((at as i64 - 1) / 2 * 3600 * 1_000_000_000);
         }
         trial

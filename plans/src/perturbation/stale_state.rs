@@ -8,7 +8,7 @@
 use std::fmt;
 
 use serde::{Deserialize, Serialize};
-use trace::GroupResource;
+use trace::{Change, GroupResource};
 
 use super::{Anomaly, Citation, Crash, Perturbation};
 use crate::{
@@ -40,6 +40,9 @@ pub struct Behind {
     /// when the run began.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub up_to: Option<Occurred>,
+    /// They have taken in all that happened before that change, and not the change.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub before: bool,
 }
 
 /// When watch caches that are behind catch up. At the latest when the user waits for the subject, and before the end is
@@ -76,6 +79,12 @@ impl Anomaly for StaleState {
         if self.behind.up_to.as_ref().is_some_and(|up_to| up_to.occurrence == 0) {
             return Some("behind.upTo.occurrence counts from 1".to_owned());
         }
+        if self.behind.before && self.behind.up_to.is_none() {
+            return Some("behind.before: write in behind.upTo before which change".to_owned());
+        }
+        if self.behind.up_to.as_ref().is_some_and(is_part_of_no_update) {
+            return Some("behind.upTo.change.part: only updates have parts".to_owned());
+        }
         if self.catch_up == CatchUp::AfterUserStep(0) {
             return Some("catchUp.afterUserStep counts from 1: write quiet for none".to_owned());
         }
@@ -109,7 +118,7 @@ impl Anomaly for StaleState {
         }
         if let (None, Some(up_to)) = (&self.behind.resource, &self.behind.up_to) {
             let resource = Some(up_to.change.resource.clone());
-            let behind = Behind { resource, up_to: Some(up_to.clone()) };
+            let behind = Behind { resource, up_to: Some(up_to.clone()), ..self.behind };
             simpler.push(StaleState { behind, ..self.clone() }.into());
         }
         let crashes = self.crash.notches().into_iter();
@@ -126,6 +135,10 @@ impl Anomaly for StaleState {
     }
 }
 
+fn is_part_of_no_update(what: &Occurred) -> bool {
+    what.change.part.is_some() && what.change.change != Change::Updated
+}
+
 impl fmt::Display for StaleState {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}, {}{}", self.crash, self.behind, self.catch_up)
@@ -139,6 +152,7 @@ impl fmt::Display for Behind {
             None => f.write_str("all caches")?,
         }
         match &self.up_to {
+            Some(up_to) if self.before => write!(f, " as of just before {up_to}"),
             Some(up_to) => write!(f, " as of {up_to}"),
             None => f.write_str(" as of the beginning"),
         }

@@ -11,7 +11,7 @@ use trace::{CallId, Change, Event, ObjectKey, Revision, StepState};
 use super::{Changed, Observed};
 use crate::{
     moment::{ChangeMatch, Occurred},
-    stale_views::said,
+    stale_views::{Part, said},
 };
 
 /// The changes of a run, and what is needed to find them again.
@@ -62,6 +62,7 @@ pub(super) fn changes<'r>(run: &Observed<'r>) -> Changes<'r> {
         found.all.push(Changed {
             at: record.sequence,
             what: Occurred { change, occurrence: *occurrence },
+            part: Part::of(commit.change, old.map(|old| &**old), &commit.object),
             cursor,
             apart: shown && differ(commit.change, old, &commit.object),
         });

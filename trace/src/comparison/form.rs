@@ -160,9 +160,11 @@ impl Index<&str> for WorldForm {
 impl PartialEq for WorldForm {
     fn eq(&self, other: &WorldForm) -> bool {
         self.0.len() == other.0.len()
-            && self.0.iter().zip(&other.0).all(|((key, left), (other, right))| {
-                key == other && same(Some(left), Some(right))
-            })
+            && self
+                .0
+                .iter()
+                .zip(&other.0)
+                .all(|((key, left), (other, right))| key == other && same(Some(left), Some(right)))
     }
 }
 

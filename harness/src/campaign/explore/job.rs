@@ -4,14 +4,14 @@
 use std::{collections::BTreeSet, sync::Arc};
 
 use oracles::{Verdict, VerdictValue};
-use plans::{Family, Perturbation, Plan, PlanId};
+use plans::{Family, Plan, PlanId};
 use serde::Serialize;
 
 use super::{Suspect, settled_restarts::End, told};
 use crate::{
     campaign::{
         confirm,
-        families::unobserved_state,
+        families::unobserved_state::{self, Intervals},
         frontier::Writes,
         judge, missing_permissions,
         reached::{self, Harvest, Lens, Node, Then},
@@ -124,8 +124,8 @@ pub(super) struct Tried {
     pub missing_permissions: BTreeSet<String>,
     pub notes: BTreeSet<String>,
     pub seconds: (f64, f64),
-    /// What the subject may never see where the same is done again, and how much of that was left out by guess.
-    pub intervals: (Vec<Perturbation>, u64),
+    /// What the subject may never see where the same is done again.
+    pub intervals: Intervals,
     /// Where the controller may be restarted at its end.
     pub end: Option<End>,
     /// Kept of a violated one.
@@ -191,7 +191,7 @@ fn tried(
             .flatten()
             .map(|node| End { node, wrote: signature.clone() }),
         intervals: match shows.intervals && held {
-            true => unobserved_state::intervals(lens, &run),
+            true => unobserved_state::intervals(setup, lens, &run),
             false => Default::default(),
         },
         signature,

@@ -51,14 +51,15 @@ impl SettledRestarts {
         true
     }
 
-    /// The next, as long as worlds are due.
-    pub fn next_new(&mut self) -> Option<Node> {
-        self.new.pop_front()
+    /// Perturbations of the next one. As long as worlds are due (`goes_on`), only new ones count.
+    pub fn depth(&self, goes_on: bool) -> Option<usize> {
+        let others = self.others.front().filter(|_| !goes_on);
+        self.new.front().or(others).map(|node| node.plan.depth())
     }
 
-    /// The next, once none is due.
+    /// The next one.
     pub fn next(&mut self) -> Option<Node> {
-        self.next_new().or_else(|| self.others.pop_front())
+        self.new.pop_front().or_else(|| self.others.pop_front())
     }
 
     /// How many wait.

@@ -8,13 +8,17 @@ use plans::{Crash, CrashPoint, Family, Plan, Restart, Rule};
 use trace::Actor;
 
 use crate::{
-    campaign::{frontier::Frontier, judge, reference::References, setup::Setup},
+    campaign::{frontier::Frontier, judge, order::Score, reference::References, setup::Setup},
     trial::TrialRun,
 };
 
 /// The plans, by what happened in the first undisturbed run: every crash point, with each replica that writes anything at
 /// all in any of them. By killing one that writes nothing, and only waits to lead, nothing changes.
-pub fn learn(setup: &Setup, references: &References, frontier: &mut Frontier) -> Vec<Plan> {
+pub fn learn(
+    setup: &Setup,
+    references: &References,
+    frontier: &mut Frontier,
+) -> Vec<(Plan, Score)> {
     let replicas = setup.campaign.file.spec.subject.replicas;
     let Some(first) = references.runs.first().filter(|_| replicas > 1) else { return vec![] };
     let acting: BTreeSet<u32> = references.runs.iter().flat_map(acting).collect();
@@ -23,6 +27,7 @@ pub fn learn(setup: &Setup, references: &References, frontier: &mut Frontier) ->
     let names = view.generated_names();
     let generated = |name: &str| judge::generated_from(&names, name);
     let found = plans::crash_points(&first.history, first.started_at, &generated);
+    let heuristics = frontier.lens.heuristics.clone();
     let mut plans = Vec::new();
     for point in found.points.iter().filter(|point| point.dropped.is_empty()) {
         for restart in restarts(setup, point) {
@@ -30,7 +35,9 @@ pub fn learn(setup: &Setup, references: &References, frontier: &mut Frontier) ->
             plans.extend(acting.iter().map(|replica| {
                 let at = point.at.clone();
                 let crash = Crash { member: Some(*replica), restart, ..Crash::at(at) };
-                Plan::undisturbed().and(crash)
+                let plan = Plan::undisturbed().and(crash);
+                let score = Score::of(&plan, point.cursor, &heuristics);
+                (plan, score)
             }));
         }
     }

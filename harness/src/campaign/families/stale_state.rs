@@ -13,11 +13,12 @@ use plans::{
     stale_views::{Logged, Objects, StaleViews},
 };
 use serde_json::Value;
-use trace::{GroupResource, ObjectKey, Revision};
+use trace::{Change, GroupResource, ObjectKey, Revision};
 
 use crate::campaign::{
     frontier::Frontier,
     judge,
+    order::Score,
     reached::{Lens, Node, Place, Then},
     reference::References,
     setup::{Ground, Setup},
@@ -54,12 +55,12 @@ pub fn learn(schedule: &Schedule, frontier: &mut Frontier) {
 }
 
 /// On a cluster that can't be forked: at each crash point of the first undisturbed run each older state that the subject can
-/// tell apart, from the beginning. Those that are likely to matter come first, then the least stale.
+/// tell apart, from the beginning.
 pub fn from_beginning(
     setup: &Setup,
     references: &References,
     frontier: &mut Frontier,
-) -> Vec<Plan> {
+) -> Vec<(Plan, Score)> {
     let (Ground::Remote(_), Some(run)) = (&setup.ground, references.runs.first()) else {
         return vec![];
     };
@@ -67,14 +68,24 @@ pub fn from_beginning(
     let (view, history) = (judge::run_view(run), &run.history);
     let names = view.generated_names();
     let generated = |name: &str| judge::generated_from(&names, name);
+    let mut objects: Objects = run.before.iter().cloned().collect();
+    let before: Vec<Option<Arc<Value>>> = history
+        .commits()
+        .map(|commit| match commit.change {
+            Change::Deleted => objects.remove(&commit.key),
+            _ => objects.insert(commit.key.clone(), commit.object.clone()),
+        })
+        .collect();
     let log: Vec<Logged<'_>> = history
         .commits()
-        .filter(|commit| lens.stale_types.contains(&commit.key.resource) && !commit.heartbeat)
-        .map(|commit| Logged {
+        .zip(&before)
+        .filter(|(commit, _)| lens.stale_types.contains(&commit.key.resource) && !commit.heartbeat)
+        .map(|(commit, previous)| Logged {
             revision: commit.revision,
             change: commit.change,
             key: &commit.key,
             object: &commit.object,
+            previous: previous.as_ref(),
         })
         .collect();
     let first = shown(&lens, run.before.iter().map(|(key, object)| (key, object)));
@@ -87,18 +98,25 @@ pub fn from_beginning(
         let views = plans::stale_views(false, since, &first, &log[..before], &sees, &generated);
         frontier.families.prune(Family::StaleState, Rule::SameView, views.alike);
         let crash = Crash::at(point.at.clone());
-        plans.extend(views.views.into_iter().enumerate().map(|(age, view)| {
+        let all = views.views.len();
+        let views = views.views.into_iter().filter(|view| tried(&lens, view));
+        let before = plans.len();
+        plans.extend(views.map(|view| {
             let undisturbed = Plan::undisturbed().and(crash.clone());
             let plan = stale_plan(&undisturbed, &crash, &view.behind, CatchUp::Quiet);
-            ((!lens.heuristics.suggests_stale(&view.behind), age), plan)
+            let score = Score::of(&plan, point.cursor, &lens.heuristics);
+            (plan, score)
         }));
+        let left_out = all - (plans.len() - before);
+        frontier.leave_to_chance(Family::StaleState, left_out as u64);
     }
-    plans.sort_by_key(|(order, _)| *order);
-    let all = plans.len();
-    plans.retain(|((not_suggested, _), _)| !(lens.only_suggested && *not_suggested));
-    frontier.leave_to_chance(Family::StaleState, (all - plans.len()) as u64);
     frontier.families.of(Family::StaleState).enumerated += plans.len() as u64;
-    plans.into_iter().map(|(_, plan)| plan).collect()
+    plans
+}
+
+/// Whether an older state is tried: only those that are suggested, where the campaign asks for no others.
+fn tried(lens: &Lens, view: &StaleView) -> bool {
+    !lens.only_suggested || lens.heuristics.suggests_stale(&view.behind)
 }
 
 /// What the subject sees of those of these objects whose caches may be behind.
@@ -126,14 +144,9 @@ pub fn add(setup: &Setup, lens: &Lens, node: &Node, then: &mut Then) {
     }
     let StaleViews { mut views, alike } = views(setup, lens, world, first);
     then.pruned.extend((0..alike).map(|_| (Family::StaleState, Rule::SameView)));
-    let suggested = |view: &StaleView| lens.heuristics.suggests_stale(&view.behind);
-    views.sort_by_key(|view| !suggested(view));
-    if lens.only_suggested {
-        let all = views.len();
-        views.retain(suggested);
-        let left_out = (all - views.len()) as u64;
-        then.not_suggested += left_out;
-    }
+    let all = views.len();
+    views.retain(|view| tried(lens, view));
+    then.not_suggested += (all - views.len()) as u64;
     for view in views {
         let plan = stale_plan(&node.plan, crash, &view.behind, CatchUp::Quiet);
         let behind = BehindNow { revision: view.revision, objects: Arc::new(tagged(&view)) };
@@ -185,6 +198,7 @@ fn views(setup: &Setup, lens: &Lens, world: &World, first: &World) -> StaleViews
             change: logged.change,
             key: &logged.key,
             object: &logged.object,
+            previous: logged.previous.as_ref(),
         })
         .collect();
     let sees = |key: &ObjectKey, object: &Value| lens.footprint.covers(key, object);

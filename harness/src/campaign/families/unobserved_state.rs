@@ -1,41 +1,57 @@
 //! Plans that keep the subject from seeing what is true for a while only, by what happened in an undisturbed run from the
 //! beginning, or after a restart.
 
-use plans::{Family, Heuristics, Perturbation, Plan, Schedule, UnobservedState};
+use plans::{Family, Heuristics, Perturbation, Plan, Rule, Schedule, UnobservedInterval};
+use trace::Cursor;
 
 use crate::{
-    campaign::{frontier::Frontier, reached::Lens, schedule},
+    campaign::{frontier::Frontier, order::Score, reached::Lens, schedule, setup::Setup},
     trial::TrialRun,
 };
 
 /// The plans that are carried out from the beginning.
-pub fn learn(schedule: &Schedule, frontier: &mut Frontier) -> Vec<Plan> {
-    let (all, left_out) = suggested(&frontier.lens, schedule, &frontier.lens.heuristics);
-    frontier.families.of(Family::UnobservedState).enumerated += all.len() as u64;
-    frontier.leave_to_chance(Family::UnobservedState, left_out);
-    all.into_iter().map(|interval| Plan::undisturbed().and(interval)).collect()
+pub fn learn(setup: &Setup, schedule: &Schedule, frontier: &mut Frontier) -> Vec<(Plan, Score)> {
+    let heuristics = frontier.lens.heuristics.clone();
+    let found = possible(setup, &frontier.lens, schedule, &heuristics);
+    frontier.families.of(Family::UnobservedState).enumerated += found.intervals.len() as u64;
+    frontier.families.prune(Family::UnobservedState, Rule::UserWaits, found.across_waits);
+    frontier.leave_to_chance(Family::UnobservedState, found.not_suggested);
+    let plan = |(interval, cursor): (Perturbation, Cursor)| {
+        let plan = Plan::undisturbed().and(interval);
+        let score = Score::of(&plan, cursor, &heuristics);
+        (plan, score)
+    };
+    found.intervals.into_iter().map(plan).collect()
 }
 
-/// One for each interval of this run and each way to end it, and how many were left out because nothing suggests them.
-pub fn intervals(lens: &Lens, run: &TrialRun) -> (Vec<Perturbation>, u64) {
+/// What the subject may never see.
+#[derive(Default)]
+pub struct Intervals {
+    /// One for each interval of a run and each way to end it, and how far the workload is where it begins.
+    pub intervals: Vec<(Perturbation, Cursor)>,
+    /// Those that can't be had, because the user waits for the subject in between.
+    pub across_waits: u64,
+    /// Those that were left out because nothing suggests them.
+    pub not_suggested: u64,
+}
+
+/// In this run.
+pub fn intervals(setup: &Setup, lens: &Lens, run: &TrialRun) -> Intervals {
     let schedule = schedule::of_run(&lens.footprint, run);
-    let (all, left_out) = suggested(lens, &schedule, &Heuristics::learn(&schedule));
-    (all.into_iter().map(Perturbation::from).collect(), left_out)
+    possible(setup, lens, &schedule, &Heuristics::learn(&schedule))
 }
 
-/// Those that are likely to matter first; of both the shortest first.
-fn suggested(
-    lens: &Lens,
-    schedule: &Schedule,
-    heuristics: &Heuristics,
-) -> (Vec<UnobservedState>, u64) {
+fn possible(setup: &Setup, lens: &Lens, schedule: &Schedule, heuristics: &Heuristics) -> Intervals {
     let mut all = plans::unobserved_intervals(schedule);
-    let suggested = |interval: &UnobservedState| heuristics.suggests_unobserved(interval);
-    all.sort_by_key(|interval| !suggested(interval));
     let before = all.len();
+    all.retain(|one| !setup.workload.settles_between(one.earlier, one.later));
+    let across_waits = (before - all.len()) as u64;
+    let before = all.len();
+    let suggested = |one: &UnobservedInterval| heuristics.suggests_unobserved(&one.unobserved);
     if lens.only_suggested {
         all.retain(suggested);
     }
-    let left_out = (before - all.len()) as u64;
-    (all, left_out)
+    let not_suggested = (before - all.len()) as u64;
+    let intervals = all.into_iter().map(|one| (one.unobserved.into(), one.earlier)).collect();
+    Intervals { intervals, across_waits, not_suggested }
 }

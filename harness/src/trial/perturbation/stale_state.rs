@@ -179,15 +179,9 @@ fn no_watch_list() -> Injected {
 
 /// The revision that a plan means, in a run from the beginning.
 fn revision_up_to(behind: &Behind, trial: &Trial<'_>) -> Result<Revision, String> {
-    let Some(up_to) = &behind.up_to else { return Ok(trial.first_revision) };
-    let mut seen = 0;
     let found = trial.recorder.with(|history| {
-        let mut meant = history.commits().filter(|commit| {
-            let counts = !commit.heartbeat && up_to.change.matches(commit.change, &commit.key);
-            seen += u32::from(counts);
-            counts && seen == up_to.occurrence
-        });
-        meant.next().map(|commit| commit.revision)
+        let (began, before) = (trial.first_revision, &trial.before);
+        plans::stale_views::revision_of(behind, began, before, history.commits())
     });
     found.ok_or_else(|| format!("{behind}: that did not happen before the restart"))
 }
