@@ -15,7 +15,7 @@ use workloads::Workload;
 
 use crate::{
     config::{Campaign, Transport},
-    trial::TrialRun,
+    trial::{TrialRun, TrialSpec},
 };
 
 pub use prepare::build;
@@ -90,6 +90,11 @@ pub struct Certificates {
 }
 
 impl Setup {
+    /// Whether a trial's history is written while it runs: nobody reads those of an exploration unless they are asked for.
+    pub fn writes_history_of(&self, spec: &TrialSpec) -> bool {
+        spec.folder.is_some() || self.keep_files
+    }
+
     /// Removes the files of a trial that nobody will want to read: a finding keeps its history of its own.
     pub fn forget(&self, run: &TrialRun) {
         if !self.keep_files && run.folder.starts_with(&self.scratch) {

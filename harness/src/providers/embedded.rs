@@ -56,13 +56,10 @@ impl Live {
             let now = reader.get().map_or(start, Server::now);
             (now, began.elapsed().as_micros() as u64)
         };
-        let about = serde_json::json!({
-            "campaign": setup.campaign.name(),
-            "plan": spec.plan,
-            "repeat": spec.repeat,
-        });
-        let sink = history_file::sink(&folder.join("history.jsonl.zst"), about)?;
-        let recorder = Recorder::new(Arc::new(clocks), Some(sink));
+        let file = setup.writes_history_of(spec).then(|| folder.join(history_file::NAME));
+        let about = history_file::about(setup, spec);
+        let sink = file.map(|file| history_file::sink(&file, about)).transpose()?;
+        let recorder = Recorder::new(Arc::new(clocks), sink);
         let server = Server::new(world, Some(recorder.clone()));
         drop(clock.set(server.clone()));
         Ok((Live { server, recorder: recorder.clone(), user_listener: None }, recorder))

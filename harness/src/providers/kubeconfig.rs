@@ -126,7 +126,7 @@ impl Live {
         let began = Instant::now();
         let clocks = move || (real_now(), began.elapsed().as_micros() as u64);
         let about = serde_json::json!({ "campaign": setup.campaign.name() });
-        let sink = history_file::sink(&folder.join("history.jsonl.zst"), about)?;
+        let sink = history_file::sink(&folder.join(history_file::NAME), about)?;
         let recorder = Recorder::new(Arc::new(clocks), Some(sink));
         let observer = Observer::start(&upstream, &remote.types, &recorder).await?;
         let live = Live {

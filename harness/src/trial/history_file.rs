@@ -1,4 +1,7 @@
 //! History files of trials: written while the trial runs, readable to the last record after any end.
+//!
+//! Most trials of an exploration show nothing. Their histories stay in memory and end with them, unless the user keeps the
+//! files of all trials; of one that proves nothing the history is written when it is over.
 
 use std::{
     fs::File,
@@ -8,13 +11,41 @@ use std::{
 
 use trace::{Delivery, Event, Record, file, history::Sink};
 
-use crate::campaign::disk;
+use super::{TrialRun, TrialSpec};
+use crate::campaign::{disk, setup::Setup};
 
 /// Records handed to the operating system together: each at once, so that a kill of this process loses none.
 const BATCH: usize = 1;
 
 /// Says in the header what wrote it.
 pub const MADE_BY: &str = concat!("trommel ", env!("CARGO_PKG_VERSION"));
+
+/// The file in a trial's folder.
+pub const NAME: &str = "history.jsonl.zst";
+
+/// What the header says of the trial.
+pub fn about(setup: &Setup, spec: &TrialSpec) -> serde_json::Value {
+    serde_json::json!({
+        "campaign": setup.campaign.name(),
+        "plan": spec.plan,
+        "repeat": spec.repeat,
+    })
+}
+
+/// Writes the history of a trial that is over, if it was not written while it ran.
+///
+/// # Errors
+/// None: a file that can't be written is noted in [`disk`].
+pub fn keep(setup: &Setup, run: &TrialRun) {
+    if run.server.is_none() || setup.writes_history_of(&run.spec) {
+        return;
+    }
+    let path = run.folder.join(NAME);
+    match sink(&path, about(setup, &run.spec)) {
+        Ok(mut sink) => run.history.records.iter().for_each(|record| sink(record)),
+        Err(error) => disk::noted(&path, &error),
+    }
+}
 
 /// A sink that writes a history file; dropping it finishes the file.
 ///

@@ -20,7 +20,7 @@ use crate::{
         settled_restart,
         setup::{ClockMode, Setup},
     },
-    trial::{self, Fork, RunEnd, Start, TrialRun, TrialSpec},
+    trial::{self, history_file, Fork, RunEnd, Start, TrialRun, TrialSpec},
 };
 
 /// A trial as `plans.jsonl` has it: what was done, and what it showed.
@@ -199,10 +199,11 @@ fn tried(
         verdict,
         suspect: None,
     };
-    run.server = None; // its worlds are in the harvest now
-    if !unknown {
-        setup.forget(&run);
+    match unknown {
+        true => history_file::keep(setup, &run),
+        false => setup.forget(&run),
     }
+    run.server = None; // its worlds are in the harvest now
     let verdict = verdicts.into_iter().find(|verdict| verdict.value == VerdictValue::Violated);
     let (plan, repeat) = (run.spec.plan, run.spec.repeat);
     let suspect = verdict.filter(|_| violated).map(|verdict| Suspect { plan, repeat, verdict });
