@@ -83,6 +83,12 @@ impl Footprint {
         self.0.insert(read)
     }
 
+    /// Whether it has a question about this type that the other one does not have.
+    pub fn asks_more(&self, other: &Footprint, resource: &GroupResource) -> bool {
+        let about = self.0.iter().filter(|read| same_type(&read.resource, resource));
+        about.into_iter().any(|read| !other.0.contains(read))
+    }
+
     /// Whether the subject has asked about such an object.
     pub fn covers(&self, key: &ObjectKey, object: &Value) -> bool {
         self.0.iter().any(|read| read.covers(key, object))

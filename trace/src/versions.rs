@@ -23,7 +23,7 @@ use crate::{
 };
 
 /// Versions that are known before the first look for those that nobody holds any more.
-const SWEEP_AT_LEAST: usize = 4_096;
+const SWEEP_AT_LEAST: usize = 1_024;
 
 /// One version of an object, and what is known of it.
 pub(crate) struct Version {

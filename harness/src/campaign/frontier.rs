@@ -17,6 +17,7 @@ use std::{
     sync::Arc,
 };
 
+use cluster::World;
 use plans::{Family, Heuristics, Likelihood, Plan, Rule, plan::Weight};
 use serde_json::Value;
 use trace::{
@@ -37,6 +38,11 @@ const COARSE: [Level; 2] = [Level::Shape, Level::Scale];
 /// Why plans are left out with `heuristics: sieve`.
 pub const NOT_SUGGESTED: &str = "plans that Sieve's heuristics don't suggest";
 
+/// So many worlds are kept whole; and so many places to crash that the subject does not read. A world holds all versions
+/// of all objects that its trial made, so of later ones only those are kept that coarse levels tell apart from others; the
+/// rest is kept as plans.
+const KEPT_WHOLE: usize = 2_000;
+
 /// Worlds that are asked what keeps them apart, at most.
 const APART_WORLDS: usize = 300;
 /// Fields that are told, at most.
@@ -51,7 +57,7 @@ pub struct Frontier {
     before: Vec<Arc<Lens>>,
     /// The worlds met.
     known: HashSet<Identity>,
-    worlds: Vec<World>,
+    worlds: Vec<Met>,
     /// Those that wait, by class at `scale` and family: of each such group only the first can be next.
     waiting: HashMap<(Identity, Family), BTreeSet<Rank>>,
     /// By level of [`COARSE`] and class.
@@ -62,6 +68,10 @@ pub struct Frontier {
     unread: Vec<Unread>,
     /// Those before this one are not read by the present footprint.
     read_up_to: usize,
+    /// Not read either, and not kept: how many, by the type that changed there.
+    forgotten: BTreeMap<GroupResource, u64>,
+    /// Worlds that are kept as plans.
+    plans_only: u64,
     /// What became of plans, by family.
     pub families: Tallies,
     /// Commits to Leases and Events.
@@ -75,7 +85,7 @@ pub struct Frontier {
 }
 
 /// A world that was met.
-struct World {
+struct Met {
     node: Node,
     score: Score,
     /// The version of the footprint that its classes are of.
@@ -279,8 +289,11 @@ impl Frontier {
         let at = next.world();
         self.wait_no_more(at);
         turns.visit(&self.worlds[at].score.spot);
-        self.worlds[at].taken = true;
-        let node = self.worlds[at].node.clone();
+        let world = &mut self.worlds[at];
+        world.taken = true;
+        let node = world.node.clone();
+        // What it is told apart by when the subject reads more.
+        world.node.world = node.world.as_ref().map(World::without_history);
         for level in COARSE {
             self.class_mut(level, at).taken += 1;
         }
@@ -363,7 +376,7 @@ impl Frontier {
         }
         let unread = harvest.unread.len() as u64;
         self.families.prune(Family::IntermediateState, Rule::NotRead, unread);
-        self.unread.extend(harvest.unread);
+        self.keep_unread(harvest.unread);
         self.read(setup, &harvest.footprint);
         let classes = self.classes[Level::Scale as usize].len().saturating_sub(before.1);
         New { worlds: self.worlds.len() - before.0, classes }
@@ -432,9 +445,40 @@ impl Frontier {
         self.known.insert(node.identity);
         let at = self.worlds.len();
         let score = Score::of(&node.plan, node.cursor, &self.lens.heuristics);
-        self.worlds.push(World { node, score, version, taken: false, wrote: BTreeSet::new() });
+        self.worlds.push(Met { node, score, version, taken: false, wrote: BTreeSet::new() });
         self.classify(at);
+        if at >= KEPT_WHOLE && !self.lens.brute_force && self.stands_for(at) {
+            let node = &mut self.worlds[at].node;
+            (node.world, node.behind) = (None, None);
+            self.plans_only += 1;
+        }
         self.wait(at);
+    }
+
+    /// Whether another world of its class at `scale` was explored, or waits and is kept whole.
+    fn stands_for(&self, at: usize) -> bool {
+        let class = self.classes[Level::Scale as usize].get(&self.class_of(Level::Scale, at));
+        class.is_some_and(|class| class.taken > 0) || self.waiting.contains_key(&self.group(at))
+    }
+
+    fn keep_unread(&mut self, unread: Vec<Unread>) {
+        for one in unread {
+            if self.unread.len() < KEPT_WHOLE {
+                self.unread.push(one);
+            } else {
+                *self.forgotten.entry(one.resource().clone()).or_default() += 1;
+            }
+        }
+    }
+
+    /// What was not kept may have mattered after all: it is not covered.
+    fn miss_forgotten(&mut self, before: &Footprint) {
+        let now = &self.lens.footprint;
+        let missed = self.forgotten.extract_if(.., |resource, _| now.asks_more(before, resource));
+        let missed: u64 = missed.map(|(_, count)| count).sum();
+        self.leave_out("crash points that were forgotten before the controller read more", missed);
+        let plans = std::mem::take(&mut self.plans_only);
+        self.leave_out("worlds that were kept as plans before the controller read more", plans);
     }
 
     /// The subject read this. If it is new, worlds are told apart anew, and what it did not read before may be a place
@@ -448,7 +492,9 @@ impl Frontier {
                 "the footprint grew: {:?}",
                 lens.footprint.lines()
             );
-            self.before.push(std::mem::replace(&mut self.lens, Arc::new(lens)));
+            let before = std::mem::replace(&mut self.lens, Arc::new(lens));
+            self.miss_forgotten(&before.footprint);
+            self.before.push(before);
             self.read_up_to = 0;
         }
         // Of what came since the last look, some was harvested when less was known to be read.

@@ -238,6 +238,11 @@ impl Harvest {
 }
 
 impl Unread {
+    /// The type that changed there.
+    pub fn resource(&self) -> &GroupResource {
+        &self.key.resource
+    }
+
     /// Whether the subject reads by now what changed there.
     pub fn is_read(&self, lens: &Lens) -> bool {
         reads_any(&lens.footprint, &self.key, &self.versions)

@@ -161,6 +161,13 @@ impl World {
         self.store.revision()
     }
 
+    /// The same objects without what led to them: no older version of any is kept alive by it.
+    pub fn without_history(&self) -> World {
+        let mut world = self.clone();
+        world.store.compact(self.revision());
+        world
+    }
+
     /// The world's clock.
     pub fn now(&self) -> Time {
         self.now

@@ -20,7 +20,7 @@ use crate::{
         settled_restart,
         setup::{ClockMode, Setup},
     },
-    trial::{self, history_file, Fork, RunEnd, Start, TrialRun, TrialSpec},
+    trial::{self, Fork, RunEnd, Start, TrialRun, TrialSpec, history_file},
 };
 
 /// A trial as `plans.jsonl` has it: what was done, and what it showed.
