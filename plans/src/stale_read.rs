@@ -74,9 +74,11 @@ impl StaleRead {
                 ),
             ],
         };
-        steps.push(format!(
-            "another API server, which has {behind}, answers that list from its watch cache"
-        ));
+        let server = match self {
+            StaleRead::AfterUnavailable => "another API server",
+            StaleRead::Listed | StaleRead::AfterRefusal => "an API server",
+        };
+        steps.push(format!("{server}, which has {behind}, answers that list from its watch cache"));
         steps.push("its watch goes on from there, and shows later events late".to_owned());
         LegalOn { servers: self.servers().to_owned(), steps }
     }
