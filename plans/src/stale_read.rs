@@ -175,9 +175,7 @@ mod tests {
             events.extend(refused.map(|status| {
                 let (call, fate) = (CallId(id), Fate::Answered);
                 let body = Body::None;
-                Event::Answer(
-                    Answer { call, fate, status, revision: None, body, injected: true }.into(),
-                )
+                Event::Answer(Answer { call, fate, status, revision: None, body, injected: true })
             }));
         }
         let record = |(sequence, event)| Record { sequence, at: Time(0), real_us: 0, event };
