@@ -93,9 +93,9 @@ pub struct Checked {
     pub unseen: BTreeMap<String, u64>,
 }
 
-/// Looks at every answer and delivery of a finished history.
-pub fn check(history: &History, store: &Store) -> Checked {
-    let mut look = Look::new(store);
+/// Looks at every answer and delivery of a finished history, of servers of Kubernetes 1.`minor` with default gates.
+pub fn check(history: &History, store: &Store, minor: u8) -> Checked {
+    let mut look = Look::new(store, minor);
     look.checked.illegal.extend(store.broken());
     for record in &history.records {
         look.at = record.sequence;
@@ -123,6 +123,8 @@ struct Open<'h> {
 /// What is known at a point of the history.
 struct Look<'h> {
     store: &'h Store,
+    /// The servers are of Kubernetes 1.`minor`.
+    minor: u8,
     /// The record looked at.
     at: u64,
     /// The store's revision.
@@ -138,9 +140,10 @@ struct Look<'h> {
 }
 
 impl<'h> Look<'h> {
-    fn new(store: &'h Store) -> Look<'h> {
+    fn new(store: &'h Store, minor: u8) -> Look<'h> {
         Look {
             store,
+            minor,
             at: 0,
             now: store.begins(),
             open: HashMap::new(),

@@ -14,6 +14,7 @@ pub mod unobserved_state;
 use std::{fmt, str::FromStr};
 
 use serde::{Deserialize, Serialize};
+use trace::History;
 
 pub use self::{
     crash::{Crash, DroppedCall, Restart},
@@ -24,11 +25,25 @@ use crate::{moment::Moment, plan::Weight};
 
 /// Why a real cluster may show this: a rule and where it stands.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
 pub struct Citation {
     /// The rule in one sentence.
     pub rule: String,
     /// KEP, API page or paper section.
     pub source: String,
+    /// Where it takes certain servers or clients; none where every cluster may do it (and in files of before).
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub legal_on: Option<LegalOn>,
+}
+
+/// What an anomaly takes, and how it comes about there.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct LegalOn {
+    /// Versions and feature gates of the servers, and of the client.
+    pub servers: String,
+    /// What happens, a clause each, in order.
+    pub steps: Vec<String>,
 }
 
 /// What each family says of one of its perturbations.
@@ -36,8 +51,8 @@ pub trait Anomaly: fmt::Display {
     /// When it begins.
     fn moment(&self) -> &Moment;
 
-    /// The argument for its legality.
-    fn citation(&self) -> Citation;
+    /// The argument for its legality, in a run that it was carried out in.
+    fn citation(&self, shown: &History) -> Citation;
 
     /// How much it adds to a plan's weight, besides being one perturbation more.
     fn weight(&self) -> Weight;
@@ -139,8 +154,8 @@ impl Perturbation {
     }
 
     /// See [`Anomaly::citation`].
-    pub fn citation(&self) -> Citation {
-        self.anomaly().citation()
+    pub fn citation(&self, shown: &History) -> Citation {
+        self.anomaly().citation(shown)
     }
 
     /// See [`Anomaly::crash`].

@@ -5,6 +5,7 @@ mod wrong;
 use std::fmt;
 
 use serde::{Deserialize, Serialize};
+use trace::GroupResource;
 
 pub use self::wrong::{OperationShape, Surroundings, Wrong};
 use crate::perturbation::{Crash, Family, Perturbation};
@@ -64,6 +65,16 @@ impl Plan {
     pub fn id(&self) -> PlanId {
         let bytes = serde_json::to_vec(self).expect("a plan is plain data");
         PlanId(blake3::hash(&bytes).to_hex()[..12].to_owned())
+    }
+
+    /// Whether it ends with a restart in front of an old cache of this type, and of no other.
+    pub fn is_behind(&self, resource: &GroupResource) -> bool {
+        match self.perturbations.last() {
+            Some(Perturbation::StaleState(stale)) => {
+                stale.behind.resource.as_ref() == Some(resource)
+            }
+            _ => false,
+        }
     }
 
     /// How many perturbations it combines.

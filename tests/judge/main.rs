@@ -101,3 +101,29 @@ fn the_real_api_server_shows_findings_of_each_family() {
     assert_eq!(found["findings"][0]["id"], "24a183efec3a", "{found}");
     assert!(found["families"]["stale-state"]["left"].as_u64() > Some(0), "{found}");
 }
+
+/// client-go 0.36 streams its first lists, which kube-apiserver 1.36 serves by default.
+#[test]
+fn a_client_that_streams_its_lists_is_behind_on_the_real_api_server() {
+    if !needs(&[Need::Go, Need::Judge]) {
+        return;
+    }
+    let folders = ["tests/corpus/operators", "tests/corpus/ui-toggle"];
+    let house = House::new("streams-on-the-judge", &folders);
+    let cluster = trommel_tests::real::Cluster::start(&house.path("cluster"), &[]);
+    let remote = format!("cluster: {{kubeconfig: {{path: {}}}}}", cluster.kubeconfig.display());
+    let more = "  families: [stale-state]\n  budget: {trials: 6}\n";
+    let campaign = on(&house, "ui-toggle", &remote, more);
+    run(&house.root, ["run", &campaign, "--quiet", "--out", "found"]).expect(100);
+    let found = json(&house.path("found/summary.json"));
+    let id = found["findings"][0]["id"].as_str().expect("a finding");
+    let explained = format!("found/findings/{id}/explain.md");
+    let explained = std::fs::read_to_string(house.path(&explained)).expect("text");
+    for part in ["*Legal on:* Kubernetes 1.32, 1.34 and later", "503 without Retry-After"] {
+        assert!(explained.contains(part), "no {part:?} in {explained}");
+    }
+    let file = format!("found/findings/{id}/replay.yaml");
+    let flags = ["--campaign", &campaign, "--quiet", "-k", "1", "--out", "replayed"];
+    let ended = run(&house.root, ["replay", &file].into_iter().chain(flags));
+    assert!(ended.expect(100).stdout.contains("reproduced 1 of 1"), "{ended}");
+}

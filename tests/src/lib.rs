@@ -4,7 +4,7 @@
 //! `if !needs(&[Need::Go]) { return }`. Outside CI the test then says why it skipped, in a line that
 //! `cargo ci test` counts; with `CI=true` it fails, so that a missing tool can't turn a check off unseen.
 //!
-//! The targets, one a question: `closure`, `forks`, `replay`, `bad_input`, `kill`, `judge`, `time`, `permissions`,
+//! The targets, one a question: `closure`, `forks`, `replay`, `stale` (restarts in front of old caches), `bad_input`, `kill`, `judge`, `time`, `permissions`,
 //! `webhooks`; `streams` (logs, exec and port-forward), `informers` (clients' caches under load), `older` (a client of
 //! 2019), `serve`, `envtest` (a Go suite on the stand-ins; certificates here and at the real server), `differential`
 //! (the API server beside the real one), `environment` (the built-in controllers beside the real ones), `scheduler`

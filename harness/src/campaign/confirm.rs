@@ -8,7 +8,7 @@
 use std::collections::BTreeMap;
 
 use oracles::{Fingerprint, Oracle, Verdict, VerdictValue};
-use plans::{Crash, Plan, plan::Weight};
+use plans::{Citation, Crash, Plan, plan::Weight};
 
 use crate::{
     campaign::{
@@ -39,6 +39,13 @@ pub struct Finding {
     pub shown: TrialRun,
     /// How often it was reproduced, of how many.
     pub confirmed: (u32, u32),
+}
+
+impl Finding {
+    /// Why a real cluster may do each of its perturbations, in order.
+    pub fn citations(&self) -> impl Iterator<Item = Citation> {
+        self.plan.perturbations.iter().map(|one| one.citation(&self.shown.history))
+    }
 }
 
 /// A group of suspects that did not hold up.

@@ -35,7 +35,7 @@ use std::{
 
 use oracles::{Verdict, VerdictValue};
 use plans::{Family, Perturbation, Plan, Rule};
-use trace::{Event as Happened, History, Level, Masks};
+use trace::{Event as Happened, GroupResource, History, Level, Masks};
 
 use crate::{
     campaign::{
@@ -597,10 +597,27 @@ impl<'e> Explorer<'e> {
         self.explored.restless.pop()
     }
 
+    /// Leaves out what is planned with old caches of this type.
+    fn is_never_behind(&mut self, resource: &GroupResource, why: &str) {
+        let frontier = &mut self.explored.frontier;
+        frontier.is_never_behind(resource, why);
+        let tally = frontier.families.of(Family::StaleState);
+        self.from_beginning.retain(|plan| {
+            let planned = plan.is_behind(resource);
+            if planned {
+                tally.count_impossible((None, plan.id()), why.to_owned());
+            }
+            !planned
+        });
+    }
+
     /// Counts a trial and takes in the worlds that it reached.
     fn count(&mut self, world: Option<usize>, done: Tried) -> New {
         let which = (world, done.carried.id.clone());
         self.plans_file.add(&done.carried);
+        if let Some((resource, why)) = done.never_behind {
+            self.is_never_behind(&resource, &why);
+        }
         let explored = &mut self.explored;
         if let (Some(why), Some(family)) = (done.not_possible, done.family) {
             explored.frontier.families.of(family).count_impossible(which, why);

@@ -395,6 +395,28 @@ impl Frontier {
         self.lens = Arc::new(lens);
     }
 
+    /// Caches of this type are never behind for the subject, as a trial showed: worlds with that are not explored, and no
+    /// more are made.
+    pub fn is_never_behind(&mut self, resource: &GroupResource, why: &str) {
+        let mut stale_types = self.lens.stale_types.clone();
+        if !stale_types.remove(resource) {
+            return;
+        }
+        self.may_be_behind(stale_types);
+        let planned = |rank: &&Rank| self.worlds[rank.3].node.plan.is_behind(resource);
+        let gone: Vec<Rank> = self.waiting.values().flatten().filter(planned).copied().collect();
+        for (.., at) in gone {
+            self.wait_no_more(at);
+            self.worlds[at].taken = true;
+            for level in COARSE {
+                self.class_mut(level, at).taken += 1;
+            }
+            let which = (Some(at), self.worlds[at].node.plan.id());
+            self.families.of(Family::StaleState).count_impossible(which, why.to_owned());
+        }
+        self.families.of(Family::StaleState).not_for.push(why.to_owned());
+    }
+
     /// These older and unseen states come first, before any world was met; `only`: no others are tried.
     pub fn suggest(&mut self, heuristics: Heuristics, only: bool) {
         let heuristics = Arc::new(heuristics);

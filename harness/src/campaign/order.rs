@@ -143,6 +143,11 @@ impl<P> Queue<P> {
         self.waiting.len()
     }
 
+    /// Leaves out those of which `keep` says no.
+    pub fn retain(&mut self, mut keep: impl FnMut(&P) -> bool) {
+        self.waiting.retain(|queued| keep(&queued.what));
+    }
+
     /// Perturbations of the next one.
     pub fn depth(&self, turns: &Turns) -> Option<usize> {
         self.first(turns).map(|at| self.waiting[at].score.weight.perturbations)

@@ -150,6 +150,8 @@ fn quoted(word: &str) -> String {
 
 #[cfg(test)]
 mod tests {
+    use plans::StaleRead;
+
     use super::*;
 
     #[test]
@@ -204,24 +206,34 @@ mod tests {
 
     #[test]
     fn a_restart_behind() {
-        let behind =
-            Behind { caches: "the cache of foos as of the first update of foos/a", until: "" };
-        let steps = steps(&ByHand {
-            command: "./bar-foo",
-            moment: "after the first create of bars",
-            restart: "at once",
-            behind: Some(behind),
-            ..ByHand::default()
-        });
-        let told = steps[2..].join("\n");
-        for part in [
-            "Kill the controller with `kill -9` after the first create of bars.",
-            "has the cache of foos as of the first update of foos/a",
-            "a kubeconfig that names the second API server: `./bar-foo`",
-            "trommel replay",
-        ] {
-            assert!(told.contains(part), "no {part:?} in {told}");
-        }
+        let check = |read: StaleRead, parts: &[&str]| {
+            let caches = "the cache of foos as of the first update of foos/a";
+            let behind = Behind { caches, until: "", read, servers: "Kubernetes 1.34" };
+            let steps = steps(&ByHand {
+                command: "./bar-foo",
+                moment: "after the first create of bars",
+                restart: "at once",
+                behind: Some(behind),
+                ..ByHand::default()
+            });
+            let told = steps[2..].join("\n");
+            let always = [
+                "Kill the controller with `kill -9` after the first create of bars.",
+                "legal on: Kubernetes 1.34.",
+                "has the cache of foos as of the first update of foos/a",
+                "trommel replay",
+            ];
+            for part in always.iter().chain(parts) {
+                assert!(told.contains(part), "no {part:?} in {told}");
+            }
+            let refuses = told.contains("sendInitialEvents");
+            assert_eq!(refuses, read != StaleRead::Listed, "{told}");
+        };
+        let second = "a kubeconfig that names the second API server: `./bar-foo`";
+        check(StaleRead::Listed, &[second]);
+        check(StaleRead::AfterRefusal, &[second, "WatchList=false", "422"]);
+        let balancer = "a kubeconfig that names the load balancer: `./bar-foo`";
+        check(StaleRead::AfterUnavailable, &[balancer, "503", "without `Retry-After`"]);
     }
 
     #[test]

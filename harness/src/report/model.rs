@@ -224,6 +224,24 @@ pub struct Explanation {
     pub then: String,
     /// Which expectation that breaks, and where the expectation is from; also why the fault is legal.
     pub because: String,
+    /// Of each fault that takes certain servers or clients: which, and what happens there.
+    #[serde(default)]
+    pub legal_on: Vec<LegalOn>,
+}
+
+/// On which servers a fault is legal.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+pub struct LegalOn {
+    /// Versions and feature gates of servers and client.
+    pub servers: String,
+    /// What happens there, a clause each, in order.
+    pub steps: Vec<String>,
+}
+
+impl From<plans::LegalOn> for LegalOn {
+    fn from(plans::LegalOn { servers, steps }: plans::LegalOn) -> LegalOn {
+        LegalOn { servers, steps }
+    }
 }
 
 /// One line of a timeline.

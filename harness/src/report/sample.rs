@@ -144,6 +144,7 @@ fn double_foo() -> Finding {
             then: "it creates a second Foo, since the Bar does not yet say that one exists".to_owned(),
             because: "all 3 undisturbed runs end with exactly one Foo; a process may be killed at any moment"
                 .to_owned(),
+            legal_on: vec![],
         },
         timeline: vec![
             entry(1, "user", Step, "step 1 \"create\": apply bars.example.com/default/bar is done", ""),

@@ -41,6 +41,19 @@ fn manifests_are_not_explained() {
 }
 
 #[test]
+fn servers_on_which_a_finding_is_legal_are_told() {
+    let mut report = sample::violated();
+    let steps = vec!["it lists".to_owned(), "an old cache answers".to_owned()];
+    let legal = model::LegalOn { servers: "Kubernetes 1.34".to_owned(), steps };
+    report.findings[0].explanation.legal_on = vec![legal];
+    let text = text::explain(&report.findings[0]);
+    let lines = "- *Legal on:* Kubernetes 1.34\n  1. it lists\n  2. an old cache answers\n";
+    assert!(text.contains(lines), "{text}");
+    let lines = "<ol><li>it lists</li><li>an old cache answers</li></ol>";
+    assert!(page(&report).contains(&format!("Kubernetes 1.34{lines}")));
+}
+
+#[test]
 fn a_finding_explains_itself_as_text() {
     insta::assert_snapshot!(text::explain(&sample::violated().findings[0]));
 }

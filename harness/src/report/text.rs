@@ -175,6 +175,12 @@ pub fn explain(finding: &Finding) -> String {
     }
     line(&mut out, &format!("- *Result:* {}", explanation.then));
     line(&mut out, &format!("- *Reason:* {}", explanation.because));
+    for legal in &explanation.legal_on {
+        line(&mut out, &format!("- *Legal on:* {}", legal.servers));
+        for (index, step) in legal.steps.iter().enumerate() {
+            line(&mut out, &format!("  {}. {step}", index + 1));
+        }
+    }
     line(&mut out, "\n## Reproduce it\n");
     fenced(&mut out, "sh", &finding.replay_command);
     line(&mut out, "\n## What happened around the perturbation\n");

@@ -23,7 +23,7 @@ pub(super) fn look_at(setup: &Setup, run: &mut TrialRun) {
         object: logged.object.clone(),
     });
     let store = Store::new(since, objects, log.collect(), run.started_at.revision);
-    let checked = legality::check(&run.history, &store);
+    let checked = legality::check(&run.history, &store, first.release().minor());
     tracing::trace!(looked_at = checked.looked_at, unseen = ?checked.unseen, "legality");
     if let Some(first) = checked.illegal.first() {
         for illegal in &checked.illegal {

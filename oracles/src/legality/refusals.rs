@@ -95,10 +95,13 @@ impl Look<'_> {
     pub(super) fn injected(&mut self, call: &Call, since: Revision, answer: &Answer) {
         let scope = Scope::of(call);
         let why = match answer.status {
-            // Any server may be too busy, ending, or cut off from its store.
+            // Any server may be too busy, ending, or cut off from its store, and what stands before it without a server.
             401 | 403 | 429 | 500 | 503 | 504 => None,
-            // A server without WatchList (KEP-3157; off by default in 1.33).
-            422 if scope.streams_list => None,
+            422 if scope.streams_list => match self.minor {
+                // WatchList is on by default (KEP-3157).
+                32 | 34.. => Some("servers of this release stream lists"),
+                _ => None,
+            },
             410 if scope.continues() || scope.is_exact() => None,
             // The head of a watch; its only event is an error.
             200 if call.verb == Verb::Watch => match scope.revision {

@@ -127,10 +127,14 @@ fn list(revision: u64, items: &[(&str, u64, u64)]) -> Value {
 }
 
 fn rules(log: Vec<Logged>, events: Vec<Event>) -> Vec<Rule> {
+    rules_of(36, log, events)
+}
+
+fn rules_of(minor: u8, log: Vec<Logged>, events: Vec<Event>) -> Vec<Rule> {
     let record =
         |(sequence, event)| Record { sequence: sequence as u64, at: Time(0), real_us: 0, event };
     let history = History { records: events.into_iter().enumerate().map(record).collect() };
-    check(&history, &store(log)).illegal.into_iter().map(|illegal| illegal.rule).collect()
+    check(&history, &store(log), minor).illegal.into_iter().map(|illegal| illegal.rule).collect()
 }
 
 /// A watch that was opened when all had happened, and showed this.
@@ -303,11 +307,27 @@ fn what_is_injected_could_have_been_said() {
     };
     check(Verb::Create, "POST", "", 503, true);
     check(Verb::List, "GET", "", 429, true);
-    check(Verb::Watch, "GET", "?watch=true&sendInitialEvents=true", 422, true);
+    check(Verb::Watch, "GET", "?watch=true&sendInitialEvents=true", 503, true);
+    check(Verb::Watch, "GET", "?watch=true&sendInitialEvents=true", 422, false);
     check(Verb::Watch, "GET", "?watch=true&resourceVersion=10", 200, true);
     check(Verb::Watch, "GET", "?watch=true&resourceVersion=10", 422, false);
     check(Verb::Watch, "GET", "?watch=true&sendInitialEvents=true", 200, false);
     check(Verb::Update, "PUT", "/a", 409, false);
     check(Verb::Update, "PUT", "/a", 200, false);
     check(Verb::List, "GET", "", 410, false);
+}
+
+#[test]
+fn servers_refuse_streamed_lists_by_their_release() {
+    let check = |minor, legal: bool| {
+        let uri = format!("{PATH}?watch=true&sendInitialEvents=true");
+        let asked = call(1, Verb::Watch, "GET", &uri, None);
+        let found = rules_of(minor, vec![], vec![asked, injected(1, 422)]);
+        assert_eq!(found.is_empty(), legal, "1.{minor}");
+    };
+    check(31, true);
+    check(32, false);
+    check(33, true);
+    check(34, false);
+    check(37, false);
 }

@@ -3,6 +3,7 @@
 use std::fmt;
 
 use serde::{Deserialize, Serialize};
+use trace::History;
 
 use super::{Anomaly, Citation, Perturbation};
 use crate::{
@@ -146,16 +147,18 @@ impl Anomaly for Crash {
         &self.at
     }
 
-    fn citation(&self) -> Citation {
+    fn citation(&self, _shown: &History) -> Citation {
         if self.dropped.is_empty() {
             return Citation {
                 rule: "a controller's process may end at any instruction, and what it had committed stays".into(),
                 source: "Kubernetes documentation, Pod lifecycle (a Pod may be evicted, OOM-killed or lose its node at any time)".into(),
+                legal_on: None,
             };
         }
         Citation {
             rule: "requests sent on different connections may reach the server in any order, so of two writes under way the second may commit and the first not".into(),
             source: "Kubernetes API concepts: no order across requests; RFC 9112 §9.3 (order only within one connection)".into(),
+            legal_on: None,
         }
     }
 

@@ -3,17 +3,18 @@
 //! An API server answers lists with `resourceVersion=0` (and *not older than*) and all watches from a watch cache, one
 //! for each type, each with its own progress. So the restarted subject may meet a state of one type, or of all, that is
 //! older than what its predecessor had seen. What a client may rightly expect to be fresh stays fresh: reads without
-//! `resourceVersion` and all writes go to the store.
+//! `resourceVersion` and all writes go to the store. How clients of today come to such a list: [`crate::stale_read`].
 
 use std::fmt;
 
 use serde::{Deserialize, Serialize};
-use trace::{Change, GroupResource};
+use trace::{Change, GroupResource, History};
 
 use super::{Anomaly, Citation, Crash, Perturbation};
 use crate::{
     moment::{Moment, Occurred},
     plan::Weight,
+    stale_read::StaleRead,
 };
 
 /// See the module's documentation.
@@ -45,6 +46,16 @@ pub struct Behind {
     pub before: bool,
 }
 
+impl Behind {
+    /// Whether the cache of this type is.
+    pub fn covers(&self, resource: &GroupResource) -> bool {
+        match &self.resource {
+            Some(behind) => behind == resource,
+            None => !resource.is_bookkeeping(),
+        }
+    }
+}
+
 /// When watch caches that are behind catch up. At the latest when the user waits for the subject, and before the end is
 /// judged.
 #[derive(
@@ -64,10 +75,13 @@ impl Anomaly for StaleState {
         &self.crash.at
     }
 
-    fn citation(&self) -> Citation {
+    fn citation(&self, shown: &History) -> Citation {
+        let read = StaleRead::shown_by(shown, &self.behind);
+        let any = "Kubernetes API concepts, resource versions (\"Any\"); KEP-2523; kubernetes/kubernetes#59848";
         Citation {
             rule: "a restarted client may be served by an API server whose watch cache is behind: a list with resourceVersion=0 is answered from any state of that cache, also one older than what the client had seen before".into(),
-            source: "Kubernetes API concepts, resource versions (\"Any\"); KEP-2523; kubernetes/kubernetes#59848".into(),
+            source: format!("{any}{}", read.source()),
+            legal_on: Some(read.legal_on(&self.behind)),
         }
     }
 

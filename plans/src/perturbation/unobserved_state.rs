@@ -7,6 +7,7 @@
 use std::fmt;
 
 use serde::{Deserialize, Serialize};
+use trace::History;
 
 use super::{Anomaly, Citation, Crash, Perturbation};
 use crate::{
@@ -41,15 +42,17 @@ impl Anomaly for UnobservedState {
         &self.from
     }
 
-    fn citation(&self) -> Citation {
+    fn citation(&self, _shown: &History) -> Citation {
         match self.release {
             Release::Burst => Citation {
                 rule: "a watch may lag without bound; events stay complete and in order".into(),
                 source: "Kubernetes API concepts, efficient detection of changes; KEP-5647, motivation".into(),
+                legal_on: None,
             },
             Release::Relist => Citation {
                 rule: "a watch may end at any time, and a resource version that the watch cache no longer holds is answered with 410 Gone, after which the client lists the present state; what lay between is never shown".into(),
                 source: "Kubernetes API concepts, 410 Gone responses; kubernetes.io/docs/reference/using-api/api-concepts".into(),
+                legal_on: None,
             },
         }
     }

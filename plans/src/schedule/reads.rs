@@ -18,11 +18,26 @@ use crate::moment::CallMatch;
 pub enum FirstRead {
     /// By lists without a revision: the present state, or later. Only a watch can lag then (kube-rs, kopf).
     Consistent,
-    /// By a watch that streams its first list (KEP-3157), which is consistent; where a server has no such feature,
-    /// client-go falls back to a list that any state may answer (0.35 and later).
+    /// By a watch that streams its first list (KEP-3157), which is consistent. Where that fails, client-go (0.35 and
+    /// later) falls back to a list that any state may answer: [`StaleRead`](crate::stale_read::StaleRead).
     Streamed,
     /// By a list that any state may answer (`resourceVersion=0`; client-go before 0.35, fabric8).
     Any,
+}
+
+impl FirstRead {
+    /// What this call is as a first read; none of a watch that begins with no list, and of everything else.
+    pub fn of(call: &Call) -> Option<FirstRead> {
+        let has = |wanted: &str, value: &str| {
+            parameters(call).any(|(name, found)| name == wanted && found == value)
+        };
+        match call.verb {
+            Verb::List if has("resourceVersion", "0") => Some(FirstRead::Any),
+            Verb::List => Some(FirstRead::Consistent),
+            Verb::Watch if has("sendInitialEvents", "true") => Some(FirstRead::Streamed),
+            _ => None,
+        }
+    }
 }
 
 /// How the subject looks at a type.
@@ -89,7 +104,7 @@ pub(super) fn readings(
     for call in calls.filter(|call| matches!(call.verb, Verb::List | Verb::Watch)) {
         let Some(resource) = &call.resource else { continue };
         let reading = Reading {
-            first: first_read(call),
+            first: FirstRead::of(call),
             watched: call.verb == Verb::Watch,
             scopes: [scope(call, generated)].into(),
         };
@@ -118,18 +133,6 @@ fn subject_call(event: &trace::Event) -> Option<&Call> {
     let trace::Event::Call(call) = event else { return None };
     let work = call.resource.as_ref().is_some_and(|resource| !resource.is_bookkeeping());
     (call.actor.is_subject() && work).then_some(call)
-}
-
-fn first_read(call: &Call) -> Option<FirstRead> {
-    let has = |wanted: &str, value: &str| {
-        parameters(call).any(|(name, found)| name == wanted && found == value)
-    };
-    match call.verb {
-        Verb::List if has("resourceVersion", "0") => Some(FirstRead::Any),
-        Verb::List => Some(FirstRead::Consistent),
-        Verb::Watch if has("sendInitialEvents", "true") => Some(FirstRead::Streamed),
-        _ => None,
-    }
 }
 
 fn scope(call: &Call, generated: &dyn Fn(&str) -> Option<String>) -> Scope {

@@ -6,12 +6,16 @@ use std::{collections::BTreeSet, sync::Arc};
 use oracles::{Verdict, VerdictValue};
 use plans::{Family, Plan, PlanId};
 use serde::Serialize;
+use trace::GroupResource;
 
 use super::{Suspect, settled_restarts::End, told};
 use crate::{
     campaign::{
         confirm,
-        families::unobserved_state::{self, Intervals},
+        families::{
+            stale_state,
+            unobserved_state::{self, Intervals},
+        },
         frontier::Writes,
         judge, missing_permissions,
         reached::{self, Harvest, Lens, Node, Then},
@@ -112,6 +116,8 @@ pub(super) struct Tried {
     pub never_fired: bool,
     /// Why its plan can't be carried out.
     pub not_possible: Option<String>,
+    /// A type whose caches are never behind for this subject, and why.
+    pub never_behind: Option<(GroupResource, String)>,
     pub carried: Carried,
     pub verdict: VerdictValue,
     pub why_unknown: Option<String>,
@@ -179,6 +185,7 @@ fn tried(
             RunEnd::NotPossible(why) => Some(why.clone()),
             _ => None,
         },
+        never_behind: stale_state::never_behind(&run),
         why_unknown: unknown.then(|| judge::why_unknown(&run, &verdicts)),
         harvest,
         writes,

@@ -9,7 +9,7 @@ use std::{
 use cluster::World;
 use plans::{
     Behind, CatchUp, Crash, Family, FirstRead, Perturbation, Plan, Rule, Schedule, StaleState,
-    StaleView,
+    StaleView, stale_read,
     stale_views::{Logged, Objects, StaleViews},
 };
 use serde_json::Value;
@@ -23,6 +23,7 @@ use crate::campaign::{
     reference::References,
     setup::{Ground, Setup},
 };
+use crate::trial::{RunEnd, TrialRun};
 
 /// Caches that are behind when the subject is started on a world.
 #[derive(Clone)]
@@ -52,6 +53,22 @@ pub fn learn(schedule: &Schedule, frontier: &mut Frontier) {
         }
     }
     frontier.may_be_behind(types);
+}
+
+/// The type whose caches this trial shows to be never behind for this subject, with why; none if it does not.
+///
+/// What was refused once is refused again, so one such trial is enough.
+pub fn never_behind(run: &TrialRun) -> Option<(GroupResource, String)> {
+    let RunEnd::NotPossible(_) = run.end else { return None };
+    let Some(Perturbation::StaleState(stale)) = run.spec.plan.perturbations.last() else {
+        return None;
+    };
+    let resource = stale.behind.resource.as_ref()?;
+    let waits = stale_read::not_fallen_back(&run.history).contains(resource);
+    let why = format!(
+        "the first list of {resource} is streamed, and no list with resourceVersion=0 follows where that fails: only its watch may lag"
+    );
+    waits.then(|| (resource.clone(), why))
 }
 
 /// On a cluster that can't be forked: at each crash point of the first undisturbed run each older state that the subject can

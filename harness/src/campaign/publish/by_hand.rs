@@ -1,6 +1,6 @@
 //! What of a finding a person needs to see it again by hand.
 
-use plans::{Crash, Moment, Perturbation, UnobservedState, moment::MomentCounter};
+use plans::{Crash, Moment, Perturbation, StaleRead, UnobservedState, moment::MomentCounter};
 use trace::{Event, History, StepState};
 
 use crate::{
@@ -31,7 +31,9 @@ pub fn steps(setup: &Setup, found: &confirm::Finding, diff: &[model::ObjectDiff]
         Some(Perturbation::Crash(crash)) => killed(history, crash, None, common),
         Some(Perturbation::StaleState(stale)) => {
             let (caches, until) = (stale.behind.to_string(), stale.catch_up.to_string());
-            let behind = Behind { caches: &caches, until: &until };
+            let read = StaleRead::shown_by(history, &stale.behind);
+            let legal = read.legal_on(&stale.behind);
+            let behind = Behind { caches: &caches, until: &until, read, servers: &legal.servers };
             killed(history, &stale.crash, Some(behind), common)
         }
         Some(Perturbation::UnobservedState(unobserved)) => unseen(history, unobserved, common),

@@ -26,14 +26,12 @@ pub fn finding(
     let given: Vec<String> =
         sentences.iter().map(|sentence| without(sentence, &["Let ", "and let "])).collect();
     let legality: Vec<String> = found
-        .plan
-        .perturbations
-        .iter()
-        .map(|perturbation| {
-            let citation = perturbation.citation();
+        .citations()
+        .map(|citation| {
             format!("a real cluster may do this: {} ({})", citation.rule, citation.source)
         })
         .collect();
+    let legal_on = found.citations().filter_map(|citation| citation.legal_on);
     let diff = end_state_diff(references, found);
     let replay_path = format!("findings/{}/replay.yaml", found.id);
     model::Finding {
@@ -49,6 +47,7 @@ pub fn finding(
             given,
             then,
             because: format!("{because}; {}", legality.join("; ")),
+            legal_on: legal_on.map(model::LegalOn::from).collect(),
         },
         timeline: timeline::around_perturbation(&found.shown.history),
         kubectl_steps: by_hand::steps(setup, found, &diff),

@@ -1,7 +1,7 @@
 //! Writes a finding's replay file.
 
 use plans::{
-    Expectation, Perturbation, Replay,
+    Expectation, Replay,
     replay::{ReplaySettings, ReplaySubject},
 };
 use serde_json::{Value, json};
@@ -24,7 +24,7 @@ pub fn text(setup: &Setup, settle: &Settle, found: &Finding) -> String {
         oracle: found.verdict.oracle.to_string(),
         fingerprint: found.verdict.fingerprint.symptom().id(),
         plan: found.plan.clone(),
-        legality: found.plan.perturbations.iter().map(Perturbation::citation).collect(),
+        legality: found.citations().collect(),
         campaign: setup.campaign.name().to_owned(),
         folder: super::portable(&setup.campaign.folder),
         campaign_file: setup

@@ -1,5 +1,7 @@
 //! Steps for what a kill alone does not show: caches that are behind, and states that are never seen.
 
+use plans::StaleRead;
+
 use super::{ByHand, by_user};
 
 /// What the restarted controller is to meet.
@@ -9,6 +11,10 @@ pub struct Behind<'a> {
     pub caches: &'a str,
     /// How long they stay so: ` until after the user's next step`, or nothing.
     pub until: &'a str,
+    /// Why it lists what they hold.
+    pub read: StaleRead,
+    /// Where that is legal.
+    pub servers: &'a str,
 }
 
 /// What the controller is kept from seeing.
@@ -26,21 +32,41 @@ pub struct Unseen<'a> {
 
 /// How the controller comes to an API server that is behind. `killed` names who is started.
 pub fn restart_behind(facts: &ByHand<'_>, behind: Behind<'_>, killed: &str) -> Vec<String> {
-    let Behind { caches, until } = behind;
-    vec![
+    let Behind { caches, until, read, servers } = behind;
+    let mut steps = vec![
+        format!("What follows is legal on: {servers}."),
         format!(
             "This takes a cluster with two API servers on one etcd (with one it can't be done by hand), of which the second \
              has {caches}: keep it from hearing of what comes after that, but let it read and write. A watch cache is fed by \
              a watch of etcd, so stop that stream alone, with a proxy between the two."
         ),
+    ];
+    let refused = "This makes client-go fall back to a list with `resourceVersion=0`.";
+    match read {
+        StaleRead::Listed => {}
+        StaleRead::AfterRefusal => steps.push(format!(
+            "Give the second API server `--feature-gates=WatchList=false`, unless that is its default: it answers requests \
+             with `sendInitialEvents=true` with 422. {refused}"
+        )),
+        StaleRead::AfterUnavailable => steps.push(format!(
+            "Put a load balancer before the second API server that answers requests with `sendInitialEvents=true` with 503 \
+             and without `Retry-After`, as one does that has no server at the moment. {refused}"
+        )),
+    }
+    let second = match read {
+        StaleRead::AfterUnavailable => "the load balancer",
+        StaleRead::Listed | StaleRead::AfterRefusal => "the second API server",
+    };
+    steps.extend([
         format!(
-            "Start {killed} again {}, with a kubeconfig that names the second API server: `{}`",
+            "Start {killed} again {}, with a kubeconfig that names {second}: `{}`",
             facts.restart, facts.command
         ),
         format!(
             "Wait for what it does about the old state{until}, then let the second API server catch up."
         ),
-    ]
+    ]);
+    steps
 }
 
 /// How the controller is kept from seeing what lies between two events.

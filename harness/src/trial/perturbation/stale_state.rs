@@ -3,8 +3,9 @@
 //! The subject is served as by an API server whose caches stand at an older revision: lists that any state may answer
 //! come from there (as an exact list of that revision, of which the cluster is asked), and of watches nothing newer than
 //! it is delivered. What must be fresh goes to the store as ever: lists without a revision, gets, writes. A client that
-//! streams its first list (WatchList) gets a consistent one by right; it is told what a server without that feature says,
-//! and falls back to a list that any state may answer (kubernetes-api.md §8.3).
+//! streams its first list (WatchList) gets a consistent one by right. It is answered with 503 (by an embedded cluster of a
+//! release without that feature with 422), and client-go falls back to a list that any state may answer
+//! (`plans/src/stale_read.rs`).
 
 use std::{
     sync::{Arc, Mutex, PoisonError},
@@ -12,14 +13,14 @@ use std::{
 };
 
 use http::Uri;
-use plans::{Behind, CatchUp, StaleState};
+use plans::{Behind, CatchUp, FirstRead, StaleState, stale_read};
 use proxy::{Deciding, Fate, Hold, Injected, Passing, Target};
 use serde_json::json;
 use tower::{ServiceExt, util::BoxCloneSyncService};
 use trace::{Call, Event, GroupResource, Revision, Verb};
 
 use super::{Standing, Trial};
-use crate::trial::restarted::FIRST_WORK;
+use crate::{campaign::setup::Ground, trial::restarted::FIRST_WORK};
 
 /// How far the caches of the API server that a subject talks to are behind, if they are.
 #[derive(Clone, Default)]
@@ -28,17 +29,14 @@ pub(in crate::trial) struct Caches(Arc<Mutex<Option<Cached>>>);
 /// Where they stand.
 #[derive(Clone)]
 struct Cached {
-    /// Of which type; none: of all.
-    resource: Option<GroupResource>,
+    behind: Behind,
+    /// The last revision that they have.
     at: Revision,
 }
 
 impl Cached {
     fn covers(&self, resource: Option<&GroupResource>) -> bool {
-        let Some(resource) = resource.filter(|resource| !resource.is_bookkeeping()) else {
-            return false;
-        };
-        self.resource.as_ref().is_none_or(|behind| behind == resource)
+        resource.is_some_and(|resource| self.behind.covers(resource))
     }
 }
 
@@ -102,7 +100,7 @@ fn revision_of(query: &str, cached: Revision) -> Option<Revision> {
 
 /// The caches are behind.
 struct Lag {
-    resource: Option<GroupResource>,
+    behind: Behind,
     catch_up: CatchUp,
     /// Steps that the user did since.
     stepped: u32,
@@ -122,7 +120,7 @@ pub(super) fn before_start(
         Some(at) => at,
         None => revision_up_to(&stale.behind, trial)?,
     };
-    let cached = Cached { resource: stale.behind.resource.clone(), at };
+    let cached = Cached { behind: stale.behind.clone(), at };
     let (holds, refuses) = (cached.clone(), cached.clone());
     let gate = trial.proxy.gate();
     let held = gate.hold(move |passing| match passing {
@@ -132,15 +130,19 @@ pub(super) fn before_start(
         }
         _ => false,
     });
+    let refusal = refusal(trial);
     let refused = gate.decide(move |passing| match passing {
-        Passing::Request(call) if refuses.covers(call.resource.as_ref()) && streams(call) => {
-            Fate::Answer(no_watch_list())
+        Passing::Request(call)
+            if refuses.covers(call.resource.as_ref())
+                && FirstRead::of(call) == Some(FirstRead::Streamed) =>
+        {
+            Fate::Answer(refusal.clone())
         }
         _ => Fate::Pass,
     });
     trial.caches.set(Some(cached));
     Ok(Box::new(Lag {
-        resource: stale.behind.resource.clone(),
+        behind: stale.behind.clone(),
         catch_up: stale.catch_up,
         stepped: 0,
         incarnation: trial.started,
@@ -149,15 +151,28 @@ pub(super) fn before_start(
     }))
 }
 
-/// Whether a watch asks for a consistent list first (KEP-3157).
-fn streams(call: &Call) -> bool {
-    call.verb == Verb::Watch
-        && form_urlencoded::parse(query(call).as_bytes())
-            .any(|(name, value)| name == "sendInitialEvents" && value == "true")
+/// How streamed lists end: an embedded cluster says of which release it is; of others nothing is taken for granted, and a
+/// load balancer may stand before any.
+fn refusal(trial: &Trial<'_>) -> Injected {
+    match &trial.setup.ground {
+        Ground::Embedded(world) if !stale_read::has_watch_list(world.release().minor()) => {
+            no_watch_list()
+        }
+        Ground::Embedded(_) | Ground::Remote(_) => unavailable(),
+    }
 }
 
-/// What an API server says whose WatchList feature is off, as 1.33 has it by default (`ValidateListOptions` of
-/// apimachinery).
+/// What a load balancer says that has no API server behind it at the moment. Without `Retry-After`: client-go would wait.
+fn unavailable() -> Injected {
+    let body = json!({
+        "kind": "Status", "apiVersion": "v1", "metadata": {}, "status": "Failure",
+        "message": "no API server is available", "reason": "ServiceUnavailable", "code": 503,
+    });
+    Injected { status: 503, body: Arc::new(body) }
+}
+
+/// What an API server says whose WatchList feature is off (`ValidateListOptions` of apimachinery; before 1.27 in other
+/// words).
 fn no_watch_list() -> Injected {
     let why =
         "sendInitialEvents is forbidden for watch unless the WatchList feature gate is enabled";
@@ -207,22 +222,26 @@ impl Standing for Lag {
 
     fn end(self: Box<Self>, trial: &mut Trial<'_>) -> Result<(), String> {
         trial.caches.set(None);
-        let (read, from_cache) = trial.recorder.with(|history| {
+        let (read, from_cache, waits) = trial.recorder.with(|history| {
             let since = &history.records[history.last_start()..];
             let lists = || since.iter().filter_map(|record| self.list(&record.event));
-            (lists().next().is_some(), lists().any(may_come_from_cache))
+            let waiting = stale_read::not_fallen_back(history);
+            let waits = waiting.iter().any(|resource| self.behind.covers(resource));
+            (lists().next().is_some(), lists().any(may_come_from_cache), waits)
         });
-        let what = || match &self.resource {
+        let what = match &self.behind.resource {
             Some(resource) => resource.to_string(),
             None => "anything".to_owned(),
         };
-        match (read, from_cache) {
-            (_, true) => Ok(()),
-            (false, _) => Err(format!("the restarted controller did not list {}", what())),
-            (true, false) => Err(format!(
-                "the restarted controller did not list {} from a cache: its first lists are consistent",
-                what()
+        match (from_cache, read, waits) {
+            (true, ..) => Ok(()),
+            (false, true, _) => Err(format!(
+                "the restarted controller did not list {what} from a cache: its first lists are consistent"
             )),
+            (false, false, true) => Err(format!(
+                "the restarted controller did not list {what}: it waits for the streamed list that was refused"
+            )),
+            (false, false, false) => Err(format!("the restarted controller did not list {what}")),
         }
     }
 }
@@ -231,7 +250,7 @@ impl Lag {
     /// A list of what is behind.
     fn list<'e>(&self, event: &'e Event) -> Option<&'e Call> {
         let Event::Call(call) = event else { return None };
-        let meant = self.resource.as_ref().is_none_or(|of| call.resource.as_ref() == Some(of));
+        let meant = call.resource.as_ref().is_some_and(|resource| self.behind.covers(resource));
         (meant && call.actor.is_subject() && call.verb == Verb::List).then_some(call)
     }
 }
@@ -251,7 +270,8 @@ mod tests {
     fn caches(resource: Option<&str>, at: u64) -> Caches {
         let resource = resource.map(|text| text.parse().expect("a type"));
         let caches = Caches::default();
-        caches.set(Some(Cached { resource, at: Revision(at) }));
+        let behind = Behind { resource, up_to: None };
+        caches.set(Some(Cached { behind, at: Revision(at) }));
         caches
     }
 

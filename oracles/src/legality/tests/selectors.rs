@@ -28,7 +28,7 @@ fn nodes(selector: &str, shown: &[&str]) -> Vec<Rule> {
     let record =
         |(sequence, event)| Record { sequence: sequence as u64, at: Time(0), real_us: 0, event };
     let history = History { records: events.into_iter().enumerate().map(record).collect() };
-    check(&history, &store).illegal.into_iter().map(|illegal| illegal.rule).collect()
+    check(&history, &store, 36).illegal.into_iter().map(|illegal| illegal.rule).collect()
 }
 
 #[test]

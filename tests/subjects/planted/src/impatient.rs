@@ -6,6 +6,9 @@
 //! Schedule: restart after the note was made, with ConfigMaps from a cache that is behind it; answers and events come
 //! one at a time. Result: nothing but the end of the old cache ends the looking. In a cluster the event comes some
 //! time; who waits for a quiet moment before it comes waits for ever.
+//!
+//! `streamed` is the same with a streamed first list of notes: where that is refused, kube-rs asks for it again, and no
+//! cache shows it an older state.
 
 use std::sync::Arc;
 
@@ -40,14 +43,16 @@ struct Context {
     notes: Store<ConfigMap>,
 }
 
-/// Runs the controller until it is killed.
-pub async fn run(client: Client) {
+/// First lists that any state may answer. With a page size kube-rs asks for the newest state after all.
+pub fn from_cache() -> watcher::Config {
+    watcher::Config { page_size: None, ..watcher::Config::default().any_semantic() }
+}
+
+/// Runs the controller until it is killed, with a cache of notes that is filled so.
+pub async fn run(client: Client, how: watcher::Config) {
     let (notes, writer) = reflector::store();
     let all_notes: Api<ConfigMap> = Api::all(client.clone());
-    // With a page size kube-rs asks for the newest state after all.
-    let from_cache =
-        watcher::Config { page_size: None, ..watcher::Config::default().any_semantic() };
-    let changes = watcher(all_notes, from_cache).default_backoff().reflect(writer);
+    let changes = watcher(all_notes, how).default_backoff().reflect(writer);
     Controller::new(Api::<Errand>::all(client.clone()), watcher::Config::default())
         .reconcile_all_on(changes.touched_objects().map(|_| ()))
         .run(reconcile, |_, _, _| Action::requeue(RETRY), Arc::new(Context { client, notes }))

@@ -23,11 +23,11 @@ mod two_crashes;
 mod user_write;
 
 use anyhow::bail;
-use kube::Client;
+use kube::{Client, runtime::watcher};
 
 const USAGE: &str = "usage: planted BUG [--fixed], where BUG is age, creation-order, \
                      deleted-while-down, impatient, late-sweep, late-work, managed-fields, \
-                     observed-generation, secret-state, two-crashes or user-write";
+                     observed-generation, secret-state, streamed, two-crashes or user-write";
 
 #[tokio::main(flavor = "current_thread")]
 async fn main() -> anyhow::Result<()> {
@@ -43,12 +43,13 @@ async fn main() -> anyhow::Result<()> {
         "age" => age::run(client, fixed).await,
         "creation-order" => creation_order::run(client, fixed).await,
         "deleted-while-down" => deleted_while_down::run(client, fixed).await,
-        "impatient" => impatient::run(client).await,
+        "impatient" => impatient::run(client, impatient::from_cache()).await,
         "late-sweep" => late_sweep::run(client, fixed).await,
         "late-work" => late_work::run(client, fixed).await,
         "managed-fields" => managed_fields::run(client, fixed).await,
         "observed-generation" => observed_generation::run(client, fixed).await,
         "secret-state" => secret_state::run(client, fixed).await,
+        "streamed" => impatient::run(client, watcher::Config::default().streaming_lists()).await,
         "two-crashes" => two_crashes::run(client, fixed).await,
         "user-write" => user_write::run(client, fixed).await,
         _ => bail!("{USAGE}"),
