@@ -9,6 +9,7 @@
 
 mod environment;
 mod families;
+mod foreign;
 mod proxy;
 mod server;
 mod time;
@@ -62,10 +63,26 @@ struct Exploration {
     seconds: f64,
     own_cpu_seconds: f64,
     subjects_cpu_seconds: f64,
+    peak_memory_bytes: u64,
     trials: Vec<Trial>,
     /// Of the whole campaign: references, exploration, confirmation.
     #[serde(skip)]
     campaign_seconds: f64,
+    #[serde(skip)]
+    first: First,
+}
+
+/// Trials until something was found, from `summary.json`.
+#[derive(Debug, Clone, Default, PartialEq, Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct First {
+    first_violated: Option<Found>,
+    first_finding: Option<Found>,
+}
+
+#[derive(Debug, Clone, PartialEq, Deserialize)]
+struct Found {
+    trials: u64,
 }
 
 /// A trial or a bare start; the CPU is the controller's.
@@ -74,17 +91,44 @@ struct Trial {
     seconds: f64,
     #[serde(rename = "subjectCpuSeconds", alias = "cpuSeconds")]
     cpu: f64,
+    /// Trommel's, on the thread of the trial; none of a bare start.
+    #[serde(rename = "ownCpuSeconds", default)]
+    own_cpu: f64,
     /// Of the plan's last perturbation; none of a bare start.
     family: Option<String>,
 }
 
-/// Measures every subject and prints a table each.
+/// Measures, and prints tables.
+type Part = fn(&mut Runner) -> anyhow::Result<()>;
+
+const PARTS: [(&str, Part); 7] = [
+    ("subjects", subjects),
+    ("foreign", foreign::print),
+    ("families", families::print),
+    ("proxy", proxy::print),
+    ("server", server::print),
+    ("environment", environment::print),
+    ("time", time::print),
+];
+
+/// Measures and prints the parts whose name contains this.
 ///
 /// # Errors
-/// A campaign that can't be run.
-pub fn print(runner: &mut Runner) -> anyhow::Result<()> {
+/// There is none, or something of it can't be run.
+pub fn print(runner: &mut Runner, only: &str) -> anyhow::Result<()> {
+    let chosen: Vec<_> = PARTS.iter().filter(|(name, _)| name.contains(only)).collect();
+    ensure!(
+        !chosen.is_empty(),
+        "{only:?} is no part; there are {}",
+        PARTS.map(|part| part.0).join(", ")
+    );
     let cores = std::thread::available_parallelism().map_or(1, usize::from);
     println!("\n{cores} cores; load average at the beginning {}", load_average());
+    chosen.into_iter().try_for_each(|(_, part)| part(runner))
+}
+
+/// A table for each subject.
+fn subjects(runner: &mut Runner) -> anyhow::Result<()> {
     println!(
         "each subject: {STARTS} bare starts, {CAMPAIGNS} campaigns one trial at a time, {CAMPAIGNS} on all cores"
     );
@@ -102,11 +146,7 @@ pub fn print(runner: &mut Runner) -> anyhow::Result<()> {
         }
         runner.pass();
     }
-    families::print(runner)?;
-    proxy::print(runner)?;
-    server::print(runner)?;
-    environment::print(runner)?;
-    time::print(runner)
+    Ok(())
 }
 
 /// Builds an example of the workspace, runs it, and reads the figures that it prints.
@@ -224,12 +264,14 @@ fn explore_with(
         command.args(["--workers", &workers.to_string()]);
     }
     let status = command.status().context("cannot start trommel")?;
-    ensure!(matches!(status.code(), Some(0 | 100)), "{}: {status}", subject.name);
+    // A finding, no verdict, or a budget that ended: what was carried out is measured.
+    ensure!(matches!(status.code(), Some(0 | 2 | 5 | 100)), "{}: {status}", subject.name);
     let read = |name: &str| fs::read_to_string(folder.join(name)).with_context(|| name.to_owned());
     let mut exploration: Exploration = serde_json::from_str(&read("figures.json")?)?;
     ensure!(!exploration.trials.is_empty(), "{}: no trials", subject.name);
     let summary: Value = serde_json::from_str(&read("summary.json")?)?;
     exploration.campaign_seconds = summary["seconds"].as_f64().context("seconds")?;
+    exploration.first = First::deserialize(&summary)?;
     Ok(exploration)
 }
 
@@ -251,14 +293,14 @@ mod tests {
 
     #[test]
     fn what_trommel_writes_is_read() {
-        let trial = json!({"seconds": 0.05, "subjectCpuSeconds": 0.02});
+        let trial = json!({"seconds": 0.05, "ownCpuSeconds": 0.01, "subjectCpuSeconds": 0.02});
         let figures = json!({"seconds": 2.0, "ownCpuSeconds": 0.3, "subjectsCpuSeconds": 0.5,
-            "trials": [trial, trial, trial, trial]});
+            "peakMemoryBytes": 1, "trials": [trial, trial, trial, trial]});
         let run: Exploration = serde_json::from_value(figures).unwrap();
         assert_eq!(run.cpu_ms_per_plan(), 200.0);
         assert_eq!(run.plans_per_second(), 2.0);
         let start: Trial =
             serde_json::from_value(json!({"seconds": 0.03, "cpuSeconds": 0.01})).unwrap();
-        assert_eq!(start, Trial { seconds: 0.03, cpu: 0.01, family: None });
+        assert_eq!(start, Trial { seconds: 0.03, cpu: 0.01, own_cpu: 0.0, family: None });
     }
 }

@@ -117,7 +117,11 @@ enum Stage {
         seconds: u32,
     },
     /// Time and CPU per crash plan, side by side. Prints figures, judges nothing.
-    Bench,
+    Bench {
+        /// Only parts whose name contains this: subjects, foreign, families, proxy, server, environment, time.
+        #[arg(long, default_value = "")]
+        only: String,
+    },
 }
 
 fn main() -> ExitCode {
@@ -186,9 +190,9 @@ fn carry_out(stage: Stage) -> anyhow::Result<bool> {
             }
         }
         Stage::Fuzz { seconds } => fuzz::all(&mut runner, seconds)?,
-        Stage::Bench => {
+        Stage::Bench { only } => {
             if stages::build_release(&mut runner) {
-                bench::print(&mut runner)?;
+                bench::print(&mut runner, &only)?;
             }
         }
     }

@@ -75,8 +75,7 @@ pub fn run(args: &RunArgs) -> anyhow::Result<Exit> {
     let suspects = std::mem::take(&mut explored.suspects);
     let findings = confirm::findings(&setup, &references, suspects, &progress);
     disk::check()?;
-    let report =
-        publish::report(&setup, &folder, &references, &explored, &findings, began.elapsed(), args);
+    let report = publish::report(&setup, &folder, &references, &explored, &findings, began, args);
     progress.finish();
     publish::write(&folder, &report, &explored, &findings)?;
     match args.output {

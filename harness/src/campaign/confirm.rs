@@ -5,7 +5,7 @@
 //!
 //! Five of five. What only forks show is reported as suspected, and makes the exit code 2.
 
-use std::collections::BTreeMap;
+use std::{collections::BTreeMap, time::Instant};
 
 use oracles::{Fingerprint, Oracle, Verdict, VerdictValue};
 use plans::{Citation, Crash, Plan, plan::Weight};
@@ -39,6 +39,8 @@ pub struct Finding {
     pub shown: TrialRun,
     /// How often it was reproduced, of how many.
     pub confirmed: (u32, u32),
+    /// When that was done.
+    pub confirmed_at: Instant,
 }
 
 impl Finding {
@@ -174,7 +176,16 @@ fn confirm(
                 return;
             }
             progress.tell(Event::Finding { title: verdict.title.clone() });
-            findings.confirmed.push(Finding { id, verdict, verdicts, plan, shown: run, confirmed });
+            let confirmed_at = Instant::now();
+            findings.confirmed.push(Finding {
+                id,
+                verdict,
+                verdicts,
+                plan,
+                shown: run,
+                confirmed,
+                confirmed_at,
+            });
             return;
         }
         if best.as_ref().is_none_or(|best| best.confirmed.0 < reproduced) {

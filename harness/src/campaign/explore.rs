@@ -54,7 +54,7 @@ use crate::{
     },
     trial::cpu_time,
 };
-pub use job::Carried;
+pub use job::{Carried, Cost};
 use job::{Done, Job, Shows, Tried, carry_out, fork};
 use plans_file::PlansFile;
 use settled_restarts::SettledRestarts;
@@ -131,8 +131,8 @@ pub struct Explored {
     pub stopped: Option<String>,
     /// The level at which it may end.
     pub precision: Level,
-    /// Real time of each trial, and processor time of its subject, for figures.
-    pub trial_seconds: Vec<(f64, f64)>,
+    /// What each trial took, in the order in which they were counted.
+    pub costs: Vec<Cost>,
     /// Real time of the exploration, for figures.
     pub real: Duration,
     /// Processor time of the exploration: ours, and that of all subjects.
@@ -629,7 +629,7 @@ impl<'e> Explorer<'e> {
             explored.frontier.families.of(family).count(which, done.verdict, done.never_fired);
         }
         explored.run += 1;
-        explored.trial_seconds.push(done.seconds);
+        explored.costs.push(done.cost);
         explored.missing_permissions.extend(done.missing_permissions);
         explored.notes.extend(done.notes);
         explored.trials.push(done.carried);

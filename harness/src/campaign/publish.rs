@@ -8,9 +8,10 @@ mod replay_file;
 
 use std::{
     collections::{BTreeMap, BTreeSet},
-    time::Duration,
+    time::Instant,
 };
 
+use oracles::VerdictValue;
 use plans::Family;
 use serde_json::{Value, json};
 
@@ -38,7 +39,7 @@ pub fn report(
     references: &References,
     explored: &Explored,
     findings: &Findings,
-    took: Duration,
+    began: Instant,
     args: &RunArgs,
 ) -> Report {
     let spec = &setup.campaign.file.spec;
@@ -48,7 +49,7 @@ pub fn report(
     let closed = explored.closed().filter(|_| restarts);
     let mut report = Report {
         campaign: setup.campaign.name().to_owned(),
-        seconds: (took.as_secs_f64() * 1000.0).round() / 1000.0,
+        seconds: seconds_since(began, Instant::now()),
         references: model::References {
             runs: references.runs.len() as u32,
             agree: references.baseline.references as u32,
@@ -68,6 +69,8 @@ pub fn report(
             nondeterministic: explored.nondeterministic,
             bookkeeping: explored.frontier.bookkeeping,
         },
+        first_violated: first_violated(explored, began),
+        first_finding: first_finding(explored, findings, began),
         findings: findings
             .confirmed
             .iter()
@@ -82,6 +85,25 @@ pub fn report(
     report.exit = exit_code(&report, explored, findings, args.max_unknown).code();
     report.result = claim::line(&report, findings.unconfirmed.len(), spec.subject.replicas);
     report
+}
+
+/// With milliseconds.
+fn seconds_since(began: Instant, at: Instant) -> f64 {
+    ((at - began).as_secs_f64() * 1000.0).round() / 1000.0
+}
+
+/// In the order in which trials are counted, which does not depend on which thread was faster.
+fn first_violated(explored: &Explored, began: Instant) -> Option<model::Found> {
+    let violated = |carried: &explore::Carried| carried.verdict == VerdictValue::Violated;
+    let at = explored.trials.iter().position(violated)?;
+    let seconds = seconds_since(began, explored.costs.get(at)?.ended);
+    Some(model::Found { trials: at as u64 + 1, seconds })
+}
+
+fn first_finding(explored: &Explored, findings: &Findings, began: Instant) -> Option<model::Found> {
+    let at = findings.confirmed.iter().map(|finding| finding.confirmed_at).min()?;
+    let trials = explored.costs.iter().filter(|cost| cost.ended <= at).count() as u64;
+    Some(model::Found { trials, seconds: seconds_since(began, at) })
 }
 
 fn missing_permissions(references: &References, explored: &Explored) -> Vec<String> {
@@ -201,16 +223,20 @@ pub fn write(
 
 /// What the exploration took, for `cargo ci bench`: as a whole, and each trial.
 fn figures(explored: &Explored) -> Value {
-    let trial = |((real, cpu), carried): (&(f64, f64), &explore::Carried)| {
-        let family = carried.plan.family().map(Family::name);
-        json!({ "seconds": real, "subjectCpuSeconds": cpu, "family": family })
+    let trial = |(cost, carried): (&explore::Cost, &explore::Carried)| {
+        json!({
+            "seconds": cost.real.as_secs_f64(),
+            "ownCpuSeconds": cost.own_cpu.as_secs_f64(),
+            "subjectCpuSeconds": cost.subject_cpu.as_secs_f64(),
+            "family": carried.plan.family().map(Family::name),
+        })
     };
     json!({
         "seconds": explored.real.as_secs_f64(),
         "ownCpuSeconds": explored.cpu.own.as_secs_f64(),
         "subjectsCpuSeconds": explored.cpu.children.as_secs_f64(),
         "peakMemoryBytes": cpu_time::peak_memory(),
-        "trials": explored.trial_seconds.iter().zip(&explored.trials).map(trial).collect::<Vec<_>>(),
+        "trials": explored.costs.iter().zip(&explored.trials).map(trial).collect::<Vec<_>>(),
     })
 }
 

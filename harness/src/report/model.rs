@@ -29,6 +29,12 @@ pub struct Report {
     pub families: BTreeMap<String, FamilyPlans>,
     /// How much of the reachable was reached.
     pub coverage: Coverage,
+    /// How soon a trial was violated, whether or not that was confirmed.
+    #[serde(default)]
+    pub first_violated: Option<Found>,
+    /// How soon a finding was confirmed.
+    #[serde(default)]
+    pub first_finding: Option<Found>,
     /// Confirmed findings, new ones first.
     pub findings: Vec<Finding>,
     /// What the controller was refused for want of permission (`create pods in namespace default`), each once.
@@ -156,6 +162,15 @@ pub struct Coverage {
     pub nondeterministic: u64,
     /// Revisions of Leases and Events, which are no places to crash.
     pub bookkeeping: u64,
+}
+
+/// How soon something was found.
+#[derive(Debug, Clone, Copy, PartialEq, Default, Serialize, Deserialize)]
+pub struct Found {
+    /// Trials by then; undisturbed runs and those that confirm are not counted.
+    pub trials: u64,
+    /// Real seconds since the first undisturbed run began.
+    pub seconds: f64,
 }
 
 /// How much was explored at one level of telling worlds apart (docs/campaign.md, *precision*).
@@ -353,6 +368,10 @@ pub struct Summary<'a> {
     plans: &'a Plans,
     families: &'a BTreeMap<String, FamilyPlans>,
     coverage: &'a Coverage,
+    #[serde(rename = "firstViolated", skip_serializing_if = "Option::is_none")]
+    first_violated: Option<Found>,
+    #[serde(rename = "firstFinding", skip_serializing_if = "Option::is_none")]
+    first_finding: Option<Found>,
     undisturbed: &'a oracles::Examination,
     findings: Vec<FindingSummary<'a>>,
     exit: u8,
@@ -378,6 +397,8 @@ impl Report {
             plans: &self.plans,
             families: &self.families,
             coverage: &self.coverage,
+            first_violated: self.first_violated,
+            first_finding: self.first_finding,
             undisturbed: &self.undisturbed,
             findings: self.findings.iter().map(Finding::summary).collect(),
             exit: self.exit,

@@ -2,8 +2,8 @@
 
 use super::{
     model::{
-        Confirmed, Coverage, Entry, EntryKind, Explanation, FamilyPlans, Finding, LevelCoverage,
-        Mask, ObjectChange, ObjectDiff, Plans, References,
+        Confirmed, Coverage, Entry, EntryKind, Explanation, FamilyPlans, Finding, Found,
+        LevelCoverage, Mask, ObjectChange, ObjectDiff, Plans, References,
     },
     *,
 };
@@ -59,6 +59,8 @@ pub fn violated() -> Report {
             nondeterministic: 0,
             bookkeeping: 6,
         },
+        first_violated: Some(Found { trials: 3, seconds: 0.75 }),
+        first_finding: Some(Found { trials: 40, seconds: 3.0 }),
         findings: vec![double_foo(), hostile()],
         missing_permissions: vec!["create configmaps in namespace default".to_owned()],
         undisturbed: oracles::Examination {

@@ -2,7 +2,9 @@
 
 use std::fmt::Write as _;
 
-use super::model::{Coverage, Entry, EntryKind, FamilyPlans, Finding, LevelCoverage, Report};
+use super::model::{
+    Coverage, Entry, EntryKind, FamilyPlans, Finding, Found, LevelCoverage, Report,
+};
 
 /// What the terminal can show.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -41,6 +43,7 @@ pub fn terminal(report: &Report, page: &str, style: Style) -> String {
     for (name, family) in &report.families {
         families(&mut out, name, family);
     }
+    soon(&mut out, report);
     undisturbed(&mut out, report);
     for gap in &report.not_explored {
         line(&mut out, &format!("not explored: {gap}"));
@@ -118,6 +121,20 @@ fn families(out: &mut String, name: &str, family: &FamilyPlans) {
     }
     for why in &family.not_for {
         line(out, &format!("{name}: not possible: {why}"));
+    }
+}
+
+/// How soon something was found.
+fn soon(out: &mut String, report: &Report) {
+    let after =
+        |found: Found| format!("after {} ({:.1} s)", count(found.trials, "trial"), found.seconds);
+    let firsts = [
+        report.first_violated.map(|found| format!("a trial was violated {}", after(found))),
+        report.first_finding.map(|found| format!("a finding was confirmed {}", after(found))),
+    ];
+    let firsts: Vec<String> = firsts.into_iter().flatten().collect();
+    if !firsts.is_empty() {
+        line(out, &format!("first:    {}", firsts.join("; ")));
     }
 }
 

@@ -2,6 +2,8 @@
 
 use std::{fs, time::Duration};
 
+use rustix::time::{ClockId, clock_gettime};
+
 /// Processor time of this process, and of those children that ended and were waited for, theirs included.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Used {
@@ -36,6 +38,12 @@ fn parse(stat: &str) -> Option<Used> {
     Some(Used { own: sum(14, 15)?, children: sum(16, 17)? })
 }
 
+/// Processor time of the thread that calls, to the nanosecond.
+pub fn of_this_thread() -> Duration {
+    let used = clock_gettime(ClockId::ThreadCPUTime);
+    Duration::new(used.tv_sec.unsigned_abs(), used.tv_nsec as u32)
+}
+
 /// Processor time of a process's living threads, to the nanosecond, as the scheduler counts it.
 pub fn of_process(pid: u32) -> Duration {
     let threads = fs::read_dir(format!("/proc/{pid}/task")).into_iter().flatten().flatten();
@@ -56,6 +64,17 @@ pub fn peak_memory() -> Option<u64> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn each_thread_has_a_time_of_its_own() {
+        let before = of_this_thread();
+        let other = std::thread::spawn(|| {
+            (0..3_000_000).for_each(|_| std::hint::spin_loop());
+            of_this_thread()
+        });
+        let others = other.join().unwrap();
+        assert!(others > Duration::ZERO && of_this_thread() - before < others);
+    }
 
     #[test]
     fn memory_is_told_in_bytes() {

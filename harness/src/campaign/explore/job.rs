@@ -1,7 +1,11 @@
 //! One trial of an exploration: what is asked, how it is carried out and taken apart on a worker thread, and what comes
 //! back to be counted.
 
-use std::{collections::BTreeSet, sync::Arc};
+use std::{
+    collections::BTreeSet,
+    sync::Arc,
+    time::{Duration, Instant},
+};
 
 use oracles::{Verdict, VerdictValue};
 use plans::{Family, Plan, PlanId};
@@ -24,7 +28,7 @@ use crate::{
         settled_restart,
         setup::{ClockMode, Setup},
     },
-    trial::{self, Fork, RunEnd, Start, TrialRun, TrialSpec, history_file},
+    trial::{self, Fork, RunEnd, Start, TrialRun, TrialSpec, cpu_time, history_file},
 };
 
 /// A trial as `plans.jsonl` has it: what was done, and what it showed.
@@ -71,6 +75,20 @@ impl Carried {
             plan,
         }
     }
+}
+
+/// What a trial took, for figures.
+#[derive(Debug, Clone, Copy)]
+pub struct Cost {
+    /// Real time of the trial itself, without what is made of it afterwards.
+    pub real: Duration,
+    /// Processor time of the subject's processes.
+    pub subject_cpu: Duration,
+    /// Processor time of the worker thread: carried out, judged and taken apart. The threads that keep processes and the
+    /// one that counts results are not in it.
+    pub own_cpu: Duration,
+    /// When the worker thread was done with it.
+    pub ended: Instant,
 }
 
 /// One trial to carry out, and what it needs to know of the campaign as it was then.
@@ -129,7 +147,7 @@ pub(super) struct Tried {
     pub end_state: Option<String>,
     pub missing_permissions: BTreeSet<String>,
     pub notes: BTreeSet<String>,
-    pub seconds: (f64, f64),
+    pub cost: Cost,
     /// What the subject may never see where the same is done again.
     pub intervals: Intervals,
     /// Where the controller may be restarted at its end.
@@ -141,16 +159,14 @@ pub(super) struct Tried {
 /// Everything that can be done with a trial without knowing what others came to.
 pub(super) fn carry_out(setup: &Setup, references: &References, job: Job) -> Done {
     let Job { world, spec, lens, follow, shows } = job;
+    let used_before = cpu_time::of_this_thread();
     let then = follow.map(|node| reached::follow(setup, &lens, &node));
-    match spec {
-        Some(spec) => Done {
-            then,
-            trial: Some(tried(setup, references, &lens, spec, shows)),
-            world,
-            version: lens.version,
-        },
-        None => Done { world, version: lens.version, then, trial: None },
+    let mut trial = spec.map(|spec| tried(setup, references, &lens, spec, shows));
+    if let Some(trial) = &mut trial {
+        trial.cost.own_cpu = cpu_time::of_this_thread().saturating_sub(used_before);
+        trial.cost.ended = Instant::now();
     }
+    Done { world, version: lens.version, then, trial }
 }
 
 fn tried(
@@ -192,7 +208,12 @@ fn tried(
         end_state: judge::end_state(&view.run, &references.baseline),
         missing_permissions: missing_permissions::missing(&run.history),
         notes: told(&run.history).collect(),
-        seconds: (run.real.as_secs_f64(), run.subject_cpu.as_secs_f64()),
+        cost: Cost {
+            real: run.real,
+            subject_cpu: run.subject_cpu,
+            own_cpu: Duration::ZERO, // what follows counts as well
+            ended: Instant::now(),
+        },
         end: (shows.end && held)
             .then(|| settled_restart::node(setup, lens, &run))
             .flatten()
