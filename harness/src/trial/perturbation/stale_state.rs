@@ -270,7 +270,7 @@ mod tests {
     fn caches(resource: Option<&str>, at: u64) -> Caches {
         let resource = resource.map(|text| text.parse().expect("a type"));
         let caches = Caches::default();
-        let behind = Behind { resource, up_to: None };
+        let behind = Behind { resource, up_to: None, before: false };
         caches.set(Some(Cached { behind, at: Revision(at) }));
         caches
     }
