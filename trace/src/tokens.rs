@@ -67,8 +67,8 @@ pub(crate) struct Tokens {
     /// First alphanumeric run of the token's text → tokens that begin with it, longest first.
     by_run: BTreeMap<String, Vec<usize>>,
     filter: Filter,
-    /// The hashes of these runs, in order.
-    words: Vec<u32>,
+    /// Of each token the word that fewest objects have, by its hash, in order.
+    rare_words: Vec<(u32, usize)>,
     /// Bytes of the shortest token.
     shortest: usize,
 }
@@ -207,14 +207,20 @@ impl Tokens {
         for found in self.by_run.values_mut() {
             found.sort_by_key(|at| std::cmp::Reverse(self.list[*at].text.len()));
         }
-        self.words = self.by_run.keys().map(|run| word(run)).collect();
-        self.words.sort_unstable();
+        let rare = |(at, token): (usize, &Token)| Some((word(rare_word(token)?), at));
+        self.rare_words = self.list.iter().enumerate().filter_map(rare).collect();
+        self.rare_words.sort_unstable();
         self.shortest = self.list.iter().map(|token| token.text.len()).min().unwrap_or(usize::MAX);
     }
 
     /// Whether any of them may occur in the object. "No" is always right.
     pub fn may_occur_in(&self, version: &Version, object: &Value) -> bool {
-        version.words(object).may_have(&self.words)
+        let all = version.words(object);
+        let has = |token: usize| {
+            let text = &self.list[token].text;
+            words(text).all(|part| all.has(word(part))) && version.may_hold(object, text)
+        };
+        all.any_of(&self.rare_words, has)
     }
 
     /// The token that is exactly this text.
@@ -315,6 +321,14 @@ pub(crate) fn words(text: &str) -> impl Iterator<Item = &str> {
     // Bytes outside ASCII count as letters, so no stretch ends within a character.
     text.split(|character: char| character.is_ascii() && !is_word(character as u8))
         .filter(|word| !word.is_empty())
+}
+
+/// The word of a token that tells it best from other texts: what is drawn of a name stands at its end.
+fn rare_word(token: &Token) -> Option<&str> {
+    match token.kind {
+        TokenKind::Name => words(&token.text).last(),
+        _ => words(&token.text).max_by_key(|word| word.len()),
+    }
 }
 
 fn first_run(text: &str) -> &str {

@@ -33,6 +33,8 @@ pub(crate) struct Version {
     pub object: Weak<Value>,
     sources: OnceLock<Sources>,
     words: OnceLock<Words>,
+    /// Texts that were looked for in it.
+    held: Mutex<HashMap<String, bool>>,
     /// Its forms in worlds none of whose tokens occur in it, by what is masked.
     forms: Mutex<Vec<(PartMasks, Arc<ObjectForm>)>>,
 }
@@ -44,6 +46,7 @@ impl Version {
             object: Arc::downgrade(object),
             sources: OnceLock::new(),
             words: OnceLock::new(),
+            held: Mutex::default(),
             forms: Mutex::default(),
         }
     }
@@ -56,6 +59,21 @@ impl Version {
     /// Which words occur in it.
     pub fn words(&self, object: &Value) -> &Words {
         self.words.get_or_init(|| Words::of(&self.key, object))
+    }
+
+    /// Whether a text all of whose words occur in the object may stand there as it is. "No" is always right. Large objects
+    /// are looked at, once for each text.
+    pub fn may_hold(&self, object: &Value, text: &str) -> bool {
+        if !self.words(object).are_many() {
+            return true;
+        }
+        let mut held = self.held.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(known) = held.get(text) {
+            return *known;
+        }
+        let holds = self.key.to_string().contains(text) || contains(object, text);
+        held.insert(text.to_owned(), holds);
+        holds
     }
 
     /// Its form under these masks, made by `make` if it is not known.
@@ -71,6 +89,17 @@ impl Version {
         let form = Arc::new(ObjectForm::new(make(&masks)));
         forms.push((masks, form.clone()));
         form
+    }
+}
+
+fn contains(value: &Value, text: &str) -> bool {
+    match value {
+        Value::String(string) => string.contains(text),
+        Value::Array(items) => items.iter().any(|item| contains(item, text)),
+        Value::Object(map) => {
+            map.iter().any(|(name, inner)| name.contains(text) || contains(inner, text))
+        }
+        _ => false,
     }
 }
 

@@ -4,6 +4,9 @@ use serde_json::Value;
 
 use crate::{key::ObjectKey, tokens};
 
+/// Words of an object that is large: a definition has thousands, a pod a hundred.
+const MANY: usize = 500;
+
 /// The words of an object, each by a hash, in order. A word is a longest stretch of letters and digits.
 pub(crate) struct Words(Box<[u32]>);
 
@@ -32,11 +35,26 @@ impl Words {
         Words(found.into())
     }
 
-    /// Whether one of these words, in order of their hashes, may occur. "No" is always right.
-    pub fn may_have(&self, words: &[u32]) -> bool {
-        let (few, many) =
-            if words.len() < self.0.len() { (words, &*self.0) } else { (&*self.0, words) };
-        few.iter().any(|word| many.binary_search(word).is_ok())
+    /// Whether this one may occur. "No" is always right.
+    pub fn has(&self, word: u32) -> bool {
+        self.0.binary_search(&word).is_ok()
+    }
+
+    /// Whether one of these words, in order, occurs, and `holds` says yes to what stands beside it.
+    pub fn any_of(&self, words: &[(u32, usize)], holds: impl Fn(usize) -> bool) -> bool {
+        if words.len() < self.0.len() {
+            return words.iter().any(|(word, what)| self.has(*word) && holds(*what));
+        }
+        self.0.iter().any(|own| {
+            let from = words.partition_point(|(word, _)| word < own);
+            let same = words[from..].iter().take_while(|(word, _)| word == own);
+            same.into_iter().any(|(_, what)| holds(*what))
+        })
+    }
+
+    /// Whether a look at the whole object costs more than a form made for nothing.
+    pub fn are_many(&self) -> bool {
+        self.0.len() > MANY
     }
 }
 
