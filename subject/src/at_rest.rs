@@ -128,6 +128,9 @@ impl Observer {
         if let Some(process) = self.tree.worked() {
             return Err(self.works(process));
         }
+        if let Some(waiting) = self.tree.still_waiting() {
+            return Err(runs(waiting, 'R'));
+        }
         self.tree.sample().map_err(|missed| self.missed(missed))?;
         if !frozen {
             self.follows_all()?;
@@ -187,10 +190,7 @@ impl Observer {
             Ok(None) => return Ok(()),
             Ok(Some(thread)) => match thread.sample.state {
                 state if asleep(thread.process, state) => Why::Changed, // it has another name
-                state => {
-                    let (number, name) = (thread.number, thread.name.clone());
-                    Why::Runs { thread: number, name, state: state as char }
-                }
+                state => return Err(runs(thread, state as char)),
             },
             Err(missed) => return Err(self.missed(missed)),
         };
@@ -321,8 +321,8 @@ impl Observer {
             let blocked = match named {
                 // It runs, or could if it had a processor.
                 None => {
-                    let (name, state) = (name.clone(), 'R');
-                    return Err(Look::Busy(Why::Runs { thread: number, name, state }));
+                    self.tree.waiting = Some(number);
+                    return Err(runs(thread, 'R'));
                 }
                 // Its registers are still those of the call that made it. It sleeps or works, as its state says, and has
                 // no timer but the one for its own end.
@@ -417,6 +417,11 @@ impl Observer {
         self.unread = (work, looks);
         if looks < UNREAD_LOOKS { Err(Look::Busy(Why::Unread { client, bytes })) } else { Ok(()) }
     }
+}
+
+/// A thread is in this state, in which it does not sleep.
+fn runs(thread: &Thread, state: char) -> Look {
+    Look::Busy(Why::Runs { thread: thread.number, name: thread.name.clone(), state })
 }
 
 /// A connection between two parts of the subject (such as a probe of its own metrics port).

@@ -38,7 +38,8 @@ fn stopped(thread: i32, blocked: Blocked, memory: &File) -> io::Result<i32> {
         trace::Stop::Interrupted => {
             let registers = trace::Registers::read(thread)?;
             let now = registers.interrupted();
-            let now = now.map(|(number, arguments, at)| Blocked::of(number, &arguments, at, memory));
+            let now =
+                now.map(|(number, arguments, at)| Blocked::of(number, &arguments, at, memory));
             if now.is_some_and(|now| blocked.goes_on_as(now)) {
                 if blocked.call == "select" {
                     // That none is ready is told by the sets too, and that no time is left.

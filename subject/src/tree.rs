@@ -20,6 +20,8 @@ pub(crate) struct Tree {
     pub threads: Vec<Thread>,
     pub members: BTreeMap<i32, Member>,
     listing: Listing,
+    /// A thread that was seen to run, or to wait for a processor.
+    pub waiting: Option<i32>,
 }
 
 /// What the latest listing is worth.
@@ -38,7 +40,8 @@ const LISTINGS: usize = 3;
 
 impl Tree {
     pub fn new(root: i32) -> Tree {
-        Tree { root, threads: Vec::new(), members: BTreeMap::new(), listing: Listing::Void }
+        let (threads, members, listing) = (Vec::new(), BTreeMap::new(), Listing::Void);
+        Tree { root, threads, members, listing, waiting: None }
     }
 
     /// A process that has used processor time since this was last asked. The cheap question with which a look begins, one
@@ -57,6 +60,21 @@ impl Tree {
     /// Processor time that its processes had used when that was last asked, in nanoseconds.
     pub fn used(&self) -> u64 {
         self.members.values().map(|member| member.used).sum()
+    }
+
+    /// The thread that was seen to wait for a processor, if it still does: on a busy machine many looks in a row find
+    /// the same one.
+    pub fn still_waiting(&mut self) -> Option<&Thread> {
+        let number = self.waiting.take()?;
+        let at = self.threads.binary_search_by_key(&number, |thread| thread.number).ok()?;
+        let thread = &mut self.threads[at];
+        let looked = thread.look();
+        if !matches!(looked, Ok(false)) {
+            self.listing = Listing::Void;
+        }
+        let waits = looked.is_ok() && thread.sample.state == b'R';
+        self.waiting = waits.then_some(number);
+        waits.then_some(&self.threads[at])
     }
 
     /// Which known thread has run since the latest sample, if one has; takes a sample.
@@ -102,8 +120,8 @@ impl Tree {
             let same = |(thread, before): (&Thread, &(i32, Booked))| {
                 thread.number == before.0 && thread.sample.work == before.1
             };
-            let same = self.threads.len() == before.len()
-                && self.threads.iter().zip(&before).all(same);
+            let same =
+                self.threads.len() == before.len() && self.threads.iter().zip(&before).all(same);
             if same && !gone {
                 self.listing = Listing::Complete;
             }
@@ -135,10 +153,7 @@ impl Tree {
 
     /// Asks for all states, and returns the first thread that does not sleep as `asleep` has it, by its process and state,
     /// or has another name: its timers may have been misjudged.
-    pub fn awake(
-        &mut self,
-        asleep: impl Fn(i32, u8) -> bool,
-    ) -> Result<Option<&Thread>, Missed> {
+    pub fn awake(&mut self, asleep: impl Fn(i32, u8) -> bool) -> Result<Option<&Thread>, Missed> {
         for at in 0..self.threads.len() {
             let thread = &mut self.threads[at];
             let renamed = thread.look()?;

@@ -165,8 +165,7 @@ impl Registers {
         // (epoll).
         let result = self.0.rax as i64;
         let number = self.0.orig_rax as i64;
-        let arguments =
-            [self.0.rdi, self.0.rsi, self.0.rdx, self.0.r10, self.0.r8, self.0.r9];
+        let arguments = [self.0.rdi, self.0.rsi, self.0.rdx, self.0.r10, self.0.r8, self.0.r9];
         (matches!(result, -516..=-512 | -4) && number >= 0)
             .then_some((number, arguments, self.0.rip))
     }
