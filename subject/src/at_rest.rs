@@ -10,10 +10,9 @@
 //!    only once that thread is off its processor, so this also tells real sleepers from those that
 //!    are just about to sleep, or were preempted at that point. One that has not been put on a processor since
 //!    its call was named is in it still, so only the others are asked;
-//! 5. every thread sleeps: nobody was woken in 3;
-//! 6. second sample, when all ready tasks of ours have had their turn ([`Observer::still`]): none has worked since 2. So
-//!    all of them slept all that time (one that waited for a processor in 2 would have had it since), and all of it
-//!    holds at the moment of 5.
+//! 5. when all ready tasks of ours have had their turn ([`Observer::still`]), every thread sleeps: nobody was woken in 3;
+//! 6. second sample: none has worked since 2. So all of them slept all that time (one that waited for a processor in 2
+//!    would have had it since), and all of it holds at one moment.
 //!
 //! Bytes that were received but not read don't count against quiet by themselves: by 3 and 5 their
 //! reader is not waiting for them (it sleeps in something else, and wakes by its timer or not at
@@ -102,15 +101,11 @@ impl Observer {
         }
     }
 
-    /// A look but for its last step, which is [`Observer::still`]; the process is known not to have ended just before.
+    /// A look but for its last steps, which are [`Observer::still`]; the process is known not to have ended just before.
     pub fn look(&mut self, flight: &Flight, offsets: Offsets, frozen: bool) -> Look {
         match self.try_look(flight, offsets, frozen) {
             // What can't be seen through while somebody runs may be gone when they rest: a socket about to be closed.
-            Err(unknown @ Look::Unknown(_)) => match self.asleep(frozen) {
-                Ok(()) if self.still() => unknown,
-                Ok(()) => Look::Busy(Why::Changed),
-                Err(busy) => busy,
-            },
+            Err(unknown @ Look::Unknown(_)) => self.still(frozen).err().unwrap_or(unknown),
             Ok(look) | Err(look) => look,
         }
     }
@@ -138,11 +133,6 @@ impl Observer {
         self.shared_network()?;
         let unread = self.bytes(flight, frozen)?;
         let timers = self.timers(offsets, frozen)?;
-        let stopped = self.tree.stopped();
-        self.asleep(frozen)?;
-        if self.tree.stopped() != stopped {
-            return Err(Look::Busy(Why::Changed)); // their timers were misjudged
-        }
         self.noted = (!frozen).then(|| self.work());
         self.parked(unread)?;
         Ok(Look::Quiet { deadline: timers.first().map(|timer| timer.remaining), timers })
@@ -210,14 +200,18 @@ impl Observer {
         matches!(self.tree.ran(), Ok(None)) && self.noted == Some(self.work())
     }
 
-    /// After a look that found quiet, and with the same flight: whether nobody has run since it began. Nothing was sent
-    /// either, so sockets and calls are as they were.
-    pub fn still(&mut self) -> bool {
-        let still = matches!(self.tree.ran(), Ok(None)) && self.tree.is_listed();
-        if still {
-            self.timer_fds.rests();
+    /// After a look that found quiet, and with the same flight: everybody sleeps, and nobody has run since it began.
+    /// Nothing was sent either, so sockets and calls are as they were.
+    pub fn still(&mut self, frozen: bool) -> Found<()> {
+        let stopped = self.tree.stopped();
+        self.asleep(frozen)?;
+        let is_same = matches!(self.tree.ran(), Ok(None)) && self.tree.is_listed();
+        // Where others are stopped than in the look, their timers were misjudged.
+        if !is_same || self.tree.stopped() != stopped {
+            return Err(Look::Busy(Why::Changed));
         }
-        still
+        self.timer_fds.rests();
+        Ok(())
     }
 
     /// All bytes are where they should be; returns the first socket with bytes that were received

@@ -236,7 +236,7 @@ impl Process {
     /// not have changed when the look is over.
     pub fn look(&mut self, flight: &Flight) -> Look {
         match self.first_look(flight) {
-            Look::Quiet { .. } if !self.still() => Look::Busy(Why::Changed),
+            quiet @ Look::Quiet { .. } => self.still().err().unwrap_or(quiet),
             look => look,
         }
     }
@@ -250,9 +250,12 @@ impl Process {
         self.observer.look(flight, offsets, self.frozen)
     }
 
-    /// Whether nothing has happened since a look that found it quiet began, with the same flight.
-    pub(crate) fn still(&mut self) -> bool {
-        self.exited().is_none() && self.observer.still()
+    /// Nothing has happened since a look that found it quiet began, with the same flight; or what has.
+    pub(crate) fn still(&mut self) -> Result<(), Look> {
+        match self.exited() {
+            Some(exit) => Err(Look::Unknown(Why::Ended(exit))),
+            None => self.observer.still(self.frozen),
+        }
     }
 
     /// Processor time of its processes, in nanoseconds (as of the latest look).

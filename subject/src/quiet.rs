@@ -120,11 +120,12 @@ pub async fn quiet_within(
         let (why, again) = match seen {
             Seen::Quiet(found) => {
                 tokio::task::yield_now().await;
-                let still = watched.iter_mut().all(|one| one.process.still());
-                if still && flights(watched) == now {
-                    return Ok(found);
+                let still = watched.iter_mut().try_for_each(|one| one.process.still());
+                match still {
+                    Ok(()) if flights(watched) == now => return Ok(found),
+                    Err(Look::Busy(why @ Why::Runs { .. })) => (why, false),
+                    _ => (Why::Changed, true),
                 }
-                (Why::Changed, true)
             }
             Seen::Unknown(why) if unknown > UNKNOWN_LOOKS => return Err(NotQuiet::Unknown(why)),
             Seen::Unknown(why) => (why, false),

@@ -160,6 +160,9 @@ impl Tree {
             if renamed {
                 self.listing = Listing::Void;
             }
+            if thread.sample.state == b'R' {
+                self.waiting = Some(thread.number);
+            }
             if renamed || !asleep(thread.process, thread.sample.state) {
                 return Ok(Some(&self.threads[at]));
             }
