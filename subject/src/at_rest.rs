@@ -2,16 +2,17 @@
 //!
 //! The order of the steps is the argument (kubernetes-api.md §11.1):
 //! 1. by the proxy's own books no request is unanswered and nothing is undelivered, and all output has been read;
-//! 2. first sample: how much every thread of the tree has worked;
+//! 2. first sample: how often every thread of the tree was put on a processor;
 //! 3. the sockets: all that the proxy sent has been received on the subject's side, all that the
 //!    subject wrote has been read by the proxy, no connection is being made. Whoever waited for
 //!    those bytes has been woken by now;
 //! 4. the blocked calls name the next timer, and none is due. The kernel names the call of a thread
 //!    only once that thread is off its processor, so this also tells real sleepers from those that
-//!    are just about to sleep, or were preempted at that point;
-//! 5. second sample: every thread sleeps, and none has worked since 2. So all of them slept all that time (one that
-//!    waited for a processor in 2 would have had it since), nobody was woken in 3, and all of it holds at
-//!    one moment.
+//!    are just about to sleep, or were preempted at that point. One that has not been put on a processor since
+//!    its call was named is in it still, so only the others are asked;
+//! 5. when all ready tasks of ours have had their turn ([`Observer::still`]), every thread sleeps: nobody was woken in 3;
+//! 6. second sample: none has worked since 2. So all of them slept all that time (one that waited for a processor in 2
+//!    would have had it since), and all of it holds at one moment.
 //!
 //! Bytes that were received but not read don't count against quiet by themselves: by 3 and 5 their
 //! reader is not waiting for them (it sleeps in something else, and wakes by its timer or not at
@@ -27,9 +28,10 @@ use crate::{
     monitors::Monitors,
     runtime::Runtime,
     sockets::{self, Socket, Sockets},
-    threads::{Missed, Seen, Thread, Tree},
+    threads::{Missed, Seen, Thread},
     timerfds::{Armed, TimerFds},
     timers::{Now, Wait},
+    tree::Tree,
     vdso::Offsets,
     why::{Timer, Why},
 };
@@ -99,11 +101,11 @@ impl Observer {
         }
     }
 
-    /// Looks; the process is known not to have ended just before.
+    /// A look but for its last steps, which are [`Observer::still`]; the process is known not to have ended just before.
     pub fn look(&mut self, flight: &Flight, offsets: Offsets, frozen: bool) -> Look {
         match self.try_look(flight, offsets, frozen) {
             // What can't be seen through while somebody runs may be gone when they rest: a socket about to be closed.
-            Err(unknown @ Look::Unknown(_)) => self.asleep(frozen).err().unwrap_or(unknown),
+            Err(unknown @ Look::Unknown(_)) => self.still(frozen).err().unwrap_or(unknown),
             Ok(look) | Err(look) => look,
         }
     }
@@ -118,25 +120,20 @@ impl Observer {
         if flight.unread_output > 0 {
             return Err(Look::Busy(Why::Output(flight.unread_output)));
         }
-        match self.tree.ran() {
-            Ok(None) => {}
-            Ok(Some(at)) => return Err(self.runs(at)),
-            Err(missed) => return Err(self.missed(missed)),
+        if let Some(process) = self.tree.worked() {
+            return Err(self.works(process));
         }
-        self.tree.complete().map_err(|missed| self.missed(missed))?;
+        if let Some(waiting) = self.tree.still_waiting() {
+            return Err(runs(waiting, 'R'));
+        }
+        self.tree.sample().map_err(|missed| self.missed(missed))?;
         if !frozen {
             self.follows_all()?;
         }
         self.shared_network()?;
         let unread = self.bytes(flight, frozen)?;
         let timers = self.timers(offsets, frozen)?;
-        let stopped = self.tree.stopped();
-        self.asleep(frozen)?;
-        if self.tree.stopped() != stopped {
-            return Err(Look::Busy(Why::Changed)); // their timers were misjudged
-        }
         self.noted = (!frozen).then(|| self.work());
-        self.timer_fds.rests();
         self.parked(unread)?;
         Ok(Look::Quiet { deadline: timers.first().map(|timer| timer.remaining), timers })
     }
@@ -149,9 +146,14 @@ impl Observer {
         }
     }
 
-    fn runs(&self, at: usize) -> Look {
-        let thread = &self.tree.threads[at];
-        Look::Busy(Why::Ran { thread: thread.number, name: thread.name.clone() })
+    fn works(&self, process: i32) -> Look {
+        Look::Busy(Why::Works { process, name: self.name_of(process) })
+    }
+
+    /// The name of a process's first thread.
+    fn name_of(&self, process: i32) -> String {
+        let thread = self.tree.threads.iter().find(|thread| thread.process == process);
+        thread.map(|thread| thread.name.clone()).unwrap_or_default()
     }
 
     /// Every program is one whose calls tell when they end.
@@ -161,12 +163,10 @@ impl Observer {
         let unreadable =
             members.find_map(|(process, member)| Some((*process, member.unreadable(is_virtual)?)));
         let Some((process, what)) = unreadable else { return Ok(()) };
-        let thread = self.tree.threads.iter().find(|thread| thread.process == process);
-        let name = thread.map(|thread| thread.name.clone()).unwrap_or_default();
-        Err(Look::Unknown(Why::Program { process, name, what }))
+        Err(Look::Unknown(Why::Program { process, name: self.name_of(process), what }))
     }
 
-    /// Every thread sleeps, and none has run since it was sampled.
+    /// Every thread sleeps.
     fn asleep(&mut self, frozen: bool) -> Found<()> {
         let first = self.tree.root();
         let asleep = |process, state| match state {
@@ -176,19 +176,15 @@ impl Observer {
             b't' => frozen,
             _ => false,
         };
-        let found = match self.tree.disturbed(asleep) {
+        let why = match self.tree.awake(asleep) {
             Ok(None) => return Ok(()),
-            Ok(Some(thread)) => {
-                let (number, name) = (thread.number, thread.name.clone());
-                let process = thread.process;
-                Ok(match thread.sample.state {
-                    state if asleep(process, state) => Why::Ran { thread: number, name },
-                    state => Why::Runs { thread: number, name, state: state as char },
-                })
-            }
-            Err(missed) => Err(missed),
+            Ok(Some(thread)) => match thread.sample.state {
+                state if asleep(thread.process, state) => Why::Changed, // it has another name
+                state => return Err(runs(thread, state as char)),
+            },
+            Err(missed) => return Err(self.missed(missed)),
         };
-        Err(found.map_or_else(|missed| self.missed(missed), Look::Busy))
+        Err(Look::Busy(why))
     }
 
     /// Makes a timer file expire after so many nanoseconds.
@@ -204,10 +200,18 @@ impl Observer {
         matches!(self.tree.ran(), Ok(None)) && self.noted == Some(self.work())
     }
 
-    /// After a look that found quiet, and with the same flight: whether it still is. Nobody ran and nothing was sent,
-    /// so sockets and calls are as they were.
-    pub fn still(&mut self, frozen: bool) -> bool {
-        self.asleep(frozen).is_ok()
+    /// After a look that found quiet, and with the same flight: everybody sleeps, and nobody has run since it began.
+    /// Nothing was sent either, so sockets and calls are as they were.
+    pub fn still(&mut self, frozen: bool) -> Found<()> {
+        let stopped = self.tree.stopped();
+        self.asleep(frozen)?;
+        let is_same = matches!(self.tree.ran(), Ok(None)) && self.tree.is_listed();
+        // Where others are stopped than in the look, their timers were misjudged.
+        if !is_same || self.tree.stopped() != stopped {
+            return Err(Look::Busy(Why::Changed));
+        }
+        self.timer_fds.rests();
+        Ok(())
     }
 
     /// All bytes are where they should be; returns the first socket with bytes that were received
@@ -306,11 +310,13 @@ impl Observer {
                 continue; // no time passes for it
             }
             let (number, name) = (thread.number, &thread.name);
-            let blocked = match thread.syscall(&member.memory) {
+            let parked = thread.parked();
+            let named = parked.map(|seen| seen.call).or_else(|| thread.syscall(&member.memory));
+            let blocked = match named {
                 // It runs, or could if it had a processor.
                 None => {
-                    let (name, state) = (name.clone(), 'R');
-                    return Err(Look::Busy(Why::Runs { thread: number, name, state }));
+                    self.tree.waiting = Some(number);
+                    return Err(runs(thread, 'R'));
                 }
                 // Its registers are still those of the call that made it. It sleeps or works, as its state says, and has
                 // no timer but the one for its own end.
@@ -405,6 +411,11 @@ impl Observer {
         self.unread = (work, looks);
         if looks < UNREAD_LOOKS { Err(Look::Busy(Why::Unread { client, bytes })) } else { Ok(()) }
     }
+}
+
+/// A thread is in this state, in which it does not sleep.
+fn runs(thread: &Thread, state: char) -> Look {
+    Look::Busy(Why::Runs { thread: thread.number, name: thread.name.clone(), state })
 }
 
 /// A connection between two parts of the subject (such as a probe of its own metrics port).

@@ -32,6 +32,7 @@ mod sys;
 mod threads;
 mod timerfds;
 mod timers;
+mod tree;
 mod vdso;
 mod why;
 

@@ -3,12 +3,13 @@
 use std::{
     collections::BTreeMap,
     fs::{self, File},
-    os::unix::fs::FileExt,
+    os::unix::fs::{FileExt, MetadataExt},
     path::Path,
 };
 
 use crate::{
     runtime::{Runtime, is_sign_of_a_virtual_machine},
+    sys::time,
     threads::{Missed, Thread},
     vdso::{self, Layout},
 };
@@ -16,7 +17,12 @@ use crate::{
 /// One process of the tree.
 #[derive(Debug)]
 pub(crate) struct Member {
+    process: i32,
     pub runtime: Runtime,
+    /// Processor time that it had used when it was last asked for, in nanoseconds.
+    pub used: u64,
+    /// Its threads, as a folder.
+    tasks: File,
     /// The oldest thread of each name.
     first_of_names: BTreeMap<String, i32>,
     /// Where the code of its executable file is mapped, in one piece.
@@ -43,7 +49,7 @@ impl Member {
             let folder = format!("/proc/{process}/task/{thread}");
             match fs::read(format!("{folder}/auxv")) {
                 Ok(auxv) if auxv.is_empty() => continue,
-                Ok(auxv) => return Member::open(&folder, auxv, known.take()),
+                Ok(auxv) => return Member::open(process, &folder, auxv, known.take()),
                 Err(error) => match Missed::from(error) {
                     Missed::Gone => continue,
                     other => return Err(other),
@@ -53,7 +59,12 @@ impl Member {
         Err(Missed::Gone)
     }
 
-    fn open(folder: &str, auxv: Vec<u8>, known: Option<Member>) -> Result<Member, Missed> {
+    fn open(
+        process: i32,
+        folder: &str,
+        auxv: Vec<u8>,
+        known: Option<Member>,
+    ) -> Result<Member, Missed> {
         if let Some(member) = known
             && member.auxv == auxv
             && member.is_there()
@@ -68,7 +79,38 @@ impl Member {
         let runtime = Runtime::detect(Path::new(&exe), &name, &maps);
         let (first_of_names, code) = (BTreeMap::new(), code(&maps, &name));
         let (is_32_bit, is_patched, vdso) = (is_32_bit(&exe), false, vdso::base(&auxv));
-        Ok(Member { runtime, first_of_names, code, is_32_bit, is_patched, memory, vdso, auxv })
+        let tasks = File::open(format!("/proc/{process}/task"))?;
+        let used = time::of_process(process);
+        Ok(Member {
+            process,
+            runtime,
+            used,
+            tasks,
+            first_of_names,
+            code,
+            is_32_bit,
+            is_patched,
+            memory,
+            vdso,
+            auxv,
+        })
+    }
+
+    /// Whether it has used processor time since that was last asked for.
+    pub fn worked(&mut self) -> bool {
+        let used = time::of_process(self.process);
+        std::mem::replace(&mut self.used, used) != used
+    }
+
+    /// How many threads it has: the kernel counts them as it does the folders in one (`proc_task_getattr`), itself and the
+    /// one above included.
+    pub fn threads(&self) -> Result<u64, Missed> {
+        Ok(self.tasks.metadata()?.nlink().saturating_sub(2))
+    }
+
+    /// Whether it still runs the program that it did.
+    pub fn is_as_before(&self) -> bool {
+        fs::read(format!("/proc/{}/auxv", self.process)).is_ok_and(|auxv| auxv == self.auxv)
     }
 
     /// Takes note of its threads. A virtual machine shows by their names, also where its launcher has another name than

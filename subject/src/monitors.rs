@@ -13,8 +13,9 @@ use std::collections::BTreeMap;
 
 use crate::{
     runtime::Runtime,
-    threads::{Thread, Tree},
+    threads::Thread,
     timers::{Blocked, Wait},
+    tree::Tree,
 };
 
 /// Longest sleep of a monitor between two rounds, in nanoseconds.

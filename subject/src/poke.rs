@@ -12,16 +12,12 @@ use std::{fs::File, io, os::unix::fs::FileExt};
 
 use crate::{sys::trace, timers::Blocked};
 
-/// Makes the thread's call return if it is still in it: `now` says in which one it is, once it stands still. It may have
-/// gone on to the next one between the look and the stop.
+/// Makes the thread's call return if it is still in it, by its registers and its program's memory: it may have gone on to
+/// the next one between the look and the stop.
 #[cfg(target_arch = "x86_64")]
-pub(crate) fn poke(
-    thread: i32,
-    blocked: Blocked,
-    now: impl FnOnce() -> Option<Blocked>,
-) -> io::Result<()> {
+pub(crate) fn poke(thread: i32, blocked: Blocked, memory: &File) -> io::Result<()> {
     trace::seize(thread)?;
-    let result = trace::interrupt(thread).and_then(|()| stopped(thread, blocked, now));
+    let result = trace::interrupt(thread).and_then(|()| stopped(thread, blocked, memory));
     match result {
         Ok(signal) => trace::detach(thread, signal),
         Err(error) => {
@@ -34,23 +30,18 @@ pub(crate) fn poke(
 /// Waits for the stop and changes the result; a signal that arrived at the same time is to be
 /// passed on.
 #[cfg(target_arch = "x86_64")]
-fn stopped(
-    thread: i32,
-    blocked: Blocked,
-    now: impl FnOnce() -> Option<Blocked>,
-) -> io::Result<i32> {
+fn stopped(thread: i32, blocked: Blocked, memory: &File) -> io::Result<i32> {
     match trace::wait_for(thread)? {
         trace::Stop::Gone => Err(io::Error::from_raw_os_error(libc::ESRCH)),
         trace::Stop::Signal(signal) => Ok(signal),
         trace::Stop::Exec => Ok(0),
         trace::Stop::Interrupted => {
             let registers = trace::Registers::read(thread)?;
-            let restarted =
-                |number| number == blocked.number || number == libc::SYS_restart_syscall;
-            let is_the_same = || now().is_some_and(|now| blocked.goes_on_as(now));
-            if registers.restarting().is_some_and(restarted) && is_the_same() {
+            let now = registers.interrupted();
+            let now =
+                now.map(|(number, arguments, at)| Blocked::of(number, &arguments, at, memory));
+            if now.is_some_and(|now| blocked.goes_on_as(now)) {
                 if blocked.call == "select" {
-                    let memory = File::options().write(true).open(format!("/proc/{thread}/mem"))?;
                     // That none is ready is told by the sets too, and that no time is left.
                     for (address, bytes) in registers.sets() {
                         memory.write_all_at(&vec![0; bytes], address)?;
@@ -65,6 +56,6 @@ fn stopped(
 
 /// Never reached: clocks can't be moved on this architecture.
 #[cfg(not(target_arch = "x86_64"))]
-pub(crate) fn poke(_: i32, _: Blocked, _: impl FnOnce() -> Option<Blocked>) -> io::Result<()> {
+pub(crate) fn poke(_: i32, _: Blocked, _: &File) -> io::Result<()> {
     Err(io::ErrorKind::Unsupported.into())
 }

@@ -205,7 +205,7 @@ impl Process {
                 wait::signal_number(member, libc::SIGSTOP)?;
             }
             let stopped = |_, state| matches!(state, b'T' | b'Z' | b'X');
-            if let Ok(None) = self.observer.tree.disturbed(stopped) {
+            if let Ok(None) = self.observer.tree.awake(stopped) {
                 self.frozen = true;
                 return Ok(());
             }
@@ -235,6 +235,14 @@ impl Process {
     /// One look: can anything still happen without input? `flight` is what the proxy knows; it must
     /// not have changed when the look is over.
     pub fn look(&mut self, flight: &Flight) -> Look {
+        match self.first_look(flight) {
+            quiet @ Look::Quiet { .. } => self.still().err().unwrap_or(quiet),
+            look => look,
+        }
+    }
+
+    /// The same without the end: what it finds quiet is so if it is [still](Process::still).
+    pub(crate) fn first_look(&mut self, flight: &Flight) -> Look {
         if let Some(exit) = self.exited() {
             return Look::Unknown(Why::Ended(exit));
         }
@@ -242,14 +250,17 @@ impl Process {
         self.observer.look(flight, offsets, self.frozen)
     }
 
-    /// Whether nothing has happened since a look that found it quiet, with the same flight.
-    pub(crate) fn still(&mut self) -> bool {
-        self.exited().is_none() && self.observer.still(self.frozen)
+    /// Nothing has happened since a look that found it quiet began, with the same flight; or what has.
+    pub(crate) fn still(&mut self) -> Result<(), Look> {
+        match self.exited() {
+            Some(exit) => Err(Look::Unknown(Why::Ended(exit))),
+            None => self.observer.still(self.frozen),
+        }
     }
 
-    /// Processor time of its threads, in nanoseconds (as of the latest look).
+    /// Processor time of its processes, in nanoseconds (as of the latest look).
     pub(crate) fn runtime(&self) -> u64 {
-        self.observer.tree.threads.iter().map(|thread| thread.sample.work.runtime).sum()
+        self.observer.tree.used()
     }
 
     /// Ends the waits that are over by its clocks, though the kernel does not know it.
@@ -313,8 +324,7 @@ impl Process {
             let due = seen.call.left(shown, seen.since).is_some_and(|left| left <= 0);
             // One that has run since may wait for something else by now.
             if due && thread.stands(seen) {
-                let now = || thread.syscall(&member.memory);
-                match poke::poke(thread.number, seen.call, now) {
+                match poke::poke(thread.number, seen.call, &member.memory) {
                     Err(error) if error.raw_os_error() == Some(libc::ESRCH) => {}
                     other => other?,
                 }

@@ -97,9 +97,8 @@ impl<'a> Watched<'a> {
     }
 }
 
-/// Waits until all the processes are quiet at one moment: all of them twice in a row, with nobody
-/// having run and nothing having passed through the proxy in between, and with all ready tasks of
-/// this runtime having had their turn. The pauses between looks are only a pace: what decides is
+/// Waits until all the processes are quiet at one moment: a look at each found nothing, and when all ready tasks of this
+/// runtime have had their turn, nobody has run and nothing has passed through the proxy since. The pauses between looks are only a pace: what decides is
 /// what a look finds.
 pub async fn quiet(watched: &mut [Watched<'_>]) -> Result<Quiet, NotQuiet> {
     quiet_within(watched, Patience::default()).await
@@ -121,18 +120,19 @@ pub async fn quiet_within(
         let (why, again) = match seen {
             Seen::Quiet(found) => {
                 tokio::task::yield_now().await;
-                let still = watched.iter_mut().all(|one| one.process.still());
-                if still && flights(watched) == now {
-                    return Ok(found);
+                let still = watched.iter_mut().try_for_each(|one| one.process.still());
+                match still {
+                    Ok(()) if flights(watched) == now => return Ok(found),
+                    Err(Look::Busy(why @ Why::Runs { .. })) => (why, false),
+                    _ => (Why::Changed, true),
                 }
-                (Why::Changed, true)
             }
             Seen::Unknown(why) if unknown > UNKNOWN_LOOKS => return Err(NotQuiet::Unknown(why)),
             Seen::Unknown(why) => (why, false),
-            // That somebody ran since the look before says nothing of now, if that was long ago: one that waits for a
+            // That somebody worked since the look before says nothing of now, if that was long ago: one that waits for a
             // millisecond again and again, as Go does for the rest of a time-out, always has. One that ran for most of
             // the pause works, and no look tells more.
-            Seen::Busy(why @ Why::Ran { .. }) => {
+            Seen::Busy(why @ Why::Works { .. }) => {
                 (why, rested && pause > FIRST_PAUSE && work.recent(watched) < pause / 2)
             }
             Seen::Busy(why) => (why, false),
@@ -238,7 +238,7 @@ enum Seen {
 fn look_at_all(watched: &mut [Watched<'_>], flights: &[Flight]) -> Result<Seen, NotQuiet> {
     let mut all = Vec::new();
     for (number, (one, flight)) in watched.iter_mut().zip(flights).enumerate() {
-        match one.process.look(flight) {
+        match one.process.first_look(flight) {
             Look::Quiet { mut timers, .. } => {
                 timers.sort_by_key(|timer| timer.remaining);
                 all.push(timers);

@@ -57,6 +57,9 @@ pub(crate) struct Sockets {
 }
 
 const SOCK_DIAG_BY_FAMILY: u16 = 20;
+/// `TCPDIAG_GETSOCK`, the older question: it is answered for both families at once (`inet_diag_dump_compat`), which costs
+/// hardly more than one of two questions.
+const OF_BOTH_FAMILIES: u16 = 18;
 const REQUEST: u16 = 1;
 const REQUEST_AND_DUMP: u16 = 0x301;
 /// All but listeners and sockets that are merely bound: those have tables of their own, long ones.
@@ -76,8 +79,7 @@ impl Sockets {
     /// Reads all connected TCP sockets of the namespace, of both families, and this listener.
     pub fn read(&mut self, listener: SocketAddr) -> io::Result<()> {
         self.found.clear();
-        self.ask(libc::AF_INET as u8, Ask::All)?;
-        self.ask(libc::AF_INET6 as u8, Ask::All)?;
+        self.ask(&all())?;
         self.read_one(listener, SocketAddr::from(([0; 4], 0)))
     }
 
@@ -90,55 +92,59 @@ impl Sockets {
     }
 
     fn read_one(&mut self, local: SocketAddr, peer: SocketAddr) -> io::Result<()> {
-        match self.ask(libc::AF_INET as u8, Ask::One(local, peer)) {
+        match self.ask(&one(local, peer)) {
             Err(error) if error.raw_os_error() == Some(libc::ENOENT) => Ok(()),
             other => other,
         }
     }
 
-    fn ask(&mut self, family: u8, ask: Ask) -> io::Result<()> {
-        system::ask(self.socket.as_fd(), &request(family, &ask))?;
+    fn ask(&mut self, request: &[u8]) -> io::Result<()> {
+        system::ask(self.socket.as_fd(), request)?;
         loop {
             let length = system::answer(self.socket.as_fd(), &mut self.buffer)?;
             let more = parse(&self.buffer[..length], &mut self.found)?;
-            if !more || matches!(ask, Ask::One(..)) {
+            if !more || u16::from_ne_bytes([request[6], request[7]]) == REQUEST {
                 return Ok(());
             }
         }
     }
 }
 
-enum Ask {
-    /// Every socket that is or was connected.
-    All,
-    /// The socket with this local and this other end.
-    One(SocketAddr, SocketAddr),
+/// Asks for every socket that is or was connected: `struct inet_diag_req` behind its header.
+fn all() -> [u8; 76] {
+    let mut request = [0; 76];
+    head(&mut request, OF_BOTH_FAMILIES, REQUEST_AND_DUMP);
+    request[16] = libc::AF_INET as u8;
+    request[19] = 1 << (INET_DIAG_INFO - 1);
+    request[68..72].copy_from_slice(&CONNECTED_STATES.to_ne_bytes());
+    request
 }
 
-/// `struct inet_diag_req_v2` behind its header.
-fn request(family: u8, ask: &Ask) -> [u8; 72] {
+/// Asks for the socket with this local and this other end: `struct inet_diag_req_v2` behind its header.
+fn one(local: SocketAddr, peer: SocketAddr) -> [u8; 72] {
     let mut request = [0; 72];
-    request[..4].copy_from_slice(&72u32.to_ne_bytes());
-    request[4..6].copy_from_slice(&SOCK_DIAG_BY_FAMILY.to_ne_bytes());
-    request[16] = family;
+    head(&mut request, SOCK_DIAG_BY_FAMILY, REQUEST);
+    request[16] = libc::AF_INET as u8;
     request[17] = libc::IPPROTO_TCP as u8;
     request[18] = 1 << (INET_DIAG_INFO - 1);
     request[20..24].copy_from_slice(&CONNECTED_STATES.to_ne_bytes());
     request[64..72].fill(0xff); // any cookie
-    match ask {
-        Ask::All => request[6..8].copy_from_slice(&REQUEST_AND_DUMP.to_ne_bytes()),
-        Ask::One(local, peer) => {
-            request[6..8].copy_from_slice(&REQUEST.to_ne_bytes());
-            request[24..26].copy_from_slice(&local.port().to_be_bytes());
-            request[26..28].copy_from_slice(&peer.port().to_be_bytes());
-            for (at, end) in [(28, local), (44, peer)] {
-                if let IpAddr::V4(address) = end.ip() {
-                    request[at..at + 4].copy_from_slice(&address.octets());
-                }
-            }
+    request[24..26].copy_from_slice(&local.port().to_be_bytes());
+    request[26..28].copy_from_slice(&peer.port().to_be_bytes());
+    for (at, end) in [(28, local), (44, peer)] {
+        if let IpAddr::V4(address) = end.ip() {
+            request[at..at + 4].copy_from_slice(&address.octets());
         }
     }
     request
+}
+
+/// `struct nlmsghdr`.
+fn head(request: &mut [u8], kind: u16, flags: u16) {
+    let length = request.len() as u32;
+    request[..4].copy_from_slice(&length.to_ne_bytes());
+    request[4..6].copy_from_slice(&kind.to_ne_bytes());
+    request[6..8].copy_from_slice(&flags.to_ne_bytes());
 }
 
 /// The inodes of the sockets that a process holds.

@@ -1,21 +1,15 @@
-//! All threads of a process tree, and what the kernel has booked for each.
+//! A thread, and what the kernel has booked for it.
 //!
-//! The files of each thread stay open between looks: reading one costs half a microsecond to a
-//! microsecond, opening it several. A file of a thread that has ended gives an error, never the
-//! data of another thread that got its number. Threads and children are listed again only when some
-//! known thread has run since the last listing: nobody else could have made new ones.
+//! Its files stay open between looks: reading one costs half a microsecond to three, opening it several. A file of a
+//! thread that has ended gives an error, never the data of another thread that got its number.
 
 use std::{
-    collections::BTreeMap,
     fs::{self, File},
     io::{self, Write as _},
     os::unix::fs::FileExt,
 };
 
-use crate::{
-    member::Member,
-    timers::{Blocked, Wait},
-};
+use crate::timers::{Blocked, Wait};
 
 /// What the kernel has booked for a thread.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -64,19 +58,6 @@ pub(crate) struct Thread {
     children: File,
 }
 
-/// The tree below one process.
-#[derive(Debug)]
-pub(crate) struct Tree {
-    root: i32,
-    pub threads: Vec<Thread>,
-    pub members: BTreeMap<i32, Member>,
-    /// Whether a thread may have come since the last listing.
-    stale: bool,
-}
-
-/// How often threads are listed in one look, at most, until nothing changes.
-const LISTINGS: usize = 3;
-
 /// Why no sample could be taken: a thread has ended, threads come and go, or another error.
 #[derive(Debug)]
 pub(crate) enum Missed {
@@ -94,176 +75,8 @@ impl From<io::Error> for Missed {
     }
 }
 
-impl Tree {
-    pub fn new(root: i32) -> Tree {
-        Tree { root, threads: Vec::new(), members: BTreeMap::new(), stale: true }
-    }
-
-    /// Which known thread has run since the latest sample, if one has. The cheap question with which a look begins:
-    /// most looks end here.
-    pub fn ran(&mut self) -> Result<Option<usize>, Missed> {
-        let mut first = None;
-        for (at, thread) in self.threads.iter_mut().enumerate() {
-            match thread.booked() {
-                Ok(work) if work == thread.sample.work => {}
-                Ok(work) => {
-                    thread.sample.work = work;
-                    first = first.or(Some(at));
-                }
-                // It has ended: the next listing is without it.
-                Err(Missed::Gone) => self.stale = true,
-                Err(missed) => return Err(missed),
-            }
-        }
-        self.stale |= first.is_some();
-        Ok(first)
-    }
-
-    /// Samples the work of all threads, not their states. Afterwards `threads` is complete, provided that a second
-    /// sample shows that none of them ran; if threads come and go too fast for that, the answer is
-    /// [`Missed::Moving`].
-    pub fn sample(&mut self) -> Result<(), Missed> {
-        if !self.stale && self.ran()?.is_none() {
-            return Ok(());
-        }
-        self.complete()
-    }
-
-    /// Lists anew if a thread may have come; the known ones have just been sampled.
-    pub fn complete(&mut self) -> Result<(), Missed> {
-        for _ in 0..LISTINGS {
-            if !self.stale {
-                return Ok(());
-            }
-            // A listing is complete if those known before it, sampled before it, are all there are
-            // and did not run until they were sampled in it: whoever could have made more stood
-            // still meanwhile.
-            let before: Vec<_> =
-                self.threads.iter().map(|thread| (thread.number, thread.sample.work)).collect();
-            self.stale = true;
-            let gone = self.list()?;
-            let same = |(thread, before): (&Thread, &(i32, Booked))| {
-                thread.number == before.0 && thread.sample.work == before.1
-            };
-            self.stale = gone
-                || self.threads.len() != before.len()
-                || !self.threads.iter().zip(&before).all(same);
-        }
-        if self.stale { Err(Missed::Moving) } else { Ok(()) }
-    }
-
-    /// Samples again, states too, and returns the first thread that has run since or does not sleep as `asleep` has it, by its
-    /// process and state.
-    pub fn disturbed(
-        &mut self,
-        asleep: impl Fn(i32, u8) -> bool,
-    ) -> Result<Option<&Thread>, Missed> {
-        for at in 0..self.threads.len() {
-            let (sample, renamed) = self.threads[at].read()?;
-            let before = std::mem::replace(&mut self.threads[at].sample, sample);
-            // A new name may mean that its timers were misjudged.
-            let process = self.threads[at].process;
-            if before.work != sample.work || renamed || !asleep(process, sample.state) {
-                self.stale |= before.work != sample.work;
-                return Ok(Some(&self.threads[at]));
-            }
-        }
-        Ok(None)
-    }
-
-    /// The first process.
-    pub fn root(&self) -> i32 {
-        self.root
-    }
-
-    /// How many threads were stopped when they were last looked at.
-    pub fn stopped(&self) -> usize {
-        self.threads.iter().filter(|thread| thread.sample.state == b'T').count()
-    }
-
-    /// After an error: list anew next time.
-    pub fn distrust(&mut self) {
-        self.stale = true;
-    }
-
-    /// Whether somebody went while it was listed. Whose children went elsewhere then, or what was made meanwhile, is
-    /// not in this listing.
-    fn list(&mut self) -> Result<bool, Missed> {
-        let mut gone = false;
-        let mut known: BTreeMap<i32, Thread> =
-            self.threads.drain(..).map(|thread| (thread.number, thread)).collect();
-        let mut members = std::mem::take(&mut self.members);
-        let mut processes = vec![self.root];
-        let mut at = 0;
-        while let Some(&process) = processes.get(at) {
-            at += 1;
-            let first = self.threads.len();
-            match threads_of(process, &mut known, &mut processes, &mut self.threads) {
-                Err(Missed::Gone) if process != self.root => {
-                    gone = true;
-                    continue;
-                }
-                other => gone |= other?,
-            }
-            let threads = self.threads[first..].iter().map(|thread| thread.number);
-            match Member::read(process, threads, members.remove(&process)) {
-                Ok(mut member) => {
-                    member.notice(&self.threads[first..]);
-                    self.members.insert(process, member);
-                }
-                Err(Missed::Gone) if process != self.root => {}
-                Err(missed) => return Err(missed),
-            }
-        }
-        self.threads.sort_by_key(|thread| thread.number);
-        Ok(gone)
-    }
-}
-
-/// Appends the threads of one process, sampled, and its children; whether a thread went meanwhile.
-fn threads_of(
-    process: i32,
-    known: &mut BTreeMap<i32, Thread>,
-    processes: &mut Vec<i32>,
-    threads: &mut Vec<Thread>,
-) -> Result<bool, Missed> {
-    let (first, mut gone) = (threads.len(), false);
-    for entry in fs::read_dir(format!("/proc/{process}/task"))? {
-        let Some(number) = entry?.file_name().to_str().and_then(|name| name.parse().ok()) else {
-            continue;
-        };
-        let mut thread = match known.remove(&number) {
-            Some(thread) if thread.process == process => thread,
-            _ => match Thread::open(process, number) {
-                Err(Missed::Gone) => {
-                    gone = true;
-                    continue;
-                }
-                other => other?,
-            },
-        };
-        match thread.booked() {
-            Ok(work) => thread.sample.work = work,
-            Err(Missed::Gone) => match Thread::open(process, number) {
-                Ok(other) => thread = other, // the number was given to a new thread
-                Err(Missed::Gone) => {
-                    gone = true;
-                    continue;
-                }
-                Err(missed) => return Err(missed),
-            },
-            Err(missed) => return Err(missed),
-        }
-        threads.push(thread);
-    }
-    for thread in &threads[first..] {
-        thread.children(processes)?;
-    }
-    Ok(gone)
-}
-
 impl Thread {
-    fn open(process: i32, number: i32) -> Result<Thread, Missed> {
+    pub fn open(process: i32, number: i32) -> Result<Thread, Missed> {
         let file = |name: &str| File::open(format!("/proc/{process}/task/{number}/{name}"));
         let stat = file("stat")?;
         // A file that is missing while the thread is there is missing on this kernel.
@@ -297,18 +110,19 @@ impl Thread {
             syscall,
             children,
         };
-        thread.sample = thread.read()?.0;
+        thread.sample.work = thread.booked()?;
+        thread.look()?;
         Ok(thread)
     }
 
-    /// Its work and its state, and whether it has another name by now, of which it takes note.
-    fn read(&mut self) -> Result<(Sample, bool), Missed> {
-        let work = self.booked()?;
+    /// Takes note of its state and of its name; whether it has another name by now.
+    pub fn look(&mut self) -> Result<bool, Missed> {
         let mut buffer = [0; 512];
         let line = text(&self.stat, &mut buffer)?;
         let Some((name, rest)) = line.split_once('(').and_then(|(_, rest)| rest.rsplit_once(')'))
         else {
-            return Ok((Sample { state: b'?', work }, false));
+            self.sample.state = b'?';
+            return Ok(false);
         };
         let renamed = name != self.name;
         if renamed {
@@ -319,14 +133,13 @@ impl Thread {
             found => found,
         };
         self.of_a_ring = flags & OF_A_RING != 0;
-        Ok((Sample { state, work }, renamed))
+        self.sample.state = state;
+        Ok(renamed)
     }
 
     /// Whether it is a zombie by now: ended, and not yet waited for by its parent, who may never do so.
     pub fn has_ended(&mut self) -> bool {
-        let Ok((sample, _)) = self.read() else { return false };
-        self.sample.state = sample.state;
-        matches!(sample.state, b'Z' | b'X')
+        self.look().is_ok() && matches!(self.sample.state, b'Z' | b'X')
     }
 
     /// Whether a call that the keeper looks at first may still wait for that. Of these calls only `connect` waits for
@@ -350,21 +163,24 @@ impl Thread {
 
     /// Whether it was stopped when it was last looked at, and is.
     pub fn is_still_stopped(&mut self) -> bool {
-        if self.sample.state == b'T'
-            && let Ok((sample, _)) = self.read()
-        {
-            self.sample.state = sample.state;
+        if self.sample.state == b'T' {
+            let _ = self.look(); // what was seen stands for one that is gone
         }
         self.sample.state == b'T'
     }
 
-    /// Costs a third of [`Thread::read`].
-    fn booked(&self) -> Result<Booked, Missed> {
+    /// Costs a quarter of [`Thread::look`].
+    pub fn booked(&self) -> Result<Booked, Missed> {
         let mut buffer = [0; 64];
         let line = text(&self.schedstat, &mut buffer)?;
         let mut fields =
             line.split_ascii_whitespace().map(|field| field.parse::<u64>().unwrap_or(0));
         Ok(Booked { runtime: fields.next().unwrap_or(0), slices: fields.nth(1).unwrap_or(0) })
+    }
+
+    /// The call that it was last seen blocked in, if it has not run since: then it is in it still.
+    pub fn parked(&self) -> Option<Seen> {
+        self.blocked.filter(|seen| seen.slices == self.sample.work.slices)
     }
 
     /// The call in which it is blocked.
@@ -394,7 +210,8 @@ impl Thread {
         self.booked().is_ok_and(|work| work.slices == seen.slices)
     }
 
-    fn children(&self, processes: &mut Vec<i32>) -> Result<(), Missed> {
+    /// Appends the processes that it has made, or been given.
+    pub fn children(&self, processes: &mut Vec<i32>) -> Result<(), Missed> {
         let (mut buffer, mut all) = ([0; 1024], Vec::new());
         loop {
             let count = self.children.read_at(&mut buffer, all.len() as u64)?;

@@ -41,6 +41,14 @@ pub(crate) struct Blocked {
 }
 
 impl Blocked {
+    /// A call by its number, its arguments, and where in the program it was made.
+    pub fn of(number: i64, arguments: &[u64; 6], at: u64, memory: &File) -> Blocked {
+        let (call, wait) = understand(number, arguments, memory);
+        let of_files = OfFiles::of(number, arguments);
+        let reported = seccomp::is_reported(number, arguments[1]);
+        Blocked { call, number, at, wait, of_files, reported }
+    }
+
     /// Whether it is a call that blocks only until the keeper has seen it.
     pub fn is_reported(&self) -> bool {
         self.reported
@@ -124,10 +132,7 @@ pub(crate) fn blocked(line: &str, memory: &File) -> Option<Blocked> {
         };
     }
     let [arguments @ .., _, at] = words;
-    let (call, wait) = understand(number, &arguments, memory);
-    let of_files = OfFiles::of(number, &arguments);
-    let reported = seccomp::is_reported(number, arguments[1]);
-    Some(Blocked { call, number, at, wait, of_files, reported })
+    Some(Blocked::of(number, &arguments, at, memory))
 }
 
 /// `futex_wait` of Linux 6.7, which libc does not name.

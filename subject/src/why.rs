@@ -20,11 +20,11 @@ pub enum Why {
         /// The kernel's letter for its state; `C`, which it has not: it writes a core dump.
         state: char,
     },
-    /// Some thread ran while we looked.
-    Ran {
-        /// The thread.
-        thread: i32,
-        /// Its name.
+    /// A process has used processor time since the look before.
+    Works {
+        /// The process, as this machine numbers it.
+        process: i32,
+        /// The name of its first thread.
         name: String,
     },
     /// Go's monitor has not yet looked whether there is something to run.
@@ -110,7 +110,6 @@ impl Why {
     pub fn explained(&self) -> String {
         let thread = match self {
             Why::Runs { thread, .. }
-            | Why::Ran { thread, .. }
             | Why::Reported { thread, .. }
             | Why::File { thread, .. }
             | Why::NoDeadline { thread, .. } => thread,
@@ -141,9 +140,8 @@ impl fmt::Display for Why {
             Why::Runs { thread, name, state: 'T' | 't' } => {
                 write!(f, "thread {thread} ({name}) was stopped by somebody else")
             }
-            Why::Runs { thread, name, .. } | Why::Ran { thread, name } => {
-                write!(f, "thread {thread} ({name}) runs")
-            }
+            Why::Runs { thread, name, .. } => write!(f, "thread {thread} ({name}) runs"),
+            Why::Works { process, name } => write!(f, "process {process} ({name}) works"),
             Why::Reported { thread, name } => {
                 write!(f, "thread {thread} ({name}) is in a call that Trommel looks at first")
             }

@@ -102,7 +102,9 @@ fn wait(kind: libc::idtype_t, number: i32, first: i32) -> io::Result<(i32, Stop)
     loop {
         // SAFETY: an all-zero siginfo_t is valid; the kernel fills it.
         let mut info: libc::siginfo_t = unsafe { std::mem::zeroed() };
-        let options = libc::WSTOPPED | libc::WEXITED | libc::WNOWAIT | mine;
+        // A child of ours is only looked at, for its end is not to be taken.
+        let look = if first < 0 { 0 } else { libc::WNOWAIT };
+        let options = libc::WSTOPPED | libc::WEXITED | look | mine;
         // SAFETY: `info` is a live local.
         let waited =
             checked(unsafe { libc::waitid(kind, number as libc::id_t, &mut info, options) });
@@ -120,10 +122,12 @@ fn wait(kind: libc::idtype_t, number: i32, first: i32) -> io::Result<(i32, Stop)
         if !stopped && thread == first {
             return Ok((thread, Stop::Gone));
         }
-        // Take the event itself, so that the next wait doesn't see it again.
-        let take = mine | libc::WNOHANG | if stopped { libc::WSTOPPED } else { libc::WEXITED };
-        // SAFETY: as above.
-        unsafe { libc::waitid(libc::P_PID, thread as libc::id_t, &mut info, take) };
+        if look != 0 {
+            // Take the event itself, so that the next wait doesn't see it again.
+            let take = mine | libc::WNOHANG | if stopped { libc::WSTOPPED } else { libc::WEXITED };
+            // SAFETY: as above.
+            unsafe { libc::waitid(libc::P_PID, thread as libc::id_t, &mut info, take) };
+        }
         if !stopped {
             return Ok((thread, Stop::Gone));
         }
@@ -154,13 +158,16 @@ impl Registers {
         Ok(Registers(registers))
     }
 
-    /// The number of the interrupted system call, if the kernel is about to restart one.
-    pub fn restarting(&self) -> Option<i64> {
+    /// The interrupted system call, if the kernel is about to restart one: its number, its arguments, and where it was
+    /// made.
+    pub fn interrupted(&self) -> Option<(i64, [u64; 6], u64)> {
         // ERESTARTSYS, ERESTARTNOINTR, ERESTARTNOHAND, ERESTART_RESTARTBLOCK, and plain EINTR
         // (epoll).
         let result = self.0.rax as i64;
         let number = self.0.orig_rax as i64;
-        (matches!(result, -516..=-512 | -4) && number >= 0).then_some(number)
+        let arguments = [self.0.rdi, self.0.rsi, self.0.rdx, self.0.r10, self.0.r8, self.0.r9];
+        (matches!(result, -516..=-512 | -4) && number >= 0)
+            .then_some((number, arguments, self.0.rip))
     }
 
     /// In a call of `select`: where its sets of descriptors are and the time that is left, and how many bytes each has.
