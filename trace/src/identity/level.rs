@@ -35,7 +35,7 @@ use std::{borrow::Cow, fmt};
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
 
-use crate::{key::ObjectKey, time::Time};
+use crate::{key::ObjectKey, made::Made, time::Time};
 
 /// How closely worlds are told apart; see the module's documentation. Each level tells apart what the ones before do.
 #[derive(
@@ -98,38 +98,6 @@ pub(super) fn reduce<'v>(
             Cow::Owned(seen)
         }
     })
-}
-
-/// By whom an object was written, as its `managedFields` say.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Made {
-    /// By built-in controllers and by nobody else.
-    ByEnvironment,
-    /// Its `status` was, and the rest by others.
-    StatusByEnvironment,
-    ByOthers,
-}
-
-/// The field managers of built-in controllers, as Kubernetes names them.
-const BUILT_IN: [&str; 4] =
-    ["kube-apiserver", "kube-controller-manager", "kube-scheduler", "kubelet"];
-
-impl Made {
-    fn of(object: &Value) -> Made {
-        let Some(entries) = object["metadata"]["managedFields"].as_array() else {
-            return Made::ByOthers;
-        };
-        let built_in = |entry: &Value| BUILT_IN.contains(&text(&entry["manager"]));
-        if !entries.is_empty() && entries.iter().all(built_in) {
-            return Made::ByEnvironment;
-        }
-        // The scheduler's condition of a pod is written as its status too.
-        let of_status = |entry: &&Value| entry["subresource"] == "status";
-        match entries.iter().filter(of_status).any(built_in) {
-            true => Made::StatusByEnvironment,
-            false => Made::ByOthers,
-        }
-    }
 }
 
 /// An age as far as it counts at `scale`.

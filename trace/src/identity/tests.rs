@@ -229,6 +229,26 @@ fn bookkeeping_does_not_count() {
 }
 
 #[test]
+fn node_ports_that_were_chosen_are_labels() {
+    let service = |port: u32, manager: Value| {
+        let metadata = json!({"name": "a", "managedFields": [manager]});
+        let spec = json!({"ports": [{"name": "http", "port": 80, "nodePort": port}]});
+        ("services", json!({"metadata": metadata, "spec": spec}))
+    };
+    let chosen = |port| service(port, json!({"manager": "m", "fieldsV1": {"f:spec": {}}}));
+    let fields = json!({"k:{\"port\":80,\"protocol\":\"TCP\"}": {"f:nodePort": {}}});
+    let fields = json!({"f:spec": {"f:ports": fields}});
+    let asked = |port| service(port, json!({"manager": "m", "fieldsV1": fields}));
+    let noted = |port: Value| ("configmaps", json!({"metadata": {"name": "c"}, "port": port}));
+    let both = |port: u32, seen: u32| [chosen(port), noted(json!(seen))];
+    check(&both(30_086, 30_086), &both(30_090, 30_090), true);
+    check(&both(30_086, 30_086), &both(30_086, 30_090), false);
+    check(&both(30_086, 30_086), &[chosen(30_086), noted(json!("30086"))], false);
+    check(&[asked(30_086)], &[asked(30_090)], false);
+    check(&[asked(30_086)], &[chosen(30_086)], false);
+}
+
+#[test]
 fn keys_with_tokens_have_no_order() {
     let map = |first: &str, second: &str| {
         let data = json!({first: "1", second: "2"});
@@ -348,6 +368,10 @@ fn uid_of(at: usize, assignment: &Assignment) -> String {
     format!("{mixed:08x}-0000-4000-8000-{at:012x}")
 }
 
+fn node_port_of(at: usize, assignment: &Assignment) -> u32 {
+    30_086 + (at as u32 * 1009 + assignment.salt) % 2_600
+}
+
 fn build(shapes: &[Shape], assignment: &Assignment) -> World {
     let now = NOW + assignment.shift;
     let objects: Vec<(&str, Value)> = shapes
@@ -392,6 +416,12 @@ fn build(shapes: &[Shape], assignment: &Assignment) -> World {
             }
             if shape.kind == 1 {
                 object["status"]["podIP"] = json!(format!("10.{}.{}.{at}", assignment.salt / 250, assignment.salt % 250));
+            }
+            if shape.kind == 3 {
+                let port = node_port_of(at, assignment);
+                object["spec"] = json!({"ports": [{"port": 80, "nodePort": port}], "rest": shape.spec});
+                object["status"]["url"] = json!(format!("http://a:{port}"));
+                object["status"]["external"] = json!(port);
             }
             if shape.kind == 2 {
                 object["data"] = json!({"key": format!("p{}-{}", shape.payload, assignment.salt)});
@@ -662,4 +692,24 @@ fn what_built_in_controllers_made_counts_by_how_far_it_is() {
     check_levels("how far theirs is", one(built_in), further(built_in), shape_only);
     check_levels("a label of the subject's", one(operator), labelled(operator), shape_only);
     check_levels("how far the subject's is", one(operator), further(operator), none);
+}
+
+#[test]
+fn nodes_that_the_scheduler_chose_count_where_nodes_are_seen() {
+    let fields = json!([{"manager": "m", "fieldsV1": {"f:spec": {"f:containers": {}}}}]);
+    let pod = |name: &str, node: &str| {
+        let metadata = json!({"name": name, "managedFields": fields});
+        ("pods", json!({"metadata": metadata, "spec": {"containers": [], "nodeName": node}}))
+    };
+    let node = |name: &str| ("nodes", json!({"metadata": {"name": name}}));
+    let on = |first, second| vec![pod("a", first), pod("b", second)];
+    let check = |left: Vec<(&str, Value)>, right: Vec<(&str, Value)>, level, expect| {
+        assert_eq!(merged(&world(&left), &world(&right), level), expect, "{level}");
+    };
+    check(on("n0", "n0"), on("n1", "n1"), Level::Scale, true);
+    check(on("n0", "n1"), on("n1", "n0"), Level::Scale, true);
+    check(on("n0", "n0"), on("n0", "n1"), Level::Scale, false);
+    check(on("n0", "n0"), on("n1", "n1"), Level::Exact, false);
+    let seen = |at| [on(at, at), vec![node("n0"), node("n1")]].concat();
+    check(seen("n0"), seen("n1"), Level::Scale, false);
 }
