@@ -58,7 +58,7 @@ use serde_json::Value;
 
 pub use self::{
     apart::{Apart, keep_apart},
-    level::{Level, age as scale_of},
+    level::{Level, age as rough_age},
 };
 use crate::{
     comparison::Masks,

@@ -6,7 +6,7 @@
 //! the order of the history.
 //!
 //! Behind a perturbation that takes time ([`plans::Anomaly::takes_time`]) objects are older each time, so that at the
-//! finest level there is no end: such worlds are explored by class only, and a campaign that has them is closed at `scale`
+//! finest level there is no end: such worlds are explored by class only, and a campaign that has them is closed at `age`
 //! at best.
 //!
 //! **Merging is audited.** When a world is explored whose class was explored before, both must have written the same. If
@@ -25,13 +25,11 @@ use trace::{
 };
 
 use crate::campaign::{
+    identities::COARSE,
     reached::{Harvest, Lens, Node, Then, Unread},
     setup::Setup,
     tally::Tallies,
 };
-
-/// The levels at which worlds are merged.
-const COARSE: [Level; 2] = [Level::Shape, Level::Scale];
 
 /// Why plans are left out with `heuristics: sieve`.
 pub const NOT_SUGGESTED: &str = "plans that Sieve's heuristics don't suggest";
@@ -54,7 +52,7 @@ pub struct Frontier {
     /// Simplest plans first, so that a world that several plans reach is known by the simplest.
     waiting: BTreeSet<(Weight, usize)>,
     /// By level of [`COARSE`] and class.
-    classes: [HashMap<Identity, Class>; 2],
+    classes: [HashMap<Identity, Class>; COARSE.len()],
     /// Worlds behind a violated trial that are known from nowhere else, by identity.
     behind: HashSet<Identity>,
     /// Not read so far.
@@ -70,7 +68,7 @@ pub struct Frontier {
     /// What is no part of what campaigns cover, with how often: it does not keep one from being closed.
     pub limits: BTreeMap<String, u64>,
     /// By level of [`COARSE`].
-    audits: [Audit; 2],
+    audits: [Audit; COARSE.len()],
     /// Whether the next world is to be one behind a perturbation that takes time, or none.
     turn: bool,
 }
@@ -180,7 +178,7 @@ impl Frontier {
             .worlds
             .iter()
             .map(|world| &world.node)
-            .filter(|node| seen.insert(node.classes.scale))
+            .filter(|node| seen.insert(node.classes.at(Level::Scale)))
             .collect();
         let step = of_a_class.len().div_ceil(APART_WORLDS).max(1);
         let looked_at = of_a_class.into_iter().step_by(step).filter_map(|node| {
@@ -462,14 +460,12 @@ impl Frontier {
     /// The class of a world at a level: of one that was split, its class at the next.
     fn class_of(&self, level: Level, at: usize) -> Identity {
         let Node { classes, identity, .. } = &self.worlds[at].node;
-        let is_split = |level: Level, class: &Identity| {
-            self.classes[level as usize].get(class).is_some_and(|class| class.split)
+        let is_split = |level: &Level| {
+            let class = self.classes[*level as usize].get(&classes.at(*level));
+            class.is_some_and(|class| class.split)
         };
-        match level {
-            Level::Shape if !is_split(level, &classes.shape) => classes.shape,
-            Level::Shape | Level::Scale if !is_split(Level::Scale, &classes.scale) => classes.scale,
-            _ => *identity,
-        }
+        let finer = COARSE.into_iter().skip(level as usize);
+        finer.skip_while(is_split).map(|level| classes.at(level)).next().unwrap_or(*identity)
     }
 
     fn class_mut(&mut self, level: Level, at: usize) -> &mut Class {

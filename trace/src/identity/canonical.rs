@@ -199,13 +199,18 @@ impl<'w> Writer<'w> {
         }
     }
 
-    /// A text with the times in it as ages by scale.
+    /// A text with the times in it as ages by scale, or only as times.
     fn roughly(&mut self, text: &'w str) {
         let mut rest = text;
         self.out.push('"');
         while let Some(found) = times::first(rest) {
             self.pieces(&rest[..found.begin]);
-            let _ = write!(self.out, "‹age {}›", level::age(found.time, self.now));
+            match self.level {
+                Level::Age => {
+                    let _ = write!(self.out, "‹age {}›", level::age(found.time, self.now));
+                }
+                _ => self.out.push_str("‹time›"),
+            }
             rest = &rest[found.end..];
         }
         self.pieces(rest);

@@ -593,8 +593,8 @@ fn merged(one: &World, two: &World, level: Level) -> bool {
     hash(one, &at_level(level)) == hash(two, &at_level(level))
 }
 
-/// Whether these two objects of one name make one world, at `shape`, `scale` and `exact`.
-fn check_levels(what: &str, one: Value, two: Value, expect: [bool; 3]) {
+/// Whether these two objects of one name make one world, at each level.
+fn check_levels(what: &str, one: Value, two: Value, expect: [bool; 4]) {
     let world = |object: Value| world(&[("pods", object)]);
     let (one, two) = (world(one), world(two));
     let found = Level::ALL.map(|level| merged(&one, &two, level));
@@ -626,15 +626,18 @@ fn each_level_tells_apart_what_the_one_before_does() {
         spec(json!({"env": names.map(|name| json!({"name": name, "value": "x"}))}))
     };
 
-    let all = [true, true, true];
-    let (not_exact, shape_only, none) = ([true, true, false], [true, false, false], [false; 3]);
+    let (all, not_exact, none) = ([true; 4], [true, true, true, false], [false; 4]);
+    let (shape_only, to_scale) = ([true, false, false, false], [true, true, false, false]);
     check_levels("the same", status(json!({"phase": "A"})), status(json!({"phase": "A"})), all);
     check_levels("a phase", status(json!({"phase": "A"})), status(json!({"phase": "B"})), none);
     check_levels("a count", spec(json!({"replicas": 1})), spec(json!({"replicas": 2})), none);
     check_levels("a value", spec(json!({"image": "a"})), spec(json!({"image": "b"})), shape_only);
     check_levels("the age of an object", created(20), created(90), not_exact);
     check_levels("an age of the same scale", since(20), since(35), not_exact);
-    check_levels("an age of another scale", since(20), since(90), shape_only);
+    check_levels("an age of another scale", since(20), since(90), to_scale);
+    check_levels("whether there is a time", since(20), spec(json!({"since": "?"})), shape_only);
+    let text = |seconds: i64| spec(json!({"log": format!("begun at {}", time(seconds))}));
+    check_levels("an age within a text", text(20), text(90), to_scale);
     check_levels("a generation that was seen", counted(3, 3), counted(4, 4), not_exact);
     check_levels("a generation that was not", counted(3, 3), counted(4, 3), shape_only);
     let (ready, held) = (condition("Ready", "True", "A"), condition("Held", "True", "A"));
@@ -671,7 +674,7 @@ fn values_that_differ_undisturbed_count_at_the_finest_level_only() {
         let context = || Context { masks: Some(&masks), ..at_level(level) };
         hash(&of("x"), &context()) == hash(&of("y"), &context())
     };
-    assert_eq!(Level::ALL.map(same), [true, true, false]);
+    assert_eq!(Level::ALL.map(same), [true, true, true, false]);
 }
 
 #[test]
@@ -683,7 +686,8 @@ fn what_built_in_controllers_made_counts_by_how_far_it_is() {
             "status": {"phase": phase},
         })
     };
-    let (all, shape_only, none) = ([true, true, false], [true, false, false], [false; 3]);
+    let (all, none) = ([true, true, true, false], [false; 4]);
+    let shape_only = [true, false, false, false];
     let one = |by: &str| made_by(by, json!({}), "Pending");
     let labelled = |by: &str| made_by(by, json!({"x": "y"}), "Pending");
     let further = |by: &str| made_by(by, json!({}), "Running");
