@@ -128,10 +128,10 @@ impl Sources {
                         }
                     }
                 }
-                ("nodeName", Value::String(name)) if map.contains_key("containers") => {
-                    if self.bound_to.as_ref() != Some(name) {
-                        self.asked_nodes.push(name.clone());
-                    }
+                ("nodeName", Value::String(name))
+                    if map.contains_key("containers") && self.bound_to.as_ref() != Some(name) =>
+                {
+                    self.asked_nodes.push(name.clone());
                 }
                 ("nodeSelector", Value::Object(labels)) => {
                     self.asked_nodes.extend(labels.values().filter_map(owned_text));
