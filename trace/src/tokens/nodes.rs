@@ -3,6 +3,8 @@
 //! On which of several nodes a pod comes to stand is the scheduler's choice, and another one after a crash is no fault of
 //! a controller. So where a pod was bound by a scheduler, the names of nodes are labels, each for a node: which pods
 //! stand together still shows, and so does on what kind of node, because the Node objects are compared as well.
+//! Pods that stood on one node one after the other count as together, as long as both are there: JobSet's campaign
+//! accepts that (`tests/foreign/jobset`).
 //!
 //! A name that somebody asked for is a value, wherever it stands: one in a pod specification's `nodeName`, in a
 //! `nodeSelector`, in the expressions of an affinity (of a volume that was provisioned it is the scheduler's choice
