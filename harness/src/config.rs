@@ -74,7 +74,7 @@ pub struct Spec {
     /// When the world counts as settled.
     #[serde(default)]
     pub settle: SettleSpec,
-    /// The level at which exploring may end: `shape`, `scale` or `exact` (default), see [`Level`]. Coarser ones come first.
+    /// The level at which exploring may end: `shape`, `scale`, `age` or `exact` (default), see [`Level`]. Coarser ones come first.
     #[serde(default)]
     pub precision: Level,
     /// What is left out by guess.

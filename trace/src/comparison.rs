@@ -7,7 +7,8 @@
 //!
 //! **Labels.** A generated name becomes `web-‹1›`, where siblings are numbered by what they are and by what
 //! refers to them (colour refinement), not by their names; a uid becomes `‹uid of pods/default/web-‹1››`; an
-//! address `‹ip of …›`; a Secret's payload `‹payload›`, numbered if it occurs twice. What names an object that
+//! address `‹ip of …›`; a node port that was given to a Service `‹node port http of …›`, also where it is a number; the
+//! name of a node among which the scheduler chose `node-‹1›`; a Secret's payload `‹payload›`, numbered if it occurs twice. What names an object that
 //! is gone is `web-‹gone›`, `‹uid of nothing›`. In *folded* form all siblings look alike: `web-‹*›`.
 //!
 //! Siblings that nothing tells apart are numbered by name: any numbering gives the same world.
@@ -22,7 +23,7 @@ mod refine;
 
 use std::{collections::BTreeMap, sync::Arc};
 
-use serde_json::{Map, Value};
+use serde_json::{Map, Number, Value};
 
 pub(crate) use self::mask::PartMasks;
 pub use self::{
@@ -84,8 +85,7 @@ impl World<'_> {
         };
         let masks = self.masks.about(&folded);
         if is_plain {
-            let form =
-                version.form(masks, |masks| map_strings(&reduced(masks), &|text| text.to_owned()));
+            let form = version.form(masks, |masks| relabelled(&reduced(masks), &Unlabelled));
             self.plain.push((index, text, form));
         } else {
             let value = reduced(&masks);
@@ -128,36 +128,46 @@ impl<'l> Labels<'l> {
         let ranks = refine::ranks(tokens, members);
         let mut labels = Labels { tokens, texts: vec![String::new(); tokens.list.len()] };
         for (at, token) in tokens.list.iter().enumerate() {
-            if token.kind == TokenKind::Name {
-                labels.texts[at] = match ranks.get(&at) {
-                    Some(rank) => format!("{}‹{rank}›", token.prefix),
-                    None => format!("{}‹gone›", token.prefix),
-                };
-            }
+            labels.texts[at] = match (token.kind, ranks.get(&at)) {
+                (TokenKind::Name | TokenKind::Node, Some(rank)) => {
+                    format!("{}‹{rank}›", token.prefix)
+                }
+                (TokenKind::Name, None) => format!("{}‹gone›", token.prefix),
+                // Not among the objects, so nothing could number it.
+                (TokenKind::Node, None) => token.text.clone(),
+                _ => continue,
+            };
         }
         let labelled = members.iter().map(|member| (member.index, labels.text(&member.key)));
         let mut keys: BTreeMap<usize, String> = labelled.collect();
         keys.extend(plain.iter().map(|(index, key, _)| (*index, key.clone())));
         for (at, token) in tokens.list.iter().enumerate() {
-            let what = match token.kind {
-                TokenKind::Name => continue,
-                TokenKind::Uid => "uid",
-                TokenKind::Address => "ip",
-                TokenKind::Hash => "hash",
-            };
+            let what = token.kind.word();
             let home =
                 token.home.and_then(|home| keys.get(&home)).map_or("nothing", String::as_str);
-            labels.texts[at] = format!("‹{what} of {home}›");
+            labels.texts[at] = match token.kind {
+                TokenKind::Name | TokenKind::Node => continue,
+                TokenKind::Port => format!("‹{what} {} of {home}›", token.prefix),
+                _ => format!("‹{what} of {home}›"),
+            };
         }
         labels
     }
 
+    fn value(&self, value: &Value) -> Value {
+        relabelled(value, self)
+    }
+}
+
+impl Relabel for Labels<'_> {
     fn text(&self, text: &str) -> String {
         self.tokens.replace(text, |token| self.texts[token].clone())
     }
 
-    fn value(&self, value: &Value) -> Value {
-        map_strings(value, &|text| self.text(text))
+    fn number(&self, number: &Number) -> Value {
+        self.tokens
+            .port(number)
+            .map_or_else(|| number.clone().into(), |token| self.texts[token].clone().into())
     }
 }
 
@@ -202,7 +212,7 @@ impl Folder {
         let mut value = reduce::reduce(key, object);
         masks.apply(&self.key(key), &mut value);
         reduce::plain_payloads(&mut value);
-        map_strings(&value, &|text| self.tokens.fold(text))
+        relabelled(&value, &self.tokens)
     }
 }
 
@@ -219,20 +229,51 @@ pub fn fold_key(canonical: &str) -> String {
     out
 }
 
-fn map_strings(value: &Value, text: &dyn Fn(&str) -> String) -> Value {
+/// What is put in the place of texts and numbers.
+trait Relabel {
+    fn text(&self, text: &str) -> String;
+    fn number(&self, number: &Number) -> Value;
+}
+
+/// Everything as it is.
+struct Unlabelled;
+
+impl Relabel for Unlabelled {
+    fn text(&self, text: &str) -> String {
+        text.to_owned()
+    }
+
+    fn number(&self, number: &Number) -> Value {
+        number.clone().into()
+    }
+}
+
+/// All siblings alike.
+impl Relabel for Tokens {
+    fn text(&self, text: &str) -> String {
+        self.fold(text)
+    }
+
+    fn number(&self, number: &Number) -> Value {
+        self.port(number).map_or_else(|| number.clone().into(), |token| self.folded(token).into())
+    }
+}
+
+fn relabelled(value: &Value, labels: &dyn Relabel) -> Value {
     match value {
-        Value::String(string) => Value::String(text(string)),
-        Value::Array(items) => items.iter().map(|item| map_strings(item, text)).collect(),
+        Value::String(text) => labels.text(text).into(),
+        Value::Number(number) => labels.number(number),
+        Value::Array(items) => items.iter().map(|item| relabelled(item, labels)).collect(),
         Value::Object(map) => {
             let mut out = Map::new();
             for (key, value) in map {
-                let mut mapped = map_strings(value, text);
+                let mut mapped = relabelled(value, labels);
                 if let (Value::Array(items), Value::Array(mapped)) = (value, &mut mapped)
                     && sets::is_set(key, items)
                 {
                     mapped.sort_by_cached_key(Value::to_string);
                 }
-                insert_new(&mut out, text(key), mapped);
+                insert_new(&mut out, labels.text(key), mapped);
             }
             Value::Object(out)
         }

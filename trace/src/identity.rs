@@ -12,7 +12,8 @@
 //! then by content, then (individualisation) by the real key, where a tie costs at most a missed merge.
 //!
 //! What two worlds may differ in and still be equal:
-//! - the texts of uids, addresses and generated names (not their equality, occurrences, prefix, or order);
+//! - the texts of uids, addresses, generated names and node ports that an allocator chose (not their equality,
+//!   occurrences, prefix, or order);
 //! - `metadata.resourceVersion`, unless some other field holds exactly that text. So the *order* of two objects'
 //!   revisions does not count: a subject that compares revisions of different objects to learn which was written
 //!   last (allowed within one type since KEP-5504, unheard of in controllers) could notice. Creation times count;
@@ -32,6 +33,14 @@
 //! **Generations count as they are**, not only their relation to `observedGeneration`: a controller may branch on the
 //! number. A name is generated if the world's generator gave it, never because it looks so.
 //!
+//! **Node ports are labels as cluster IPs are.** An allocator counts on, so a controller that creates its Service anew
+//! would lead to new worlds for ever. Who asks for a fixed port or address of the range from which allocators choose first
+//! could notice, because it may be taken in one world and free in the other (KEP-3668 keeps a part of the range for those).
+//! Ports that somebody asked for are values.
+//!
+//! **Names of nodes are values.** They are few, so they cost no closure, and nodes have properties of their own. The levels
+//! before `exact` take those that the scheduler chose for labels, where the subject has asked about no Node at all.
+//!
 //! **Leases are bookkeeping**: their commits are no place to crash and no part of identity. A controller that uses a
 //! Lease as a lock for its own work, not to elect a leader, is therefore explored less than others; nothing in the
 //! report tells the two apart.
@@ -49,7 +58,7 @@ use serde_json::Value;
 
 pub use self::{
     apart::{Apart, keep_apart},
-    level::{Level, age as scale_of},
+    level::{Level, age as rough_age},
 };
 use crate::{
     comparison::Masks,

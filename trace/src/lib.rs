@@ -27,6 +27,7 @@ pub mod diff;
 mod drawn;
 pub mod file;
 pub mod identity;
+mod made;
 mod sets;
 mod tokens;
 mod versions;

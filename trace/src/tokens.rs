@@ -1,4 +1,5 @@
-//! Texts that mean "this object" and nothing else: uids, addresses and generated names.
+//! Texts that mean "this object" and nothing else: uids, addresses, generated names, and what else was chosen by the
+//! API server, an allocator or the scheduler.
 //!
 //! Two worlds that differ only in such texts are the same world, so both forms of sameness
 //! ([`crate::identity`], [`crate::comparison`]) find them and put labels in their place.
@@ -12,17 +13,25 @@
 //!   wherever else it stands: templates are compared, and one that differs only in what is not (a time, the order of a
 //!   set) has another hash all the same;
 //! - addresses in fields that the cluster fills: `podIP`, `hostIP`, `clusterIP`, `ip` under `podIPs`,
-//!   `hostIPs`, `clusterIPs`, and the addresses of Endpoints, EndpointSlices and Nodes. An address that a user
-//!   wrote anywhere else is a value like any other.
+//!   `hostIPs`, `clusterIPs`, the addresses of Endpoints, EndpointSlices and Nodes, and the names of IPAddresses. An
+//!   address that a user wrote anywhere else is a value like any other;
+//! - node ports of Services that nobody asked for, as their `managedFields` say. One that a user or a controller wrote is a
+//!   value. Where nothing says who wrote, all in the allocator's range are tokens;
+//! - in comparisons, and at coarse levels, the names of nodes that the scheduler chose (`nodes.rs`).
 //!
-//! Inside longer strings they are found only as whole tokens, bounded by the ends or by characters that are
+//! A volume that was provisioned is named by the uid of its claim (`pvc-UID`), and needs no kind of its own. Who holds a
+//! Lease counts nowhere, because Leases don't.
+//!
+//! A port is found as a number as well, whatever field it stands in: that another number is the same by chance would show
+//! as a difference, not hide one. Inside longer strings they are found only as whole tokens, bounded by the ends or by characters that are
 //! neither letter nor digit. At one place the longest wins.
 
+mod nodes;
 mod sources;
 
-use std::collections::BTreeMap;
+use std::{collections::BTreeMap, ops::RangeInclusive};
 
-use serde_json::Value;
+use serde_json::{Number, Value};
 
 pub(crate) use self::sources::Sources;
 use crate::{
@@ -39,6 +48,31 @@ pub(crate) enum TokenKind {
     Address,
     /// The hash of a pod template, by itself.
     Hash,
+    /// A port of all nodes that is given to a Service.
+    Port,
+    /// The name of a node that the scheduler chose.
+    Node,
+}
+
+impl TokenKind {
+    /// What it is in labels.
+    pub fn word(self) -> &'static str {
+        match self {
+            TokenKind::Uid => "uid",
+            TokenKind::Name => "name",
+            TokenKind::Address => "ip",
+            TokenKind::Hash => "hash",
+            TokenKind::Port => "node port",
+            TokenKind::Node => "node",
+        }
+    }
+}
+
+/// The ports that are given to Services (`--service-node-port-range`, by default).
+const NODE_PORTS: RangeInclusive<u64> = 30_000..=32_767;
+
+pub(crate) fn may_be_port(number: &Number) -> bool {
+    number.as_u64().is_some_and(|number| NODE_PORTS.contains(&number))
 }
 
 /// One token of a world.
@@ -46,7 +80,8 @@ pub(crate) enum TokenKind {
 pub(crate) struct Token {
     pub kind: TokenKind,
     pub text: String,
-    /// For names: what was asked for (`generateName`). For addresses: the family. Empty for uids.
+    /// For names: what was asked for (`generateName`). For addresses: the family. For ports: which of the Service's. For
+    /// nodes: how the names of all begin. Empty for others.
     pub prefix: String,
     /// Index of the object that it names, where that exists.
     pub home: Option<usize>,
@@ -113,11 +148,9 @@ impl Tokens {
         objects: impl IntoIterator<Item = (&'a Version, &'a Value)>,
         issued: impl IntoIterator<Item = &'n str>,
     ) -> Tokens {
-        let mut tokens = Tokens::issued(issued);
-        for (index, (version, object)) in objects.into_iter().enumerate() {
-            tokens.take_in(index, &version.key, version.sources(object), true);
-        }
-        tokens.ready()
+        let sources =
+            |(version, object): (&'a Version, &'a Value)| (&version.key, version.sources(object));
+        Tokens::of(&objects.into_iter().map(sources).collect::<Vec<_>>(), issued, true)
     }
 
     fn find<'a>(
@@ -125,25 +158,39 @@ impl Tokens {
         issued: impl IntoIterator<Item = &'a str>,
         guess: bool,
     ) -> Tokens {
-        let mut tokens = Tokens::issued(issued);
-        for (index, (key, object)) in objects.into_iter().enumerate() {
-            tokens.take_in(index, key, &Sources::of(key, object), guess);
-        }
-        tokens.ready()
+        let sources = |(key, object): (&'a ObjectKey, &'a Value)| (key, Sources::of(key, object));
+        let objects: Vec<(&ObjectKey, Sources)> = objects.into_iter().map(sources).collect();
+        let objects: Vec<(&ObjectKey, &Sources)> =
+            objects.iter().map(|(key, sources)| (*key, sources)).collect();
+        Tokens::of(&objects, issued, guess)
     }
 
-    fn issued<'a>(names: impl IntoIterator<Item = &'a str>) -> Tokens {
+    fn of<'a>(
+        objects: &[(&ObjectKey, &Sources)],
+        issued: impl IntoIterator<Item = &'a str>,
+        guess: bool,
+    ) -> Tokens {
         let mut tokens = Tokens::default();
-        for name in names {
+        for name in issued {
             tokens.add(TokenKind::Name, name, asked_for(name), None);
         }
+        for (index, (key, sources)) in objects.iter().enumerate() {
+            tokens.take_in(index, key, sources, guess);
+        }
+        if guess {
+            tokens.add_nodes(objects);
+        }
+        tokens.index();
+        tokens.fold_prefixes();
         tokens
     }
 
-    fn ready(mut self) -> Tokens {
-        self.index();
-        self.fold_prefixes();
-        self
+    fn add_nodes(&mut self, objects: &[(&ObjectKey, &Sources)]) {
+        let (names, common) = nodes::chosen(objects);
+        for name in names {
+            let own = |(key, _): &(&ObjectKey, &Sources)| nodes::is_node(key) && *key.name == *name;
+            self.add(TokenKind::Node, name, common, objects.iter().position(own));
+        }
     }
 
     /// What was asked for may itself hold what is drawn: `web-5d4f8c7b9-` of a Deployment's pods.
@@ -178,7 +225,7 @@ impl Tokens {
             }
         }
         for field in &sources.fields {
-            self.add(field.kind, &field.text, field.family, field.own.then_some(index));
+            self.add(field.kind, &field.text, &field.prefix, field.own.then_some(index));
         }
     }
 
@@ -226,6 +273,12 @@ impl Tokens {
     /// The token that is exactly this text.
     pub fn exactly(&self, text: &str) -> Option<usize> {
         self.by_text.get(text).copied()
+    }
+
+    /// The node port that is this number.
+    pub fn port(&self, number: &Number) -> Option<usize> {
+        let token = may_be_port(number).then(|| self.exactly(&number.to_string()))??;
+        (self.list[token].kind == TokenKind::Port).then_some(token)
     }
 
     /// Calls `found` for each stretch of `text`, in order.
@@ -280,15 +333,16 @@ impl Tokens {
 
     /// `text` with all siblings alike: `web-‹*›`, `‹uid›`, `‹ip›`.
     pub fn fold(&self, text: &str) -> String {
-        self.replace(text, |token| {
-            let token = &self.list[token];
-            match token.kind {
-                TokenKind::Name => format!("{}‹*›", token.prefix),
-                TokenKind::Uid => "‹uid›".to_owned(),
-                TokenKind::Address => "‹ip›".to_owned(),
-                TokenKind::Hash => "‹hash›".to_owned(),
-            }
-        })
+        self.replace(text, |token| self.folded(token))
+    }
+
+    /// A token as all its siblings are shown.
+    pub fn folded(&self, token: usize) -> String {
+        let token = &self.list[token];
+        match token.kind {
+            TokenKind::Name | TokenKind::Node => format!("{}‹*›", token.prefix),
+            kind => format!("‹{}›", kind.word()),
+        }
     }
 
     fn at(&self, text: &str, start: usize, end: usize) -> Option<usize> {

@@ -74,6 +74,18 @@ impl Workload {
         }
     }
 
+    /// The position of what it does next, checks passed over: whether they hold is not known.
+    pub fn next_step(&self, cursor: Cursor) -> Cursor {
+        let from = self.operations.iter().enumerate().skip(cursor.operation as usize);
+        let next =
+            from.skip_while(|(_, operation)| matches!(operation.kind, OperationKind::Check(_)));
+        match next.map(|(at, _)| at as u32).next() {
+            Some(operation) if operation == cursor.operation => cursor,
+            Some(operation) => Cursor { operation, document: 0 },
+            None => self.end(),
+        }
+    }
+
     /// How many steps of the user (documents sent, sleeps) come from here on before it waits for all to settle, starts the
     /// controller anew or runs a program. Checks are passed over: whether they hold is not known.
     pub fn writes_before_a_wait(&self, cursor: Cursor) -> u32 {

@@ -64,6 +64,8 @@ pub enum Level {
     Shape,
     /// What a campaign is to reach.
     Scale,
+    /// As that, with ages.
+    Age,
     /// The finest.
     #[default]
     Exact,

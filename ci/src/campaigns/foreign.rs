@@ -7,10 +7,11 @@ use serde_json::Value;
 use super::{FOREIGN, chosen_in, folder_of, one, repeat_of};
 use crate::{run::Runner, table};
 
-const HEAD: [&str; 10] = [
+const HEAD: [&str; 11] = [
     "operator",
     "shape",
     "scale",
+    "age",
     "exact",
     "audited",
     "trials",
@@ -62,6 +63,7 @@ fn row(name: &str, summary: &Value, figures: &Value) -> Vec<String> {
         name.to_owned(),
         explored("shape"),
         explored("scale"),
+        explored("age"),
         explored("exact"),
         audited,
         summary["plans"]["run"].to_string(),

@@ -6,7 +6,7 @@
 //! behaviour comes early, not in the order of the history.
 //!
 //! Behind a perturbation that takes time ([`plans::Anomaly::takes_time`]) objects are older each time, so that at the
-//! finest level there is no end: such worlds are explored by class only, and a campaign that has them is closed at `scale`
+//! finest level there is no end: such worlds are explored by class only, and a campaign that has them is closed at `age`
 //! at best.
 //!
 //! **Merging is audited.** When a world is explored whose class was explored before, both must have written the same. If
@@ -26,14 +26,12 @@ use trace::{
 };
 
 use crate::campaign::{
+    identities::COARSE,
     order::{Depth, Score, Turns},
     reached::{Harvest, Lens, Node, Then, Unread},
     setup::Setup,
     tally::Tallies,
 };
-
-/// The levels at which worlds are merged.
-const COARSE: [Level; 2] = [Level::Shape, Level::Scale];
 
 /// Why plans are left out with `heuristics: sieve`.
 pub const NOT_SUGGESTED: &str = "plans that Sieve's heuristics don't suggest";
@@ -58,10 +56,10 @@ pub struct Frontier {
     /// The worlds met.
     known: HashSet<Identity>,
     worlds: Vec<Met>,
-    /// Those that wait, by class at `scale` and family: of each such group only the first can be next.
+    /// Those that wait, by class at `age` and family: of each such group only the first can be next.
     waiting: HashMap<(Identity, Family), BTreeSet<Rank>>,
     /// By level of [`COARSE`] and class.
-    classes: [HashMap<Identity, Class>; 2],
+    classes: [HashMap<Identity, Class>; COARSE.len()],
     /// Worlds behind a violated trial that are known from nowhere else, by identity.
     behind: HashSet<Identity>,
     /// Not read so far.
@@ -81,7 +79,7 @@ pub struct Frontier {
     /// What is no part of what campaigns cover, with how often: it does not keep one from being closed.
     pub limits: BTreeMap<String, u64>,
     /// By level of [`COARSE`].
-    audits: [Audit; 2],
+    audits: [Audit; COARSE.len()],
 }
 
 /// A world that was met.
@@ -152,9 +150,9 @@ type Rank = (usize, Likelihood, Weight, usize);
 /// Which of all is next; the last is the world's number.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 enum Order {
-    /// Perturbations, level, likelihood, how often plans were begun at its spot, how often its class at the level before
+    /// Depth, level, likelihood, how often plans were begun at its spot, how often its class at the level before
     /// was explored.
-    Coarse(usize, Level, Likelihood, u64, u64, Weight, usize),
+    Coarse(Depth, Level, Likelihood, u64, u64, Weight, usize),
     /// Whether it is explored as a sample only, and how often its class was explored.
     Exact(bool, u64, Weight, usize),
 }
@@ -162,7 +160,7 @@ enum Order {
 impl Order {
     fn depth(&self) -> Depth {
         match self {
-            Order::Coarse(depth, ..) => Depth::Coarse(*depth),
+            Order::Coarse(depth, ..) => *depth,
             Order::Exact(..) => Depth::Exact,
         }
     }
@@ -228,7 +226,7 @@ impl Frontier {
             .worlds
             .iter()
             .map(|world| &world.node)
-            .filter(|node| seen.insert(node.classes.scale))
+            .filter(|node| seen.insert(node.classes.at(Level::Scale)))
             .collect();
         let step = of_a_class.len().div_ceil(APART_WORLDS).max(1);
         let looked_at = of_a_class.into_iter().step_by(step).filter_map(|node| {
@@ -276,6 +274,10 @@ impl Frontier {
             let taken = class.map_or(0, |class| class.taken);
             if taken == 0 {
                 let visits = turns.visits(&self.worlds[at].score.spot);
+                let depth = match level {
+                    Level::Age => Depth::Fine(depth),
+                    _ => Depth::Coarse(depth),
+                };
                 return Order::Coarse(depth, level, likelihood, visits, before, weight, at);
             }
             before = taken;
@@ -316,7 +318,7 @@ impl Frontier {
     }
 
     fn group(&self, at: usize) -> (Identity, Family) {
-        (self.class_of(Level::Scale, at), family_of(&self.worlds[at].node.plan))
+        (self.class_of(Level::Age, at), family_of(&self.worlds[at].node.plan))
     }
 
     fn rank(&self, at: usize) -> Rank {
@@ -477,9 +479,9 @@ impl Frontier {
         self.wait(at);
     }
 
-    /// Whether another world of its class at `scale` was explored, or waits and is kept whole.
+    /// Whether another world of its class at `age` was explored, or waits and is kept whole.
     fn stands_for(&self, at: usize) -> bool {
-        let class = self.classes[Level::Scale as usize].get(&self.class_of(Level::Scale, at));
+        let class = self.classes[Level::Age as usize].get(&self.class_of(Level::Age, at));
         class.is_some_and(|class| class.taken > 0) || self.waiting.contains_key(&self.group(at))
     }
 
@@ -608,14 +610,12 @@ impl Frontier {
     /// The class of a world at a level: of one that was split, its class at the next.
     fn class_of(&self, level: Level, at: usize) -> Identity {
         let Node { classes, identity, .. } = &self.worlds[at].node;
-        let is_split = |level: Level, class: &Identity| {
-            self.classes[level as usize].get(class).is_some_and(|class| class.split)
+        let is_split = |level: &Level| {
+            let class = self.classes[*level as usize].get(&classes.at(*level));
+            class.is_some_and(|class| class.split)
         };
-        match level {
-            Level::Shape if !is_split(level, &classes.shape) => classes.shape,
-            Level::Shape | Level::Scale if !is_split(Level::Scale, &classes.scale) => classes.scale,
-            _ => *identity,
-        }
+        let finer = COARSE.into_iter().skip(level as usize);
+        finer.skip_while(is_split).map(|level| classes.at(level)).next().unwrap_or(*identity)
     }
 
     fn class_mut(&mut self, level: Level, at: usize) -> &mut Class {

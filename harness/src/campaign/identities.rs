@@ -44,19 +44,22 @@ pub struct Identities<'c> {
     pub lasts: u32,
 }
 
-/// What a world is at the levels before `exact`.
+/// The levels at which worlds are merged.
+pub const COARSE: [Level; 3] = [Level::Shape, Level::Scale, Level::Age];
+
+/// What a world is at the levels before `exact`, in the order of [`COARSE`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Classes {
-    /// At [`Level::Shape`].
-    pub shape: Identity,
-    /// At [`Level::Scale`].
-    pub scale: Identity,
-}
+pub struct Classes([Identity; COARSE.len()]);
 
 impl Classes {
     /// Of a world that is like no other.
     pub fn alone(identity: Identity) -> Classes {
-        Classes { shape: identity, scale: identity }
+        Classes([identity; COARSE.len()])
+    }
+
+    /// At a level of [`COARSE`].
+    pub fn at(&self, level: Level) -> Identity {
+        self.0[level as usize]
     }
 }
 
@@ -80,22 +83,35 @@ impl Identities<'_> {
     /// The same at [`Level::Scale`].
     pub fn canonical_scale(&self, world: &World, cursor: Cursor, begun: Option<Duration>) -> Value {
         let objects = self.seen(world);
-        let extra = self.roughly_begun(cursor, begun);
-        let context = self.context(world, cursor, extra, Level::Scale);
+        let context = self.roughly(world, cursor, begun, Level::Scale);
         identity::canonical_world(objects.iter().map(|(key, object)| (*key, &**object)), &context)
     }
 
     /// What a world is at the coarser levels: what the subject can see of it.
     pub fn classes(&self, world: &World, cursor: Cursor, begun: Option<Duration>) -> Classes {
         let objects = self.seen(world);
-        let at = |level, extra| {
-            let context = self.context(world, cursor, extra, level);
+        let at = |level| {
+            let context = self.roughly(world, cursor, begun, level);
             identity::identity(objects.iter().map(|(key, object)| (*key, &**object)), &context)
         };
-        Classes {
-            shape: at(Level::Shape, self.with_lasting(Value::Null)),
-            scale: at(Level::Scale, self.with_lasting(self.roughly_begun(cursor, begun))),
-        }
+        Classes(COARSE.map(at))
+    }
+
+    /// At a level of [`COARSE`]. Before [`Level::Age`], of the workload only what it does next counts: since when it is
+    /// there does not, nor a check that it passes over if it holds.
+    fn roughly<'a>(
+        &'a self,
+        world: &'a World,
+        cursor: Cursor,
+        begun: Option<Duration>,
+        level: Level,
+    ) -> identity::Context<'a> {
+        let begun = self.begun(cursor, begun);
+        let (cursor, extra) = match level {
+            Level::Age => (cursor, roughly_begun(begun)),
+            _ => (self.workload.next_step(cursor), self.cannot_begin_again(cursor, &begun)),
+        };
+        self.context(world, cursor, self.with_lasting(extra), level)
     }
 
     /// What a world is that was only observed.
@@ -194,15 +210,22 @@ impl Identities<'_> {
         }
     }
 
-    /// The same, the time by its scale.
-    fn roughly_begun(&self, cursor: Cursor, begun: Option<Duration>) -> Value {
-        match self.begun(cursor, begun) {
-            Value::Number(seconds) => {
-                let seconds = seconds.as_i64().unwrap_or(i64::MAX / 2_000_000_000);
-                identity::scale_of(Time(0), Time(seconds * 1_000_000_000)).into()
-            }
-            other => other,
+    /// The same without the time.
+    fn cannot_begin_again(&self, cursor: Cursor, begun: &Value) -> Value {
+        let operation = self.workload.operation(cursor);
+        let whole = operation.is_none_or(workloads::Operation::resumable_within);
+        (!whole && !begun.is_null()).into()
+    }
+}
+
+/// What [`Identities::begun`] says, the time by its scale.
+fn roughly_begun(begun: Value) -> Value {
+    match begun {
+        Value::Number(seconds) => {
+            let seconds = seconds.as_i64().unwrap_or(i64::MAX / 2_000_000_000);
+            identity::rough_age(Time(0), Time(seconds * 1_000_000_000)).into()
         }
+        other => other,
     }
 }
 

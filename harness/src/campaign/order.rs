@@ -4,7 +4,7 @@
 //!
 //! 1. Plans of one perturbation come before plans of two.
 //! 2. Each family, and whatever else makes plans, has its turn ([`Turns::begun`]).
-//! 3. New classes come coarse first (`frontier.rs`).
+//! 3. New classes come coarse first (`frontier.rs`); those that only ages tell apart come after all others.
 //! 4. What is likely to matter comes first ([`plans::Likelihood`]).
 //! 5. Steps of the workload and types have their turn ([`Spot`]): otherwise a budget is spent on the first seconds of the
 //!    workload, of which a run tells most.
@@ -185,6 +185,8 @@ pub fn next_source(
 pub enum Depth {
     /// So many perturbations.
     Coarse(usize),
+    /// So many, and only ages tell its world apart from others.
+    Fine(usize),
     /// No matter how many.
     Exact,
 }

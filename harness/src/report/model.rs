@@ -152,7 +152,7 @@ pub struct Coverage {
     /// Every schedule of restarts of every length was covered, as far as they are asked for and except behind findings, at
     /// the level that `level` names; and that is `scale` at least, or what the campaign asks for if that is coarser.
     pub closed: bool,
-    /// The finest level at which nothing is left: `exact`, `scale`, `shape` or `none`.
+    /// The finest level at which nothing is left: `exact`, `age`, `scale`, `shape` or `none`.
     pub level: String,
     /// Each level, coarse ones first.
     pub levels: Vec<LevelCoverage>,
@@ -176,7 +176,7 @@ pub struct Found {
 /// How much was explored at one level of telling worlds apart (docs/campaign.md, *precision*).
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct LevelCoverage {
-    /// `shape`, `scale` or `exact`.
+    /// `shape`, `scale`, `age` or `exact`.
     pub level: String,
     /// Classes of worlds met; at `exact` worlds.
     pub classes: u64,

@@ -152,7 +152,7 @@ fn undisturbed(out: &mut String, report: &Report) {
     }
 }
 
-/// How much was explored, by level as far as that says more than one number: `6 worlds`, `scale: 180 of 180 classes;
+/// How much was explored, by level as far as that says more than one number: `6 worlds`, `scale: 90 of 90 classes;
 /// exact: 412 of 2061 worlds`.
 pub fn levels(coverage: &Coverage) -> String {
     if coverage.frontier == 0 {

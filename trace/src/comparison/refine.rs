@@ -37,7 +37,9 @@ pub(super) fn ranks(tokens: &Tokens, members: &[Member]) -> BTreeMap<usize, usiz
         for family in families.values_mut() {
             family.sort_by_key(|at| {
                 let (member, skeleton) = (&members[*at], &skeletons[*at]);
-                (Reverse(mentions[*at]), &skeleton.text, colours[*at], &member.key)
+                // What a node is, is more than what stands on it.
+                let node = member.key.starts_with("nodes/").then_some(&skeleton.text);
+                (node, Reverse(mentions[*at]), &skeleton.text, colours[*at], &member.key)
             });
         }
     }
@@ -52,13 +54,13 @@ pub(super) fn ranks(tokens: &Tokens, members: &[Member]) -> BTreeMap<usize, usiz
     ranks
 }
 
-/// The generated name of the member itself.
+/// The generated name of the member itself, or its name as a node.
 fn own_names(tokens: &Tokens, member: &Member) -> Vec<usize> {
     let mut found = Vec::new();
     occurrences(tokens, &member.key, &mut found);
     let own = |token: &usize| {
         let token = &tokens.list[*token];
-        token.kind == TokenKind::Name && token.home == Some(member.index)
+        matches!(token.kind, TokenKind::Name | TokenKind::Node) && token.home == Some(member.index)
     };
     found.retain(own);
     found
@@ -138,6 +140,14 @@ impl Skeleton {
                 }
                 self.text.push('}');
             }
+            Value::Number(number) => match tokens.port(number) {
+                Some(token) => {
+                    self.text.push_str(&tokens.folded(token));
+                    self.tokens.push((self.place, token));
+                    self.place += 1;
+                }
+                None => self.text.push_str(&number.to_string()),
+            },
             scalar => self.text.push_str(&scalar.to_string()),
         }
     }

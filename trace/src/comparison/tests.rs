@@ -355,3 +355,233 @@ fn a_template_counts_by_its_content_not_by_its_hash() {
     assert_eq!(first, set("686d8875cf", "2026-01-01T00:00:09Z", "a"));
     assert_ne!(first, set("686d8875cf", "2026-01-01T00:00:09Z", "b"));
 }
+
+fn service(name: &str, port: u32, written: bool) -> (&'static str, Value) {
+    let mut fields = json!({"f:port": {}});
+    if written {
+        fields["f:nodePort"] = json!({});
+    }
+    let ports = json!({"k:{\"port\":80,\"protocol\":\"TCP\"}": fields});
+    let object = json!({
+        "metadata": {
+            "namespace": "default", "name": name,
+            "managedFields": [{"manager": "m", "fieldsV1": {"f:spec": {"f:ports": ports}}}],
+        },
+        "spec": {"ports": [{"name": "http", "port": 80, "protocol": "TCP", "nodePort": port}]},
+    });
+    ("services", object)
+}
+
+fn noted(port: u32) -> (&'static str, Value) {
+    let object = json!({
+        "metadata": {"namespace": "default", "name": "noted"},
+        "data": {"url": format!("http://a:{port}/"), "port": port.to_string()},
+        "status": {"external": port, "all": [port, 1]},
+    });
+    ("configmaps", object)
+}
+
+#[test]
+fn node_ports_that_nobody_asked_for_are_labels() {
+    let with =
+        |port, written, noted_port| canonical(&[service("a", port, written), noted(noted_port)]);
+    let chosen = with(30_086, false, 30_086);
+    assert_eq!(chosen, with(30_099, false, 30_099));
+    assert_ne!(chosen, with(30_099, false, 30_086), "another port than the service's");
+    assert_ne!(with(30_080, true, 30_080), with(30_081, true, 30_081), "asked for");
+    assert_ne!(with(30_080, true, 30_080), with(30_080, false, 30_080));
+    let map = &chosen["configmaps/default/noted"];
+    let label = "‹node port http of services/default/a›";
+    assert_eq!(map["data"]["url"], format!("http://a:{label}/"));
+    assert_eq!(map["data"]["port"], label);
+    assert_eq!(map["status"], json!({"external": label, "all": [label, 1]}));
+}
+
+#[test]
+fn whose_port_was_noted_counts() {
+    let noting =
+        |port| canonical(&[service("a", 30_086, false), service("b", 30_087, false), noted(port)]);
+    assert_ne!(noting(30_086), noting(30_087));
+    let swapped =
+        canonical(&[service("a", 30_087, false), service("b", 30_086, false), noted(30_087)]);
+    assert_eq!(noting(30_086), swapped);
+}
+
+#[test]
+fn ports_of_health_checks_and_of_unknown_writers() {
+    let of = |manager: Value, health: u32, port: u32| {
+        let object = json!({
+            "metadata": {"namespace": "default", "name": "a", "managedFields": manager},
+            "spec": {"healthCheckNodePort": health, "ports": [{"port": 80, "nodePort": port}]},
+        });
+        canonical(&[("services", object)])
+    };
+    let nobody = || json!([]);
+    assert_eq!(of(nobody(), 30_100, 30_101), of(nobody(), 30_200, 30_201));
+    assert_ne!(of(nobody(), 30_100, 8_080), of(nobody(), 30_100, 8_081), "not of the range");
+    let somebody =
+        || json!([{"manager": "m", "fieldsV1": {"f:spec": {"f:healthCheckNodePort": {}}}}]);
+    assert_ne!(of(somebody(), 30_100, 30_101), of(somebody(), 30_200, 30_101));
+}
+
+fn node(name: &str, disk: &str) -> (&'static str, Value) {
+    let labels = json!({"kubernetes.io/hostname": name, "disk": disk});
+    ("nodes", json!({"metadata": {"name": name, "labels": labels, "uid": format!("u-{name}")}}))
+}
+
+/// A pod on a node; `pinned`: its manifest says so.
+fn pod_on(name: &str, node: &str, pinned: bool) -> (&'static str, Value) {
+    let spec = if pinned { json!({"f:nodeName": {}}) } else { json!({"f:containers": {}}) };
+    let object = json!({
+        "metadata": {
+            "namespace": "default", "name": name, "labels": {"app": name},
+            "managedFields": [{"manager": "m", "fieldsV1": {"f:spec": spec}}],
+        },
+        "spec": {"containers": [], "nodeName": node},
+        "status": {"message": format!("started on {node}")},
+    });
+    ("pods", object)
+}
+
+fn on_nodes(disks: [&str; 2], pods: &[(&'static str, Value)]) -> WorldForm {
+    let nodes = [node("node-0", disks[0]), node("node-1", disks[1])];
+    canonical(&[&nodes, pods].concat())
+}
+
+const ALIKE: [&str; 2] = ["hdd", "hdd"];
+
+#[test]
+fn which_of_like_nodes_the_scheduler_chose_does_not_count() {
+    let pods = |a, b| on_nodes(ALIKE, &[pod_on("a", a, false), pod_on("b", b, false)]);
+    let apart = pods("node-0", "node-1");
+    assert_eq!(apart, pods("node-1", "node-0"));
+    let together = pods("node-0", "node-0");
+    assert_eq!(together, pods("node-1", "node-1"));
+    assert_ne!(apart, together, "on one node or on two");
+    assert_eq!(together["pods/default/a"]["spec"]["nodeName"], "node-‹1›");
+    assert_eq!(together["pods/default/a"]["status"]["message"], "started on node-‹1›");
+    let record = |of: &str| {
+        let map = json!({"metadata": {"namespace": "default", "name": "where"}, "data": {"a": of}});
+        on_nodes(ALIKE, &[pod_on("a", "node-0", false), ("configmaps", map)])
+    };
+    assert_ne!(record("node-0"), record("node-1"), "a record that is wrong");
+}
+
+#[test]
+fn a_node_that_is_not_like_the_other_counts() {
+    let on = |node| on_nodes(["hdd", "ssd"], &[pod_on("a", node, false)]);
+    assert_ne!(on("node-0"), on("node-1"));
+    let swapped = on_nodes(["ssd", "hdd"], &[pod_on("a", "node-1", false)]);
+    assert_eq!(on("node-0"), swapped);
+}
+
+#[test]
+fn nodes_that_were_asked_for_are_values() {
+    let pinned = |node| on_nodes(ALIKE, &[pod_on("a", "node-0", false), pod_on("b", node, true)]);
+    let b = |world: &WorldForm| world["pods/default/b"]["spec"]["nodeName"].clone();
+    assert_eq!([b(&pinned("node-0")), b(&pinned("node-1"))], ["node-0", "node-1"]);
+    let asked = |pod_of: &str, spec: Value| {
+        let metadata = json!({"namespace": "default", "name": "set"});
+        let object = json!({"metadata": metadata, "spec": {"template": {"spec": spec}}});
+        on_nodes(ALIKE, &[pod_on("a", pod_of, false), ("deployments.apps", object)])
+    };
+    let selector = || json!({"nodeSelector": {"kubernetes.io/hostname": "node-0"}});
+    let expression = || {
+        let expression = json!({"key": "metadata.name", "operator": "In", "values": ["node-1"]});
+        json!({"affinity": {"matchFields": [expression]}})
+    };
+    for spec in [selector, expression] {
+        assert_ne!(asked("node-0", spec()), asked("node-1", spec()));
+    }
+    let plain = || json!({"containers": []});
+    assert_eq!(asked("node-0", plain()), asked("node-1", plain()));
+}
+
+#[test]
+fn nodes_without_a_choice_keep_their_names() {
+    let alone = canonical(&[node("node-0", "hdd"), pod_on("a", "node-0", false)]);
+    assert_eq!(alone["pods/default/a"]["spec"]["nodeName"], "node-0");
+    let unseen = |node| canonical(&[pod_on("a", node, false)]);
+    assert_ne!(unseen("node-0"), unseen("node-1"), "no Node is known");
+    let named_like = |node: &str| {
+        let (kind, mut pod) = pod_on("a", node, false);
+        pod["metadata"]["name"] = json!("node-0");
+        on_nodes(ALIKE, &[(kind, pod)])
+    };
+    assert_ne!(named_like("node-0"), named_like("node-1"), "a pod is called like a node");
+}
+
+/// The volume of a claim is named by the claim's uid, and stands where the scheduler put the pod.
+#[test]
+fn provisioned_volumes_are_labels() {
+    let with = |uid: &str, node: &str| {
+        let name = format!("pvc-{uid}");
+        let claim = json!({
+            "metadata": {"namespace": "default", "name": "data", "uid": uid},
+            "spec": {"volumeName": name},
+        });
+        let term = json!({"key": "kubernetes.io/hostname", "operator": "In", "values": [node]});
+        let volume = json!({
+            "metadata": {"name": name, "annotations": {"pv.kubernetes.io/provisioned-by": "p"}},
+            "spec": {
+                "claimRef": {"kind": "PersistentVolumeClaim", "name": "data", "uid": uid},
+                "nodeAffinity": {"matchExpressions": [term]},
+            },
+        });
+        let pod = pod_on("a", node, false);
+        on_nodes(ALIKE, &[("persistentvolumeclaims", claim), ("persistentvolumes", volume), pod])
+    };
+    assert_eq!(with("1f2e-00", "node-0"), with("7c6b-11", "node-1"));
+    let volume = "persistentvolumes/pvc-‹uid of persistentvolumeclaims/default/data›";
+    assert!(with("1f2e-00", "node-0").get(volume).is_some());
+}
+
+/// The API server keeps one IPAddress for each address of a Service (KEP-1880).
+#[test]
+fn allocated_addresses_are_labels() {
+    let with = |ip: &str| {
+        let service =
+            json!({"metadata": {"namespace": "default", "name": "a"}, "spec": {"clusterIP": ip}});
+        let parent = json!({"resource": "services", "namespace": "default", "name": "a"});
+        let address = json!({"metadata": {"name": ip}, "spec": {"parentRef": parent}});
+        canonical(&[("services", service), ("ipaddresses.networking.k8s.io", address)])
+    };
+    assert_eq!(with("10.96.1.0"), with("10.96.1.7"));
+}
+
+proptest! {
+    /// Ports and nodes under any other numbering make one world, and pods put together otherwise another.
+    #[test]
+    fn what_allocators_chose_does_not_count(
+        stands in proptest::collection::vec(0..3_usize, 1..6),
+        order in Just(vec![0_usize, 1, 2]).prop_shuffle(),
+        first in 30_086..32_000_u32,
+        moved in any::<prop::sample::Index>(),
+    ) {
+        let build = |stands: &[usize], order: &[usize], first: u32| {
+            let mut objects: Vec<_> = (0..3).map(|at| node(&format!("node-{at}"), "hdd")).collect();
+            for (at, stand) in stands.iter().enumerate() {
+                objects.push(pod_on(&format!("p{at}"), &format!("node-{}", order[*stand]), false));
+                let port = first + order[at % 3] as u32 + 3 * at as u32;
+                objects.push(service(&format!("s{at}"), port, false));
+                let map = json!({
+                    "metadata": {"namespace": "default", "name": format!("m{at}")},
+                    "data": {"port": port.to_string()},
+                });
+                objects.push(("configmaps", map));
+            }
+            canonical(&objects)
+        };
+        let one = build(&stands, &[0, 1, 2], 30_086);
+        prop_assert_eq!(&one, &build(&stands, &order, first));
+        let mut others = stands.clone();
+        let at = moved.index(stands.len());
+        others[at] = (others[at] + 1) % 3;
+        let together = |stands: &[usize]| {
+            let same = |at: usize| stands.iter().map(move |other| *other == stands[at]);
+            (0..stands.len()).flat_map(same).collect::<Vec<bool>>()
+        };
+        let other = build(&others, &order, first);
+        prop_assert_eq!(one == other, together(&stands) == together(&others));
+    }
+}

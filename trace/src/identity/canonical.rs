@@ -130,12 +130,7 @@ impl<'w> Writer<'w> {
         self.out.push_str("],\n\"tokens\":[");
         for (at, token) in std::mem::take(&mut self.order).into_iter().enumerate() {
             let token = &self.tokens.list[token];
-            let kind = match token.kind {
-                TokenKind::Uid => "uid",
-                TokenKind::Name => "name",
-                TokenKind::Address => "ip",
-                TokenKind::Hash => "hash",
-            };
+            let kind = token.kind.word();
             self.out.push_str(if at == 0 { "" } else { "," });
             self.literal(&format!("{kind} {}", token.prefix));
         }
@@ -193,19 +188,29 @@ impl<'w> Writer<'w> {
                 });
             }
             (Value::Object(map), _) => self.map(map, |_| Some(place)),
+            (Value::Number(number), _) if let Some(port) = self.tokens.port(number) => {
+                self.out.push_str("\"‹number ");
+                self.token(port);
+                self.out.push_str("›\"");
+            }
             (scalar, _) => {
                 let _ = write!(self.out, "{scalar}");
             }
         }
     }
 
-    /// A text with the times in it as ages by scale.
+    /// A text with the times in it as ages by scale, or only as times.
     fn roughly(&mut self, text: &'w str) {
         let mut rest = text;
         self.out.push('"');
         while let Some(found) = times::first(rest) {
             self.pieces(&rest[..found.begin]);
-            let _ = write!(self.out, "‹age {}›", level::age(found.time, self.now));
+            match self.level {
+                Level::Age => {
+                    let _ = write!(self.out, "‹age {}›", level::age(found.time, self.now));
+                }
+                _ => self.out.push_str("‹time›"),
+            }
             rest = &rest[found.end..];
         }
         self.pieces(rest);
@@ -335,7 +340,7 @@ impl<'w> Writer<'w> {
             self.numbers[token] = self.order.len() as u32;
         }
         let known = &self.tokens.list[token];
-        if known.kind == TokenKind::Name {
+        if matches!(known.kind, TokenKind::Name | TokenKind::Node) {
             escape(&mut self.out, &known.prefix);
         }
         let _ = match self.numbers[token] {

@@ -5,27 +5,34 @@
 //! assumption: worlds that were merged are run as well, and a class whose worlds write differently is split (the
 //! campaign's audit).
 //!
-//! | | `shape` | `scale` | `exact` |
-//! |---|---|---|---|
-//! | objects | those that the subject has asked about, without what built-in controllers made | those that it has asked about | all |
-//! | of each | name, owners, finalizers, whether it goes; phases, conditions (type and status), counts of replicas | all, but: | all |
-//! | what built-in controllers made, or wrote as `status` | nothing | as `shape` has other objects | all |
-//! | other times, also in longer texts | none | < 1 s, < 1 min, < 10 min, < 1 h, more | whole seconds |
-//! | `creationTimestamp` | none | none | whole seconds |
-//! | `generation` | none | only whether `observedGeneration` is behind | the number |
-//! | `managedFields` | none | none | all but times |
-//! | lists that are sets | their length | no order | in order |
-//! | template hashes in names | no | no | yes |
-//! | values that differ undisturbed too | none | masked | as they are |
-//! | random payloads of Secrets that the subject replaces | none | which are equal | as they are |
-//! | CustomResourceDefinitions | names, served versions, conditions | the same | all |
-//! | built-in controllers | nothing | nothing | their queues and timers |
+//! | | `shape` | `scale` | `age` | `exact` |
+//! |---|---|---|---|---|
+//! | objects | those that the subject has asked about, without what built-in controllers made | those that it has asked about | as `scale` | all |
+//! | of each | name, owners, finalizers, whether it goes; phases, conditions (type and status), counts of replicas | all, but: | as `scale` | all |
+//! | what built-in controllers made, or wrote as `status` | nothing | as `shape` has other objects | as `scale` | all |
+//! | other times, also in longer texts | none | that there is one | < 1 s, < 1 min, < 10 min, < 1 h, more | whole seconds |
+//! | `creationTimestamp` | none | none | none | whole seconds |
+//! | `generation` | none | only whether `observedGeneration` is behind | as `scale` | the number |
+//! | `managedFields` | none | none | none | all but times |
+//! | lists that are sets | their length | no order | no order | in order |
+//! | template hashes in names | no | no | no | yes |
+//! | nodes that the scheduler chose | no | only where Nodes are seen | as `scale` | yes |
+//! | values that differ undisturbed too | none | masked | masked | as they are |
+//! | random payloads of Secrets that the subject replaces | none | which are equal | as `scale` | as they are |
+//! | CustomResourceDefinitions | names, served versions, conditions | the same | the same | all |
+//! | built-in controllers | nothing | nothing | nothing | their queues and timers |
+//! | the workload (`harness`) | what it does next, without checks | as `shape` | its position; since when it is there, as times | its position; since when, in whole seconds |
 //!
 //! So `shape` is what the user and the subject wrote; `scale` tells apart how far the built-in controllers are with it as
-//! well. Who wrote is known by `managedFields`.
+//! well. Who wrote is known by `managedFields`. `age` adds what time has passed: in three of four campaigns that did not
+//! close, ages kept most classes apart, and few subjects act on them. No footprint shows whether one does, so worlds that
+//! differ in ages are merged first, and `age` comes after `scale` is closed.
 //!
 //! What the built-in controllers, left alone, would make of a world is not worked out before it is merged: that costs
 //! more than a look at a hundred worlds. It follows from the objects nearly always, and the audit is for the rest.
+//!
+//! A field of a status that only the subject writes and never uses can't be told from one that it reads back: both come
+//! in the same answer. So such fields count from `scale` on.
 //!
 //! Subjects that act on what a level ignores are in `tests/campaigns`: `age` (seconds), `creation-order`,
 //! `observed-generation`, `managed-fields`. All are found by default, because the default goes on into `exact`.
@@ -35,7 +42,7 @@ use std::{borrow::Cow, fmt};
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
 
-use crate::{key::ObjectKey, time::Time};
+use crate::{key::ObjectKey, made::Made, time::Time};
 
 /// How closely worlds are told apart; see the module's documentation. Each level tells apart what the ones before do.
 #[derive(
@@ -45,8 +52,10 @@ use crate::{key::ObjectKey, time::Time};
 pub enum Level {
     /// Which objects exist, and how far they are.
     Shape,
-    /// All that the subject can see, times and lists roughly.
+    /// All that the subject can see, lists roughly and without times.
     Scale,
+    /// The same, with times roughly.
+    Age,
     /// All that any subject could see.
     #[default]
     Exact,
@@ -54,7 +63,7 @@ pub enum Level {
 
 impl Level {
     /// Coarse ones first.
-    pub const ALL: [Level; 3] = [Level::Shape, Level::Scale, Level::Exact];
+    pub const ALL: [Level; 4] = [Level::Shape, Level::Scale, Level::Age, Level::Exact];
 }
 
 impl fmt::Display for Level {
@@ -62,6 +71,7 @@ impl fmt::Display for Level {
         f.write_str(match self {
             Level::Shape => "shape",
             Level::Scale => "scale",
+            Level::Age => "age",
             Level::Exact => "exact",
         })
     }
@@ -100,39 +110,7 @@ pub(super) fn reduce<'v>(
     })
 }
 
-/// By whom an object was written, as its `managedFields` say.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Made {
-    /// By built-in controllers and by nobody else.
-    ByEnvironment,
-    /// Its `status` was, and the rest by others.
-    StatusByEnvironment,
-    ByOthers,
-}
-
-/// The field managers of built-in controllers, as Kubernetes names them.
-const BUILT_IN: [&str; 4] =
-    ["kube-apiserver", "kube-controller-manager", "kube-scheduler", "kubelet"];
-
-impl Made {
-    fn of(object: &Value) -> Made {
-        let Some(entries) = object["metadata"]["managedFields"].as_array() else {
-            return Made::ByOthers;
-        };
-        let built_in = |entry: &Value| BUILT_IN.contains(&text(&entry["manager"]));
-        if !entries.is_empty() && entries.iter().all(built_in) {
-            return Made::ByEnvironment;
-        }
-        // The scheduler's condition of a pod is written as its status too.
-        let of_status = |entry: &&Value| entry["subresource"] == "status";
-        match entries.iter().filter(of_status).any(built_in) {
-            true => Made::StatusByEnvironment,
-            false => Made::ByOthers,
-        }
-    }
-}
-
-/// An age as far as it counts at `scale`.
+/// An age as far as it counts at [`Level::Age`].
 pub fn age(time: Time, now: Time) -> &'static str {
     let seconds = (i128::from(now.0) - i128::from(time.0)) / 1_000_000_000;
     match seconds {

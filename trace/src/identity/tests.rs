@@ -1,5 +1,7 @@
 //! Which worlds are equal, and which are not.
 
+mod levels;
+
 use std::collections::BTreeMap;
 
 use proptest::prelude::*;
@@ -229,6 +231,26 @@ fn bookkeeping_does_not_count() {
 }
 
 #[test]
+fn node_ports_that_were_chosen_are_labels() {
+    let service = |port: u32, manager: Value| {
+        let metadata = json!({"name": "a", "managedFields": [manager]});
+        let spec = json!({"ports": [{"name": "http", "port": 80, "nodePort": port}]});
+        ("services", json!({"metadata": metadata, "spec": spec}))
+    };
+    let chosen = |port| service(port, json!({"manager": "m", "fieldsV1": {"f:spec": {}}}));
+    let fields = json!({"k:{\"port\":80,\"protocol\":\"TCP\"}": {"f:nodePort": {}}});
+    let fields = json!({"f:spec": {"f:ports": fields}});
+    let asked = |port| service(port, json!({"manager": "m", "fieldsV1": fields}));
+    let noted = |port: Value| ("configmaps", json!({"metadata": {"name": "c"}, "port": port}));
+    let both = |port: u32, seen: u32| [chosen(port), noted(json!(seen))];
+    check(&both(30_086, 30_086), &both(30_090, 30_090), true);
+    check(&both(30_086, 30_086), &both(30_086, 30_090), false);
+    check(&both(30_086, 30_086), &[chosen(30_086), noted(json!("30086"))], false);
+    check(&[asked(30_086)], &[asked(30_090)], false);
+    check(&[asked(30_086)], &[chosen(30_086)], false);
+}
+
+#[test]
 fn keys_with_tokens_have_no_order() {
     let map = |first: &str, second: &str| {
         let data = json!({first: "1", second: "2"});
@@ -348,6 +370,10 @@ fn uid_of(at: usize, assignment: &Assignment) -> String {
     format!("{mixed:08x}-0000-4000-8000-{at:012x}")
 }
 
+fn node_port_of(at: usize, assignment: &Assignment) -> u32 {
+    30_086 + (at as u32 * 1009 + assignment.salt) % 2_600
+}
+
 fn build(shapes: &[Shape], assignment: &Assignment) -> World {
     let now = NOW + assignment.shift;
     let objects: Vec<(&str, Value)> = shapes
@@ -392,6 +418,12 @@ fn build(shapes: &[Shape], assignment: &Assignment) -> World {
             }
             if shape.kind == 1 {
                 object["status"]["podIP"] = json!(format!("10.{}.{}.{at}", assignment.salt / 250, assignment.salt % 250));
+            }
+            if shape.kind == 3 {
+                let port = node_port_of(at, assignment);
+                object["spec"] = json!({"ports": [{"port": 80, "nodePort": port}], "rest": shape.spec});
+                object["status"]["url"] = json!(format!("http://a:{port}"));
+                object["status"]["external"] = json!(port);
             }
             if shape.kind == 2 {
                 object["data"] = json!({"key": format!("p{}-{}", shape.payload, assignment.salt)});
@@ -551,115 +583,4 @@ proptest! {
 #[test]
 fn keys_in_the_test_are_keys() {
     assert_eq!(world(&[bar("x")])[0].0, key("bars.example.com/default/bar"));
-}
-
-// Levels: what coarser ones ignore, and what they don't.
-
-fn at_level(level: Level) -> Context<'static> {
-    Context { level, ..at(NOW) }
-}
-
-fn merged(one: &World, two: &World, level: Level) -> bool {
-    hash(one, &at_level(level)) == hash(two, &at_level(level))
-}
-
-/// Whether these two objects of one name make one world, at `shape`, `scale` and `exact`.
-fn check_levels(what: &str, one: Value, two: Value, expect: [bool; 3]) {
-    let world = |object: Value| world(&[("pods", object)]);
-    let (one, two) = (world(one), world(two));
-    let found = Level::ALL.map(|level| merged(&one, &two, level));
-    assert_eq!(found, expect, "{what}");
-}
-
-#[test]
-fn each_level_tells_apart_what_the_one_before_does() {
-    let pod = |metadata: Value, spec: Value, status: Value| {
-        let mut pod = json!({"metadata": {"name": "a"}, "spec": spec, "status": status});
-        for (name, value) in metadata.as_object().unwrap() {
-            pod["metadata"][name] = value.clone();
-        }
-        pod
-    };
-    let status = |status: Value| pod(json!({}), json!({}), status);
-    let spec = |spec: Value| pod(json!({}), spec, json!({}));
-    let time = |seconds: i64| Time(NOW - seconds * 1_000_000_000).rfc3339();
-    let created =
-        |seconds: i64| pod(json!({"creationTimestamp": time(seconds)}), json!({}), json!({}));
-    let since = |seconds: i64| spec(json!({"since": time(seconds)}));
-    let counted = |generation: i64, observed: i64| {
-        let status = json!({"observedGeneration": observed});
-        pod(json!({"generation": generation}), json!({}), status)
-    };
-    let condition = |of: &str, status: &str, reason: &str| json!({"type": of, "status": status, "reason": reason});
-    let conditions = |all: Value| status(json!({"conditions": all}));
-    let env = |names: [&str; 2]| {
-        spec(json!({"env": names.map(|name| json!({"name": name, "value": "x"}))}))
-    };
-
-    let all = [true, true, true];
-    let (not_exact, shape_only, none) = ([true, true, false], [true, false, false], [false; 3]);
-    check_levels("the same", status(json!({"phase": "A"})), status(json!({"phase": "A"})), all);
-    check_levels("a phase", status(json!({"phase": "A"})), status(json!({"phase": "B"})), none);
-    check_levels("a count", spec(json!({"replicas": 1})), spec(json!({"replicas": 2})), none);
-    check_levels("a value", spec(json!({"image": "a"})), spec(json!({"image": "b"})), shape_only);
-    check_levels("the age of an object", created(20), created(90), not_exact);
-    check_levels("an age of the same scale", since(20), since(35), not_exact);
-    check_levels("an age of another scale", since(20), since(90), shape_only);
-    check_levels("a generation that was seen", counted(3, 3), counted(4, 4), not_exact);
-    check_levels("a generation that was not", counted(3, 3), counted(4, 3), shape_only);
-    let (ready, held) = (condition("Ready", "True", "A"), condition("Held", "True", "A"));
-    check_levels(
-        "the order of conditions",
-        conditions(json!([ready, held])),
-        conditions(json!([held, ready])),
-        not_exact,
-    );
-    let unready = condition("Ready", "False", "A");
-    check_levels(
-        "a condition's status",
-        conditions(json!([ready])),
-        conditions(json!([unready])),
-        none,
-    );
-    let other = condition("Ready", "True", "B");
-    check_levels("its reason", conditions(json!([ready])), conditions(json!([other])), shape_only);
-    check_levels("the order of variables", env(["A", "B"]), env(["B", "A"]), not_exact);
-    check_levels("another variable", env(["A", "B"]), env(["A", "C"]), shape_only);
-    let goes = pod(json!({"deletionTimestamp": Time(NOW).rfc3339()}), json!({}), json!({}));
-    check_levels("whether it goes", pod(json!({}), json!({}), json!({})), goes, none);
-}
-
-#[test]
-fn values_that_differ_undisturbed_count_at_the_finest_level_only() {
-    let of = |value: &str| {
-        world(&[("configmaps", json!({"metadata": {"name": "a"}, "data": {"key": value}}))])
-    };
-    let mask =
-        crate::Mask { object: "configmaps/a".to_owned(), path: ".data.key".parse().unwrap() };
-    let masks = Masks { learnt: vec![mask], ..Masks::default() };
-    let same = |level| {
-        let context = || Context { masks: Some(&masks), ..at_level(level) };
-        hash(&of("x"), &context()) == hash(&of("y"), &context())
-    };
-    assert_eq!(Level::ALL.map(same), [true, true, false]);
-}
-
-#[test]
-fn what_built_in_controllers_made_counts_by_how_far_it_is() {
-    let made_by = |manager: &str, labels: Value, phase: &str| {
-        let managed = json!([{"manager": manager, "operation": "Update"}]);
-        json!({
-            "metadata": {"name": "a", "labels": labels, "managedFields": managed},
-            "status": {"phase": phase},
-        })
-    };
-    let (all, shape_only, none) = ([true, true, false], [true, false, false], [false; 3]);
-    let one = |by: &str| made_by(by, json!({}), "Pending");
-    let labelled = |by: &str| made_by(by, json!({"x": "y"}), "Pending");
-    let further = |by: &str| made_by(by, json!({}), "Running");
-    let (built_in, operator) = ("kube-controller-manager", "operator");
-    check_levels("a label of theirs", one(built_in), labelled(built_in), all);
-    check_levels("how far theirs is", one(built_in), further(built_in), shape_only);
-    check_levels("a label of the subject's", one(operator), labelled(operator), shape_only);
-    check_levels("how far the subject's is", one(operator), further(operator), none);
 }

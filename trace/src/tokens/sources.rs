@@ -4,8 +4,11 @@ use std::net::IpAddr;
 
 use serde_json::{Map, Value};
 
-use super::TokenKind;
-use crate::key::ObjectKey;
+use super::{NODE_PORTS, TokenKind};
+use crate::{
+    key::ObjectKey,
+    made::{self, Made},
+};
 
 /// What of an object are tokens, in the order in which they count.
 #[derive(Debug, Default)]
@@ -19,8 +22,12 @@ pub(crate) struct Sources {
     pub template_hash: Option<(String, String)>,
     /// Template hashes by the labels that hold them, also where what they are of is not among the objects.
     pub hashes: Vec<String>,
-    /// References and addresses, at any depth.
+    /// References, addresses and ports, at any depth.
     pub fields: Vec<Field>,
+    /// Of a pod: the node that a scheduler chose for it.
+    pub bound_to: Option<String>,
+    /// Texts in fields in which nodes are asked for by name.
+    pub asked_nodes: Vec<String>,
 }
 
 /// A token in one of its fields.
@@ -28,8 +35,8 @@ pub(crate) struct Sources {
 pub(crate) struct Field {
     pub kind: TokenKind,
     pub text: String,
-    /// Of an address.
-    pub family: &'static str,
+    /// See [`super::Token::prefix`].
+    pub prefix: String,
     /// Whether it is the object's own.
     pub own: bool,
 }
@@ -49,12 +56,42 @@ impl Sources {
                 template.map(|(prefix, hash)| (prefix.to_owned(), hash.to_owned()));
             sources.add_hashes(metadata);
         }
-        let addresses = matches!(
-            (&*key.resource.group, &*key.resource.resource),
-            ("", "endpoints" | "nodes") | ("discovery.k8s.io", "endpointslices")
-        );
+        let mut addresses = false;
+        match (&*key.resource.group, &*key.resource.resource) {
+            ("", "endpoints" | "nodes") | ("discovery.k8s.io", "endpointslices") => {
+                addresses = true;
+            }
+            ("", "services") => sources.add_ports(object),
+            ("", "pods") => sources.bound_to = bound_to(object),
+            ("networking.k8s.io", "ipaddresses") => sources.address(&key.name, true),
+            _ => {}
+        }
         sources.add_fields(root, addresses);
+        if Made::of(object) == Made::ByEnvironment || is_provisioned(object) {
+            sources.asked_nodes.clear();
+        }
         sources
+    }
+
+    /// Node ports of a Service that its allocator chose.
+    fn add_ports(&mut self, service: &Value) {
+        let chosen = |number: &Value, asked: bool| {
+            let number = number.as_u64().filter(|number| NODE_PORTS.contains(number) && !asked)?;
+            Some(number.to_string())
+        };
+        for port in service["spec"]["ports"].as_array().into_iter().flatten() {
+            if let Some(number) = chosen(&port["nodePort"], is_asked_for(service, port)) {
+                let which = port["name"]
+                    .as_str()
+                    .map_or_else(|| format!("{}/{}", port["port"], protocol(port)), str::to_owned);
+                self.add(TokenKind::Port, &number, &which, true);
+            }
+        }
+        let health = "healthCheckNodePort";
+        let asked = made::written(service, &format!("/f:spec/f:{health}")).next().is_some();
+        if let Some(number) = chosen(&service["spec"][health], asked) {
+            self.add(TokenKind::Port, &number, "of health checks", true);
+        }
     }
 
     fn add_hashes(&mut self, metadata: &Map<String, Value>) {
@@ -91,6 +128,18 @@ impl Sources {
                         }
                     }
                 }
+                ("nodeName", Value::String(name))
+                    if map.contains_key("containers") && self.bound_to.as_ref() != Some(name) =>
+                {
+                    self.asked_nodes.push(name.clone());
+                }
+                ("nodeSelector", Value::Object(labels)) => {
+                    self.asked_nodes.extend(labels.values().filter_map(owned_text));
+                    self.add_fields(labels, addresses);
+                }
+                ("values", Value::Array(values)) if map.contains_key("operator") => {
+                    self.asked_nodes.extend(values.iter().filter_map(owned_text));
+                }
                 (_, Value::Object(inner)) => self.add_fields(inner, addresses),
                 (_, Value::Array(items)) => {
                     for inner in items.iter().filter_map(Value::as_object) {
@@ -112,9 +161,41 @@ impl Sources {
         self.add(TokenKind::Address, text, family, own);
     }
 
-    fn add(&mut self, kind: TokenKind, text: &str, family: &'static str, own: bool) {
-        self.fields.push(Field { kind, text: text.to_owned(), family, own });
+    fn add(&mut self, kind: TokenKind, text: &str, prefix: &str, own: bool) {
+        self.fields.push(Field { kind, text: text.to_owned(), prefix: prefix.to_owned(), own });
     }
+}
+
+/// The node of a pod that was bound to it: one that nobody wrote into the pod.
+fn bound_to(pod: &Value) -> Option<String> {
+    let asked = made::written(pod, "/f:spec/f:nodeName").next().is_some();
+    let node = pod["spec"]["nodeName"].as_str().filter(|node| !node.is_empty())?;
+    (made::is_known(pod) && !asked).then(|| node.to_owned())
+}
+
+/// Whether somebody wrote the node port of a Service's port.
+fn is_asked_for(service: &Value, port: &Value) -> bool {
+    let of_port = |key: &str| {
+        let key: Value = serde_json::from_str(key.strip_prefix("k:")?).ok()?;
+        Some(key["port"] == port["port"] && protocol(&key) == protocol(port))
+    };
+    let ports = made::written(service, "/f:spec/f:ports").filter_map(Value::as_object).flatten();
+    ports
+        .filter(|(_, fields)| fields.get("f:nodePort").is_some())
+        .any(|(key, _)| of_port(key) == Some(true))
+}
+
+fn protocol(port: &Value) -> &str {
+    port["protocol"].as_str().unwrap_or("TCP")
+}
+
+/// Whether a volume was made for a claim, on the node that the claim's pod had got.
+fn is_provisioned(volume: &Value) -> bool {
+    volume["metadata"]["annotations"].get("pv.kubernetes.io/provisioned-by").is_some()
+}
+
+fn owned_text(value: &Value) -> Option<String> {
+    value.as_str().map(str::to_owned)
 }
 
 /// The hash of a pod template at the end of an object's name, and what stands before it (`ComputeHash` of the Deployment

@@ -61,6 +61,7 @@ impl Words {
 fn walk(value: &Value, found: &mut Vec<u32>) {
     match value {
         Value::String(text) => add(text, found),
+        Value::Number(number) if tokens::may_be_port(number) => add(&number.to_string(), found),
         Value::Array(items) => items.iter().for_each(|item| walk(item, found)),
         Value::Object(map) => map.iter().for_each(|(name, inner)| {
             add(name, found);

@@ -53,6 +53,20 @@ fn an_output_that_is_needed_can_not_be_skipped() {
     );
 }
 
+#[test]
+fn checks_are_passed_over_to_what_is_done_next() {
+    let workload = operations(
+        "- assert: {resource: {apiVersion: v1, kind: ConfigMap, metadata: {name: a}}}\n- settle: {}\n\
+         - error: {resource: {apiVersion: v1, kind: ConfigMap, metadata: {name: a}}}",
+    );
+    for (cursor, next) in [(at(0, 0), at(1, 0)), (at(1, 0), at(1, 0)), (at(2, 0), at(3, 0))] {
+        assert_eq!(workload.next_step(cursor), next, "{cursor}");
+    }
+    let (workload, _folder) = load(&test_of(TEST), &[TWO]).unwrap();
+    assert_eq!(workload.next_step(at(0, 1)), at(0, 1), "within an operation");
+    assert_eq!(workload.next_step(at(3, 0)), workload.end());
+}
+
 #[tokio::test]
 async fn the_rest_is_the_same_from_every_resumable_cursor() {
     let text = "\

@@ -10,7 +10,7 @@
 use std::collections::{BTreeSet, HashSet, VecDeque};
 
 use plans::Family;
-use trace::identity::Identity;
+use trace::{Level, identity::Identity};
 
 use super::{
     Explorer, REPEATS,
@@ -40,7 +40,7 @@ pub(super) struct SettledRestarts {
 impl SettledRestarts {
     /// Takes in an end. Whether it was new.
     pub fn add(&mut self, end: End) -> bool {
-        let class = end.node.classes.scale;
+        let class = end.node.classes.at(Level::Scale);
         if !self.ways.insert((class, end.wrote)) {
             return false;
         }

@@ -10,6 +10,7 @@
 #![allow(clippy::print_stderr)] // stderr is these controllers' log
 
 mod age;
+mod chosen;
 mod controller;
 mod creation_order;
 mod deleted_while_down;
@@ -25,7 +26,7 @@ mod user_write;
 use anyhow::bail;
 use kube::{Client, runtime::watcher};
 
-const USAGE: &str = "usage: planted BUG [--fixed], where BUG is age, creation-order, \
+const USAGE: &str = "usage: planted BUG [--fixed], where BUG is age, chosen, creation-order, \
                      deleted-while-down, impatient, late-sweep, late-work, managed-fields, \
                      observed-generation, secret-state, streamed, two-crashes or user-write";
 
@@ -41,6 +42,7 @@ async fn main() -> anyhow::Result<()> {
     let client = Client::try_default().await?;
     match bug.as_str() {
         "age" => age::run(client, fixed).await,
+        "chosen" => chosen::run(client).await,
         "creation-order" => creation_order::run(client, fixed).await,
         "deleted-while-down" => deleted_while_down::run(client, fixed).await,
         "impatient" => impatient::run(client, impatient::from_cache()).await,
