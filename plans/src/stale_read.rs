@@ -183,7 +183,11 @@ mod tests {
     }
 
     fn behind(resource: Option<&str>) -> Behind {
-        Behind { resource: resource.map(|name| GroupResource::new("", name)), up_to: None }
+        Behind {
+            resource: resource.map(|name| GroupResource::new("", name)),
+            up_to: None,
+            before: false,
+        }
     }
 
     #[test]

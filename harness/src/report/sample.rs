@@ -103,6 +103,8 @@ pub fn clean() -> Report {
         result: "No finding: every crash schedule was covered.".to_owned(),
         exit: 0,
         findings: Vec::new(),
+        first_violated: None,
+        first_finding: None,
         missing_permissions: Vec::new(),
         undisturbed: oracles::Examination::default(),
         not_explored: Vec::new(),
