@@ -42,7 +42,7 @@ pub fn keep(setup: &Setup, run: &TrialRun) {
     }
     let path = run.folder.join(NAME);
     match sink(&path, about(setup, &run.spec)) {
-        Ok(mut sink) => run.history.records.iter().for_each(|record| sink(record)),
+        Ok(sink) => run.history.records.iter().for_each(sink),
         Err(error) => disk::noted(&path, &error),
     }
 }
