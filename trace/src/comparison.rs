@@ -33,7 +33,7 @@ pub use self::{
 use crate::{
     key::ObjectKey,
     sets,
-    tokens::{TokenKind, Tokens},
+    tokens::{Token, TokenKind, Tokens},
     versions::{Version, versions},
 };
 
@@ -74,7 +74,8 @@ impl World<'_> {
     fn take_in(&mut self, index: usize, version: &Version, key: &ObjectKey, object: &Arc<Value>) {
         let text = key.to_string();
         let is_plain = !self.tokens.may_occur_in(version, object);
-        let folded = if is_plain { text.clone() } else { self.tokens.fold(&text) };
+        let is_node = key.resource.group.is_empty() && *key.resource.resource == *"nodes";
+        let folded = if is_plain || is_node { text.clone() } else { self.tokens.fold(&text) };
         if self.masks.leave_out(&folded) {
             return;
         }
@@ -89,7 +90,7 @@ impl World<'_> {
             self.plain.push((index, text, form));
         } else {
             let value = reduced(&masks);
-            self.members.push(Member { index, key: text, folded, value });
+            self.members.push(Member { index, key: text, folded, value, is_node });
         }
     }
 
@@ -97,8 +98,8 @@ impl World<'_> {
         let labels = Labels::new(&self);
         let mut form = WorldForm::default();
         for member in &self.members {
-            let object = ObjectForm::new(labels.value(&member.value));
-            form.insert(labels.text(&member.key), Arc::new(object));
+            let object = ObjectForm::new(labels.value(member));
+            form.insert(labels.key(member), Arc::new(object));
         }
         self.plain.into_iter().for_each(|(_, key, object)| form.insert(key, object));
         form.number_payloads();
@@ -114,6 +115,8 @@ struct Member {
     key: String,
     folded: String,
     value: Value,
+    /// Whether it is a Node.
+    is_node: bool,
 }
 
 /// Which text stands for which token.
@@ -129,16 +132,13 @@ impl<'l> Labels<'l> {
         let mut labels = Labels { tokens, texts: vec![String::new(); tokens.list.len()] };
         for (at, token) in tokens.list.iter().enumerate() {
             labels.texts[at] = match (token.kind, ranks.get(&at)) {
-                (TokenKind::Name | TokenKind::Node, Some(rank)) => {
-                    format!("{}‹{rank}›", token.prefix)
-                }
+                (TokenKind::Name, Some(rank)) => format!("{}‹{rank}›", token.prefix),
                 (TokenKind::Name, None) => format!("{}‹gone›", token.prefix),
-                // Not among the objects, so nothing could number it.
-                (TokenKind::Node, None) => token.text.clone(),
+                (TokenKind::Node, _) => "‹node›".to_owned(),
                 _ => continue,
             };
         }
-        let labelled = members.iter().map(|member| (member.index, labels.text(&member.key)));
+        let labelled = members.iter().map(|member| (member.index, labels.key(member)));
         let mut keys: BTreeMap<usize, String> = labelled.collect();
         keys.extend(plain.iter().map(|(index, key, _)| (*index, key.clone())));
         for (at, token) in tokens.list.iter().enumerate() {
@@ -154,8 +154,32 @@ impl<'l> Labels<'l> {
         labels
     }
 
-    fn value(&self, value: &Value) -> Value {
-        relabelled(value, self)
+    fn value(&self, member: &Member) -> Value {
+        match member.is_node {
+            true => relabelled(&member.value, &OfNode(self)),
+            false => relabelled(&member.value, self),
+        }
+    }
+
+    fn key(&self, member: &Member) -> String {
+        if member.is_node { OfNode(self).text(&member.key) } else { self.text(&member.key) }
+    }
+}
+
+/// Within a Node, its name is what tells it from others.
+struct OfNode<'l>(&'l Labels<'l>);
+
+impl Relabel for OfNode<'_> {
+    fn text(&self, text: &str) -> String {
+        let Labels { tokens, texts } = self.0;
+        tokens.replace(text, |token| match &tokens.list[token] {
+            Token { kind: TokenKind::Node, text, .. } => text.clone(),
+            _ => texts[token].clone(),
+        })
+    }
+
+    fn number(&self, number: &Number) -> Value {
+        self.0.number(number)
     }
 }
 

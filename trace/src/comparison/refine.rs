@@ -54,13 +54,13 @@ pub(super) fn ranks(tokens: &Tokens, members: &[Member]) -> BTreeMap<usize, usiz
     ranks
 }
 
-/// The generated name of the member itself, or its name as a node.
+/// The generated name of the member itself.
 fn own_names(tokens: &Tokens, member: &Member) -> Vec<usize> {
     let mut found = Vec::new();
     occurrences(tokens, &member.key, &mut found);
     let own = |token: &usize| {
         let token = &tokens.list[*token];
-        matches!(token.kind, TokenKind::Name | TokenKind::Node) && token.home == Some(member.index)
+        token.kind == TokenKind::Name && token.home == Some(member.index)
     };
     found.retain(own);
     found
@@ -102,7 +102,10 @@ impl Skeleton {
         let mut found = Vec::new();
         occurrences(tokens, string, &mut found);
         for token in found {
-            self.tokens.push((self.place, token));
+            // On which node a sibling stands does not tell it from others.
+            if tokens.list[token].kind != TokenKind::Node {
+                self.tokens.push((self.place, token));
+            }
             self.place += 1;
         }
     }

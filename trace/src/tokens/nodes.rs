@@ -1,15 +1,15 @@
 //! Names of nodes that the scheduler chose.
 //!
 //! On which of several nodes a pod comes to stand is the scheduler's choice, and another one after a crash is no fault of
-//! a controller. So where a pod was bound by a scheduler, the names of nodes are labels, each for a node: which pods
-//! stand together still shows, and so does on what kind of node, because the Node objects are compared as well.
-//! Pods that stood on one node one after the other count as together, as long as both are there: JobSet's campaign
-//! accepts that (`tests/foreign/jobset`).
+//! a controller; nor is it whether two pods stand together. So where a pod was bound by a scheduler, the names of nodes
+//! are labels. In comparisons all of them are the same one, except within the Nodes themselves: which pods share a node
+//! changes with the order in which they were made (KubeRay's workers, JobSet's jobs). In identities each is a label of its
+//! own, because a controller may count its pods on a node.
 //!
 //! A name that somebody asked for is a value, wherever it stands: one in a pod specification's `nodeName`, in a
 //! `nodeSelector`, in the expressions of an affinity (of a volume that was provisioned it is the scheduler's choice
 //! again), or in another object's name. Elsewhere, as in the `spec` of a custom resource, it can't be told from a copy of
-//! the scheduler's choice, and is a label: that it is the same node shows, which it is does not.
+//! the scheduler's choice, and is a label.
 
 use std::collections::BTreeSet;
 
