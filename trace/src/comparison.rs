@@ -33,7 +33,7 @@ pub use self::{
 use crate::{
     key::ObjectKey,
     sets,
-    tokens::{Token, TokenKind, Tokens},
+    tokens::{Token, TokenKind, Tokens, is_node},
     versions::{Version, versions},
 };
 
@@ -74,7 +74,7 @@ impl World<'_> {
     fn take_in(&mut self, index: usize, version: &Version, key: &ObjectKey, object: &Arc<Value>) {
         let text = key.to_string();
         let is_plain = !self.tokens.may_occur_in(version, object);
-        let is_node = key.resource.group.is_empty() && *key.resource.resource == *"nodes";
+        let is_node = is_node(key);
         let folded = if is_plain || is_node { text.clone() } else { self.tokens.fold(&text) };
         if self.masks.leave_out(&folded) {
             return;

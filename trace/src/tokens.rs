@@ -33,7 +33,7 @@ use std::{collections::BTreeMap, ops::RangeInclusive};
 
 use serde_json::{Number, Value};
 
-pub(crate) use self::sources::Sources;
+pub(crate) use self::{nodes::is_node, sources::Sources};
 use crate::{
     drawn::drawn_part,
     key::ObjectKey,

@@ -48,7 +48,8 @@ pub(super) fn chosen<'s>(objects: &[(&'s ObjectKey, &'s Sources)]) -> (BTreeSet<
     }
 }
 
-pub(super) fn is_node(key: &ObjectKey) -> bool {
+/// Whether the object with this key is a Node.
+pub(crate) fn is_node(key: &ObjectKey) -> bool {
     &*key.resource.resource == "nodes" && key.resource.group.is_empty()
 }
 
