@@ -156,8 +156,10 @@ fn campaigns_reach_the_cluster_of_a_kubeconfig() {
         house.write("edited", &config.to_string());
         run(&house.root, ["run", &format!("{FOLDER}/remote.yaml"), "--quiet"])
     };
+    // The one trial may be violated already: which plan comes first is not this test's business.
     let trusting = with(json!({"insecure-skip-tls-verify": true}));
-    assert!(trusting.expect(5).stdout.contains(" 0 violated"), "{trusting}");
+    let ran = matches!(trusting.code, Some(5 | 100)) && trusting.stdout.contains(" 1 run in ");
+    assert!(ran, "{trusting}");
     let silent = with(json!({}));
     assert!(silent.expect(64).stderr.contains("says nothing of whom to trust"), "{silent}");
 }
