@@ -10,6 +10,7 @@ pub mod identities;
 pub mod interrupt;
 pub mod judge;
 pub mod missing_permissions;
+pub mod node;
 pub mod order;
 pub mod pool;
 pub mod progress;

@@ -30,7 +30,7 @@ pub mod identity;
 mod made;
 mod sets;
 mod tokens;
-mod versions;
+pub mod versions;
 
 pub use call::{Actor, Answer, Body, Call, CallId, ClientCertificates, ConnectionId, Fate, Verb};
 pub use commit::{Change, Commit};

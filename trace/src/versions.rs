@@ -110,15 +110,27 @@ struct Known {
     sweep_at: usize,
 }
 
+static KNOWN: Mutex<Option<Known>> = Mutex::new(None);
+
+/// Forgets what is known of versions that nobody holds any more. For whoever has just let go of a run.
+pub fn forget_unheld() {
+    let mut known = KNOWN.lock().unwrap_or_else(PoisonError::into_inner);
+    known.get_or_insert_default().sweep();
+}
+
 /// What is known of these versions, in their order.
 pub(crate) fn versions(objects: &[(&ObjectKey, &Arc<Value>)]) -> Vec<Arc<Version>> {
-    static KNOWN: Mutex<Option<Known>> = Mutex::new(None);
     let mut known = KNOWN.lock().unwrap_or_else(PoisonError::into_inner);
     let known = known.get_or_insert_default();
     objects.iter().map(|(key, object)| known.version(key, object)).collect()
 }
 
 impl Known {
+    fn sweep(&mut self) {
+        self.versions.retain(|_, version| version.object.strong_count() > 0);
+        self.sweep_at = 2 * self.versions.len();
+    }
+
     fn version(&mut self, key: &ObjectKey, object: &Arc<Value>) -> Arc<Version> {
         let address = Arc::as_ptr(object) as usize;
         if let Some(version) = self.versions.get(&address) {
@@ -129,8 +141,7 @@ impl Known {
             };
         }
         if self.versions.len() >= self.sweep_at.max(SWEEP_AT_LEAST) {
-            self.versions.retain(|_, version| version.object.strong_count() > 0);
-            self.sweep_at = 2 * self.versions.len();
+            self.sweep();
         }
         let version = Arc::new(Version::new(key, object));
         self.versions.insert(address, version.clone());

@@ -35,7 +35,7 @@ use std::{
 
 use oracles::{Verdict, VerdictValue};
 use plans::{Family, Perturbation, Plan, Rule};
-use trace::{Event as Happened, GroupResource, History, Level, Masks};
+use trace::{Event as Happened, GroupResource, History, Level, Masks, versions};
 
 use crate::{
     campaign::{
@@ -43,10 +43,11 @@ use crate::{
         families::{self, unobserved_state::Intervals},
         frontier::{Frontier, New, Writes},
         interrupt, judge,
+        node::Waiting,
         order::{self, Depth, Queue, Score, Source, Turns},
         pool::{self, Work},
         progress::{Event, Progress},
-        reached::{self, Lens, Node},
+        reached::{self, Lens},
         reference::References,
         run_folder::RunFolder,
         settled_restart,
@@ -54,8 +55,8 @@ use crate::{
     },
     trial::cpu_time,
 };
+use job::{Asked, Done, Job, Shows, Tried, carry_out};
 pub use job::{Carried, Cost};
-use job::{Done, Job, Shows, Tried, carry_out, fork};
 use plans_file::PlansFile;
 use settled_restarts::SettledRestarts;
 
@@ -247,7 +248,7 @@ struct Explorer<'e> {
     /// Plans that are carried out from the beginning, each in both orders of names.
     from_beginning: Queue<Plan>,
     /// What is never seen after a restart, each on a fork of its world.
-    after_restarts: Queue<(Node, Perturbation)>,
+    after_restarts: Queue<(Waiting, Perturbation)>,
     /// Ends of trials on which the controller is restarted.
     at_ends: SettledRestarts,
     /// What was begun so far.
@@ -260,7 +261,7 @@ struct Explorer<'e> {
 
 /// A world that is being explored.
 struct Visit {
-    node: Node,
+    node: Waiting,
     done: u64,
     signatures: BTreeSet<BTreeSet<String>>,
     writes: BTreeSet<Writes>,
@@ -299,12 +300,21 @@ impl Work for Explorer<'_> {
         match source {
             Source::Worlds(family) => self.next_world(family),
             Source::Beginning => self.next_from_beginning(),
-            Source::Ends => self.at_ends.next().map(|node| self.restart_at_end(&node)),
+            Source::Ends => self.at_ends.next().map(|node| self.restart_at_end(node)),
             Source::AfterRestarts => self.next_after_a_restart(),
         }
     }
 
     fn take(&mut self, done: Done) {
+        self.count_in(done);
+        // The trial is taken apart, and what waits is packed: nobody holds its objects any more.
+        versions::forget_unheld();
+    }
+}
+
+impl<'e> Explorer<'e> {
+    /// Takes in what a job came to.
+    fn count_in(&mut self, done: Done) {
         let Done { world, version, then, trial } = done;
         let violated = trial.as_ref().is_some_and(|trial| trial.verdict == VerdictValue::Violated);
         if let Some(then) = then {
@@ -333,9 +343,7 @@ impl Work for Explorer<'_> {
         }
         self.go_on_with(world);
     }
-}
 
-impl<'e> Explorer<'e> {
     fn tell_of_progress(&mut self) {
         let left = self.explored.frontier.waiting() as u64;
         let by_plan = self.by_plan() as u64;
@@ -367,7 +375,7 @@ impl<'e> Explorer<'e> {
             depth: bounds.brute_force.or(spec.depth.map(NonZeroU32::get)).or(remote),
             ..Lens::default()
         };
-        let frontier = Frontier::new(lens);
+        let frontier = Frontier::new(lens, setup.ground.world().cloned());
         let explored = Explored { frontier, precision: spec.precision, ..Explored::default() };
         let (visits, repeats) = Default::default();
         let (begun, samples) = (0, SAMPLES);
@@ -456,7 +464,8 @@ impl<'e> Explorer<'e> {
         let (plan, repeat) = self.from_beginning.take(&mut self.turns)?;
         self.begun += 1;
         let spec = confirm::from_beginning(&plan, repeat, self.references.settle.usual());
-        Some(Job::by_plan(spec, self.explored.frontier.lens.clone()))
+        let asked = Asked::OfPlan(Box::new(spec));
+        Some(Job::aside(None, asked, self.explored.frontier.lens.clone()))
     }
 
     /// Whether another world is to be explored: one is due at the level at which exploring may end, or may be a sample
@@ -505,11 +514,9 @@ impl<'e> Explorer<'e> {
             false => visit.due == Level::Exact && !repeat.is_multiple_of(2),
         };
         let passed = self.is_only_passed(world);
-        let spec = (!passed)
-            .then(|| fork(self.setup, &self.references.settle, &visit.node, repeat, patient));
+        let asked = (!passed).then_some(Asked::OfNode { repeat, patient, missed: None });
         self.begun += u64::from(!passed);
         let frontier = &self.explored.frontier;
-        let follow = (repeat == 0).then(|| visit.node.clone());
         let shows = Shows {
             intervals: repeat == 0 && self.shows_intervals(visit),
             // Only where it was waited for long does late work not look like that of a restart.
@@ -517,8 +524,8 @@ impl<'e> Explorer<'e> {
                 && visit.due < Level::Exact
                 && settled_restart::asked(self.setup),
         };
-        let lens = frontier.lens.clone();
-        Some(Job { world: Some(world), spec, lens, follow, shows })
+        let (lens, node) = (frontier.lens.clone(), Some(visit.node.clone()));
+        Some(Job { world: Some(world), node, asked, lens, follow: repeat == 0, shows })
     }
 
     /// Whether what may never be seen after this restart is to be tried: at the first world of each class.
@@ -554,10 +561,8 @@ impl<'e> Explorer<'e> {
         // Both orders of names come up, though not of each.
         let repeat = self.begun % REPEATS;
         self.begun += 1;
-        let mut spec = fork(self.setup, &self.references.settle, &node, repeat, false);
-        spec.plan = spec.plan.and(interval.clone());
-        spec.armed.push(interval);
-        Some(Job::by_plan(spec, self.explored.frontier.lens.clone()))
+        let asked = Asked::OfNode { repeat, patient: false, missed: Some(interval) };
+        Some(Job::aside(Some(node), asked, self.explored.frontier.lens.clone()))
     }
 
     /// Another repeat of a world whose repeats wrote differently, until some in a row bring nothing new; otherwise it is

@@ -27,8 +27,9 @@ use trace::{
 
 use crate::campaign::{
     identities::COARSE,
+    node::{Node, Waiting},
     order::{Depth, Score, Turns},
-    reached::{Harvest, Lens, Node, Then, Unread},
+    reached::{Harvest, Lens, Then, Unread},
     setup::Setup,
     tally::Tallies,
 };
@@ -36,10 +37,9 @@ use crate::campaign::{
 /// Why plans are left out with `heuristics: sieve`.
 pub const NOT_SUGGESTED: &str = "plans that Sieve's heuristics don't suggest";
 
-/// So many worlds are kept whole; and so many places to crash that the subject does not read. A world holds all versions
-/// of all objects that its trial made, so of later ones only those are kept that coarse levels tell apart from others; the
-/// rest is kept as plans.
-const KEPT_WHOLE: usize = 2_000;
+/// So many worlds are kept; and so many crash points at what the subject does not read. Of later ones only those are kept
+/// that coarse levels tell apart from others; the rest is kept as plans.
+const KEPT: usize = 10_000;
 
 /// Worlds that are asked what keeps them apart, at most.
 const APART_WORLDS: usize = 300;
@@ -51,6 +51,8 @@ const APART_FIELDS: usize = 5;
 pub struct Frontier {
     /// What worlds are told apart by.
     pub lens: Arc<Lens>,
+    /// The world of which all are forks; none on a remote cluster.
+    origin: Option<World>,
     /// What they were told apart by before, by version.
     before: Vec<Arc<Lens>>,
     /// The worlds met.
@@ -84,7 +86,7 @@ pub struct Frontier {
 
 /// A world that was met.
 struct Met {
-    node: Node,
+    node: Waiting,
     score: Score,
     /// The version of the footprint that its classes are of.
     version: u64,
@@ -180,9 +182,9 @@ impl Order {
 }
 
 impl Frontier {
-    /// Nothing met yet.
-    pub fn new(lens: Lens) -> Frontier {
-        Frontier { lens: Arc::new(lens), ..Frontier::default() }
+    /// Nothing met yet. `origin`: the world of which all are forks; none on a remote cluster.
+    pub fn new(lens: Lens, origin: Option<World>) -> Frontier {
+        Frontier { lens: Arc::new(lens), origin, ..Frontier::default() }
     }
 
     /// Worlds met.
@@ -222,7 +224,7 @@ impl Frontier {
     pub fn apart(&self, setup: &Setup) -> Vec<Apart> {
         let identities = self.lens.identities(setup);
         let mut seen = HashSet::new();
-        let of_a_class: Vec<&Node> = self
+        let of_a_class: Vec<&Waiting> = self
             .worlds
             .iter()
             .map(|world| &world.node)
@@ -230,7 +232,8 @@ impl Frontier {
             .collect();
         let step = of_a_class.len().div_ceil(APART_WORLDS).max(1);
         let looked_at = of_a_class.into_iter().step_by(step).filter_map(|node| {
-            Some(identities.canonical_scale(node.world.as_ref()?, node.cursor, node.begun))
+            let world = node.world.as_ref()?.unpack();
+            Some(identities.canonical_scale(&world, node.cursor, node.begun))
         });
         identity::keep_apart(&looked_at.collect::<Vec<_>>(), APART_FIELDS)
     }
@@ -286,7 +289,7 @@ impl Frontier {
     }
 
     /// Takes the next world of a family. Its number, the world, and the level at which it was due.
-    pub fn take(&mut self, family: Family, turns: &mut Turns) -> Option<(usize, Node, Level)> {
+    pub fn take(&mut self, family: Family, turns: &mut Turns) -> Option<(usize, Waiting, Level)> {
         let next = self.next(family, turns)?;
         let at = next.world();
         self.wait_no_more(at);
@@ -294,8 +297,6 @@ impl Frontier {
         let world = &mut self.worlds[at];
         world.taken = true;
         let node = world.node.clone();
-        // What it is told apart by when the subject reads more.
-        world.node.world = node.world.as_ref().map(World::without_history);
         for level in COARSE {
             self.class_mut(level, at).taken += 1;
         }
@@ -469,9 +470,10 @@ impl Frontier {
         self.known.insert(node.identity);
         let at = self.worlds.len();
         let score = Score::of(&node.plan, node.cursor, &self.lens.heuristics);
+        let node = node.pack(self.origin.as_ref());
         self.worlds.push(Met { node, score, version, taken: false, wrote: BTreeSet::new() });
         self.classify(at);
-        if at >= KEPT_WHOLE && !self.lens.brute_force && self.stands_for(at) {
+        if at >= KEPT && !self.lens.brute_force && self.stands_for(at) {
             let node = &mut self.worlds[at].node;
             (node.world, node.behind) = (None, None);
             self.plans_only += 1;
@@ -487,7 +489,7 @@ impl Frontier {
 
     fn keep_unread(&mut self, unread: Vec<Unread>) {
         for one in unread {
-            if self.unread.len() < KEPT_WHOLE {
+            if self.unread.len() < KEPT {
                 self.unread.push(one);
             } else {
                 *self.forgotten.entry(one.resource().clone()).or_default() += 1;
@@ -538,21 +540,24 @@ impl Frontier {
     /// Tells worlds apart by the present footprint. Most hold nothing of what it has more than theirs.
     fn classify_anew(&mut self, setup: &Setup) {
         let (lens, before) = (self.lens.clone(), &self.before);
-        let identities = lens.identities(setup);
-        // An object is in many worlds.
-        let mut known: HashMap<(u64, *const Value), bool> = HashMap::new();
+        // An object is in many worlds, and the same one as long as it is held.
+        let mut known: HashMap<(u64, *const Value), (bool, Arc<Value>)> = HashMap::new();
         for world in self.worlds.iter_mut().filter(|world| world.version != lens.version) {
             let version = std::mem::replace(&mut world.version, lens.version);
-            let Node { world: Some(objects), cursor, begun, .. } = &world.node else { continue };
-            let old = before.get(version as usize).map(|lens| &lens.footprint);
-            let more = objects.objects().any(|(key, object)| {
-                *known.entry((version, Arc::as_ptr(object))).or_insert_with(|| {
-                    let was = old.is_some_and(|old| old.covers(key, object));
-                    !was && lens.footprint.covers(key, object)
-                })
+            let Some(packed) = &world.node.world else { continue };
+            let Some(old) = before.get(version as usize).map(|lens| &lens.footprint) else {
+                continue;
+            };
+            let objects = packed.objects_of(|resource| lens.footprint.asks_more(old, resource));
+            let more = objects.iter().any(|(key, object)| {
+                let seen = || {
+                    let more = !old.covers(key, object) && lens.footprint.covers(key, object);
+                    (more, object.clone())
+                };
+                known.entry((version, Arc::as_ptr(object))).or_insert_with(seen).0
             });
-            if more {
-                world.node.classes = identities.classes(objects, *cursor, *begun);
+            if more && let Some(classes) = lens.classes(setup, &world.node.unpack()) {
+                world.node.classes = classes;
             }
         }
         self.classify_all();

@@ -10,42 +10,22 @@ use std::{
     time::Duration,
 };
 
-use cluster::World;
+use cluster::{Packed, PackedWorld, World};
 use plans::{Crash, CrashPoint, Family, Heuristics, Moment, Plan, Pruned, Rule, StartPoint};
 use serde_json::Value;
-use trace::{
-    Change, Cursor, Footprint, GroupResource, Masks, ObjectKey, Revision, identity::Identity,
-};
+use trace::{Change, Cursor, Footprint, GroupResource, Masks, ObjectKey, Revision};
 
 use crate::{
     campaign::{
-        families::stale_state::{self, BehindNow},
+        families::stale_state,
         identities::{Classes, Identities},
         judge,
+        node::{BehindNow, Node},
         setup::Setup,
         while_down,
     },
     trial::TrialRun,
 };
-
-/// A world with the controller down: a place to start it again.
-#[derive(Clone)]
-pub struct Node {
-    /// The world; none on a remote cluster, where it can only be reached again from the beginning.
-    pub world: Option<World>,
-    /// How far the workload is.
-    pub cursor: Cursor,
-    /// For how long the operation there has been under way; none if it has not begun.
-    pub begun: Option<Duration>,
-    /// How it is reached from the beginning.
-    pub plan: Plan,
-    /// Caches that are behind when the subject is started on it, if they are.
-    pub behind: Option<BehindNow>,
-    /// What it is, up to relabelling.
-    pub identity: Identity,
-    /// What it is at coarser levels.
-    pub classes: Classes,
-}
 
 /// What worlds are told apart by, as of some moment of a campaign.
 #[derive(Debug, Clone, Default)]
@@ -91,9 +71,9 @@ impl Lens {
     /// The world at a place.
     pub fn node(&self, setup: &Setup, place: Place) -> Node {
         let Place { world, cursor, begun, plan, behind } = place;
-        let mut identities = self.identities(setup);
-        identities.cached = behind.as_ref().map(|behind| &behind.objects[..]).unwrap_or_default();
-        identities.lasts = plan.lasts();
+        let cached = behind.as_ref().map(BehindNow::tagged).unwrap_or_default();
+        let identities =
+            Identities { cached: &cached, lasts: plan.lasts(), ..self.identities(setup) };
         let identity = identities.of(&world, cursor, begun);
         let classes = identities.classes(&world, cursor, begun);
         // Within the macro, which evaluates it only for those who ask.
@@ -101,6 +81,14 @@ impl Lens {
             identity = %identity.short(), "{}", identities.canonical(&world, cursor, begun)
         );
         Node { world: Some(world), cursor, begun, plan, behind, identity, classes }
+    }
+
+    /// What this node is at coarse levels, by what is known to be read now.
+    pub fn classes(&self, setup: &Setup, node: &Node) -> Option<Classes> {
+        let cached = node.behind.as_ref().map(BehindNow::tagged).unwrap_or_default();
+        let identities =
+            Identities { cached: &cached, lasts: node.plan.lasts(), ..self.identities(setup) };
+        Some(identities.classes(node.world.as_ref()?, node.cursor, node.begun))
     }
 
     /// The same; what can't be taken up on a fork is reached again from the beginning.
@@ -138,19 +126,19 @@ pub struct Then {
     pub limits: Vec<(String, u64)>,
 }
 
-/// A place to crash that is none as long as the subject does not read what a built-in controller changed there.
+/// A crash point that is skipped until the subject reads what a built-in controller changed there.
 pub struct Unread {
     key: ObjectKey,
     /// What it was before, if it was there, and what it became.
-    versions: Vec<Arc<Value>>,
-    place: Place,
+    versions: Vec<Packed>,
+    place: Place<PackedWorld>,
     /// Whether the workload can be taken up there.
     resumable: bool,
 }
 
 /// Where the subject could have been killed, and what it meets when it is started again.
-pub struct Place {
-    pub world: World,
+pub struct Place<W = World> {
+    pub world: W,
     pub cursor: Cursor,
     pub begun: Option<Duration>,
     pub plan: Plan,
@@ -221,7 +209,7 @@ pub fn harvest(setup: &Setup, lens: &Lens, run: &TrialRun, view: &oracles::Run) 
         let resumable = resumable(setup, point);
         match changed.filter(|(key, versions)| !reads_any(&footprint, key, versions)) {
             Some((key, versions)) => {
-                harvest.unread.push(Unread { key, versions, place, resumable });
+                harvest.unread.extend(Unread::new(setup, key, &versions, place, resumable));
             }
             None => harvest.reached.push(lens.node_if(resumable, setup, place)),
         }
@@ -238,6 +226,19 @@ impl Harvest {
 }
 
 impl Unread {
+    fn new(
+        setup: &Setup,
+        key: ObjectKey,
+        versions: &[Arc<Value>],
+        place: Place,
+        resumable: bool,
+    ) -> Option<Unread> {
+        let Place { world, cursor, begun, plan, behind } = place;
+        let world = world.pack(setup.ground.world()?);
+        let place = Place { world, cursor, begun, plan, behind };
+        Some(Unread { key, versions: versions.iter().map(Packed::of).collect(), place, resumable })
+    }
+
     /// The type that changed there.
     pub fn resource(&self) -> &GroupResource {
         &self.key.resource
@@ -245,12 +246,17 @@ impl Unread {
 
     /// Whether the subject reads by now what changed there.
     pub fn is_read(&self, lens: &Lens) -> bool {
-        reads_any(&lens.footprint, &self.key, &self.versions)
+        // Of types that it never asks about nothing needs to be unpacked.
+        let asked = lens.footprint.asks_more(&Footprint::default(), &self.key.resource);
+        let read = |version: &Packed| lens.footprint.covers(&self.key, &version.object());
+        asked && self.versions.iter().any(read)
     }
 
     /// The world that it leads to.
     pub fn reached(self, setup: &Setup, lens: &Lens) -> Node {
-        lens.node_if(self.resumable, setup, self.place)
+        let Place { world, cursor, begun, plan, behind } = self.place;
+        let place = Place { world: world.unpack(), cursor, begun, plan, behind };
+        lens.node_if(self.resumable, setup, place)
     }
 }
 

@@ -10,8 +10,10 @@ use trace::Cursor;
 
 use crate::{
     campaign::{
-        confirm, judge, pool,
-        reached::{Lens, Node, Place},
+        confirm, judge,
+        node::Node,
+        pool,
+        reached::{Lens, Place},
         settle::Settle,
         setup::{ClockMode, Ground, Setup},
     },

@@ -70,6 +70,16 @@ pub enum Ground {
     Remote(crate::providers::kubeconfig::Remote),
 }
 
+impl Ground {
+    /// The world that trials are forks of, if they are.
+    pub fn world(&self) -> Option<&World> {
+        match self {
+            Ground::Embedded(world) => Some(world),
+            Ground::Remote(_) => None,
+        }
+    }
+}
+
 /// How time passes for the subject.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ClockMode {

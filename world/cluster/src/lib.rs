@@ -44,6 +44,6 @@ pub use facts::Release;
 pub use names::SuffixOrder;
 pub use node::answers::{Answer, Answers};
 pub use server::{Body, BoxError, Conversation, Server, Step, Upgraded, Upstream};
-pub use store::Logged;
+pub use store::{Logged, Packed};
 pub use webhooks::{Caller, Destination, SharedCaller, WebhookAnswer, WebhookCall};
-pub use world::{World, WorldOptions};
+pub use world::{PackedWorld, World, WorldOptions};

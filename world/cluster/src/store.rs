@@ -6,15 +6,21 @@
 //!
 //! Order: objects of one type are listed as etcd would, by the bytes of `namespace/name`.
 
-use std::{cmp::Ordering, ops::Bound, sync::Arc};
+use std::{
+    cmp::Ordering,
+    ops::Bound,
+    sync::{Arc, OnceLock},
+};
 
 use rpds::{RedBlackTreeMapSync, VectorSync};
 use serde_json::Value;
 use trace::{Change, GroupResource, ObjectKey, Revision};
 
+pub use packed::Packed;
 pub use print::Print;
 pub(crate) use stored::Stored;
 
+pub(crate) mod packed;
 mod print;
 mod stored;
 
@@ -120,6 +126,20 @@ pub struct Logged {
     pub object: Arc<Value>,
     /// The object before it.
     pub previous: Option<Arc<Value>>,
+    packed: OnceLock<Arc<packed::Happened>>,
+}
+
+impl Logged {
+    /// An entry.
+    pub(crate) fn new(
+        revision: Revision,
+        change: Change,
+        key: ObjectKey,
+        object: Arc<Value>,
+        previous: Option<Arc<Value>>,
+    ) -> Logged {
+        Logged { revision, change, key, object, previous, packed: OnceLock::new() }
+    }
 }
 
 /// The revision asked for is gone.
@@ -218,7 +238,7 @@ impl Store {
         self.revision = self.revision.next();
         self.roots.push_back_mut(self.root.clone());
         let resource = key.resource.clone();
-        let logged = Arc::new(Logged { revision: self.revision, change, key, object, previous });
+        let logged = Arc::new(Logged::new(self.revision, change, key, object, previous));
         let mut log = self.log.get(&resource).cloned().unwrap_or_else(VectorSync::new_sync);
         log.push_back_mut(logged.clone());
         self.log.insert_mut(resource, log);

@@ -24,6 +24,9 @@ use crate::{
 };
 
 pub(crate) mod kinds;
+mod packed;
+
+pub use packed::PackedWorld;
 
 /// What a new world starts from.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -161,13 +164,6 @@ impl World {
         self.store.revision()
     }
 
-    /// The same objects without what led to them: no older version of any is kept alive by it.
-    pub fn without_history(&self) -> World {
-        let mut world = self.clone();
-        world.store.compact(self.revision());
-        world
-    }
-
     /// The world's clock.
     pub fn now(&self) -> Time {
         self.now
@@ -186,6 +182,11 @@ impl World {
     /// One object.
     pub fn object(&self, key: &ObjectKey) -> Option<&Arc<Value>> {
         self.store.get(key)
+    }
+
+    /// One object as of an older revision; none where that was forgotten, or there was no such object.
+    pub fn object_at(&self, revision: Revision, key: &ObjectKey) -> Option<&Arc<Value>> {
+        self.store.root_at(revision).ok()??.get(key)
     }
 
     /// What happened to a type after `revision`, in order; nothing where that was forgotten.

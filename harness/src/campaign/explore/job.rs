@@ -8,7 +8,7 @@ use std::{
 };
 
 use oracles::{Verdict, VerdictValue};
-use plans::{Family, Plan, PlanId};
+use plans::{Family, Perturbation, Plan, PlanId};
 use serde::Serialize;
 use trace::GroupResource;
 
@@ -22,7 +22,8 @@ use crate::{
         },
         frontier::Writes,
         judge, missing_permissions,
-        reached::{self, Harvest, Lens, Node, Then},
+        node::{Node, Waiting},
+        reached::{self, Harvest, Lens, Then},
         reference::References,
         settle::Settle,
         settled_restart,
@@ -93,14 +94,30 @@ pub struct Cost {
 
 /// One trial to carry out, and what it needs to know of the campaign as it was then.
 pub(super) struct Job {
-    /// Which world it explores; none: it runs from the beginning by a plan of its own.
+    /// Which world it explores; none: it is aside from all that explore worlds.
     pub world: Option<usize>,
+    /// Where it starts; none: at the beginning.
+    pub node: Option<Waiting>,
     /// None: only what follows the world is asked for.
-    pub spec: Option<TrialSpec>,
+    pub asked: Option<Asked>,
     pub lens: Arc<Lens>,
-    /// What follows this world while the controller stays down is still to be worked out.
-    pub follow: Option<Node>,
+    /// What follows the node while the controller stays down is still to be worked out.
+    pub follow: bool,
     pub shows: Shows,
+}
+
+/// Which trial is asked for.
+pub(super) enum Asked {
+    /// One of the node.
+    OfNode {
+        repeat: u64,
+        /// It waits long at its end, if any does.
+        patient: bool,
+        /// What the controller never sees after its start.
+        missed: Option<Perturbation>,
+    },
+    /// This one.
+    OfPlan(Box<TrialSpec>),
 }
 
 /// What of a trial is looked at besides, if it is held.
@@ -113,9 +130,10 @@ pub(super) struct Shows {
 }
 
 impl Job {
-    /// A plan that is no world's.
-    pub fn by_plan(spec: TrialSpec, lens: Arc<Lens>) -> Job {
-        Job { world: None, spec: Some(spec), lens, follow: None, shows: Shows::default() }
+    /// A trial that explores no world.
+    pub fn aside(node: Option<Waiting>, asked: Asked, lens: Arc<Lens>) -> Job {
+        let (follow, shows) = Default::default();
+        Job { world: None, node, asked: Some(asked), lens, follow, shows }
     }
 }
 
@@ -158,9 +176,11 @@ pub(super) struct Tried {
 
 /// Everything that can be done with a trial without knowing what others came to.
 pub(super) fn carry_out(setup: &Setup, references: &References, job: Job) -> Done {
-    let Job { world, spec, lens, follow, shows } = job;
+    let Job { world, node, asked, lens, follow, shows } = job;
     let used_before = cpu_time::of_this_thread();
-    let then = follow.map(|node| reached::follow(setup, &lens, &node));
+    let node = node.map(|node| node.unpack());
+    let then = node.as_ref().filter(|_| follow).map(|node| reached::follow(setup, &lens, node));
+    let spec = asked.and_then(|asked| asked.spec(setup, &references.settle, node));
     let mut trial = spec.map(|spec| tried(setup, references, &lens, spec, shows));
     if let Some(trial) = &mut trial {
         trial.cost.own_cpu = cpu_time::of_this_thread().saturating_sub(used_before);
@@ -238,15 +258,25 @@ fn tried(
     Tried { suspect, ..tried }
 }
 
+impl Asked {
+    fn spec(self, setup: &Setup, settle: &Settle, node: Option<Node>) -> Option<TrialSpec> {
+        match self {
+            Asked::OfPlan(spec) => Some(*spec),
+            Asked::OfNode { repeat, patient, missed } => {
+                let mut spec = fork(setup, settle, &node?, repeat, patient);
+                if let Some(missed) = missed {
+                    spec.plan = spec.plan.and(missed.clone());
+                    spec.armed.push(missed);
+                }
+                Some(spec)
+            }
+        }
+    }
+}
+
 /// A trial of this world: on a fork where there is one, else from the beginning. `patient`: it waits long at its end, if
 /// any does.
-pub(super) fn fork(
-    setup: &Setup,
-    settle: &Settle,
-    node: &Node,
-    repeat: u64,
-    patient: bool,
-) -> TrialSpec {
+fn fork(setup: &Setup, settle: &Settle, node: &Node, repeat: u64, patient: bool) -> TrialSpec {
     let world = node.world.as_ref().filter(|_| setup.clock != ClockMode::Untouched);
     let Some(world) = world else {
         return confirm::from_beginning(&node.plan, repeat, settle.usual());

@@ -9,14 +9,19 @@
 
 use std::collections::{BTreeSet, HashSet, VecDeque};
 
+use cluster::World;
 use plans::Family;
 use trace::{Level, identity::Identity};
 
 use super::{
     Explorer, REPEATS,
-    job::{Job, fork},
+    job::{Asked, Job},
 };
-use crate::campaign::{judge, reached::Node, settled_restart};
+use crate::campaign::{
+    judge,
+    node::{Node, Waiting},
+    settled_restart,
+};
 
 /// The end of a trial.
 pub(super) struct End {
@@ -32,21 +37,21 @@ pub(super) struct SettledRestarts {
     classes: HashSet<Identity>,
     ways: HashSet<(Identity, BTreeSet<String>)>,
     /// New as far as `scale` tells.
-    new: VecDeque<Node>,
+    new: VecDeque<Waiting>,
     /// Reached by other writes.
-    others: VecDeque<Node>,
+    others: VecDeque<Waiting>,
 }
 
 impl SettledRestarts {
     /// Takes in an end. Whether it was new.
-    pub fn add(&mut self, end: End) -> bool {
+    pub fn add(&mut self, end: End, origin: Option<&World>) -> bool {
         let class = end.node.classes.at(Level::Scale);
         if !self.ways.insert((class, end.wrote)) {
             return false;
         }
         match self.classes.insert(class) {
-            true => self.new.push_back(end.node),
-            false => self.others.push_back(end.node),
+            true => self.new.push_back(end.node.pack(origin)),
+            false => self.others.push_back(end.node.pack(origin)),
         }
         true
     }
@@ -58,7 +63,7 @@ impl SettledRestarts {
     }
 
     /// The next one.
-    pub fn next(&mut self) -> Option<Node> {
+    pub fn next(&mut self) -> Option<Waiting> {
         self.new.pop_front().or_else(|| self.others.pop_front())
     }
 
@@ -84,16 +89,16 @@ impl Explorer<'_> {
 
     /// Takes in the end of a trial.
     pub(super) fn keep_end(&mut self, end: End) {
-        if self.at_ends.add(end) {
+        if self.at_ends.add(end, self.setup.ground.world()) {
             self.explored.frontier.families.of(Family::IntermediateState).enumerated += 1;
         }
     }
 
     /// Restarts the controller on the world at the end of a trial.
-    pub(super) fn restart_at_end(&mut self, node: &Node) -> Job {
+    pub(super) fn restart_at_end(&mut self, node: Waiting) -> Job {
         let repeat = self.begun % REPEATS;
         self.begun += 1;
-        let spec = fork(self.setup, &self.references.settle, node, repeat, false);
-        Job::by_plan(spec, self.explored.frontier.lens.clone())
+        let asked = Asked::OfNode { repeat, patient: false, missed: None };
+        Job::aside(Some(node), asked, self.explored.frontier.lens.clone())
     }
 }

@@ -13,27 +13,18 @@ use plans::{
     stale_views::{Logged, Objects, StaleViews},
 };
 use serde_json::Value;
-use trace::{Change, GroupResource, ObjectKey, Revision};
+use trace::{Change, GroupResource, ObjectKey};
 
 use crate::campaign::{
     frontier::Frontier,
     judge,
+    node::{BehindNow, Node},
     order::Score,
-    reached::{Lens, Node, Place, Then},
+    reached::{Lens, Place, Then},
     reference::References,
     setup::{Ground, Setup},
 };
 use crate::trial::{RunEnd, TrialRun};
-
-/// Caches that are behind when the subject is started on a world.
-#[derive(Clone)]
-pub struct BehindNow {
-    /// Where they stand.
-    pub revision: Revision,
-    /// What they hold of what the subject sees, with types that no object of the world has: it is a part of what tells
-    /// such a start from another.
-    pub objects: Arc<Vec<(ObjectKey, Arc<Value>)>>,
-}
 
 /// Which types' caches may be behind when the subject is started: those that it does not first read consistently.
 pub fn learn(schedule: &Schedule, frontier: &mut Frontier) {
@@ -166,7 +157,7 @@ pub fn add(setup: &Setup, lens: &Lens, node: &Node, then: &mut Then) {
     then.not_suggested += (all - views.len()) as u64;
     for view in views {
         let plan = stale_plan(&node.plan, crash, &view.behind, CatchUp::Quiet);
-        let behind = BehindNow { revision: view.revision, objects: Arc::new(tagged(&view)) };
+        let behind = BehindNow { revision: view.revision, objects: Arc::new(view.objects) };
         then.stale.push(lens.node(setup, place(node, world, plan, behind)));
     }
 }
@@ -235,22 +226,4 @@ fn beats(setup: &Setup, logged: &cluster::Logged) -> bool {
         (Some(before), Some(after)) => before == after,
         _ => false,
     }
-}
-
-/// The view's objects under types of their own: `‹cached›apps`.
-fn tagged(view: &StaleView) -> Vec<(ObjectKey, Arc<Value>)> {
-    let all = view.objects.iter().flat_map(|(resource, objects)| {
-        let group = format!("‹cached›{}", resource.group);
-        let resource = GroupResource::new(&group, &resource.resource);
-        objects.iter().map(move |(key, object)| {
-            (ObjectKey::new(resource.clone(), &key.namespace, &key.name), object.clone())
-        })
-    });
-    // A type of which the caches hold nothing is told by that.
-    let types = view.objects.iter().map(|(resource, objects)| {
-        let type_ = GroupResource::new("‹cached›", "types");
-        let held = serde_json::json!({ "objects": objects.len() });
-        (ObjectKey::new(type_, "", &resource.to_string()), Arc::new(held))
-    });
-    all.chain(types).collect()
 }

@@ -59,7 +59,7 @@ pub(crate) fn start(live: &mut Live, request: &Request, scope: Scope) -> Result<
                     // To this watch it is new.
                     let (key, object) = (key.clone(), stored.object().clone());
                     let change = Change::Created;
-                    Arc::new(Logged { revision, change, key, object, previous: None })
+                    Arc::new(Logged::new(revision, change, key, object, None))
                 })
                 .collect();
             found.iter().for_each(|logged| watcher.tell(logged));
