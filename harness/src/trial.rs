@@ -363,7 +363,7 @@ impl<'setup> Trial<'setup> {
         let in_turn = (deliveries == Deliveries::InTurn).then(|| InTurn::new(proxy.gate()));
         let user = workloads::Client::new(cluster.upstream_for_user());
         let hooks = cluster.server().map(|server| {
-            let hooks = SubjectCaller::new(server.clone());
+            let hooks = SubjectCaller::new(server.clock());
             server.call_webhooks_by(Arc::new(hooks.clone()));
             hooks
         });

@@ -2,12 +2,12 @@
 
 use std::{
     path::{Path, PathBuf},
-    sync::Arc,
+    sync::{Arc, OnceLock},
     time::Instant,
 };
 
-use cluster::{Server, SuffixOrder, World};
-use trace::{Answer, Call, Event, Flight, Recorder};
+use cluster::{Clock, Server, SuffixOrder, World};
+use trace::{Answer, Call, Event, Flight, Recorder, history::Sink};
 
 use crate::{
     campaign::setup::Setup,
@@ -49,19 +49,10 @@ impl Live {
             SuffixOrder::Descending
         };
         world.reseed(spec.repeat, order);
-        // The recorder stamps with the server's clock, and the server records: the knot is tied by a cell.
-        let clock: Arc<std::sync::OnceLock<Server>> = Arc::default();
-        let (start, began, reader) = (world.now(), Instant::now(), clock.clone());
-        let clocks = move || {
-            let now = reader.get().map_or(start, Server::now);
-            (now, began.elapsed().as_micros() as u64)
-        };
         let file = setup.writes_history_of(spec).then(|| folder.join(history_file::NAME));
         let about = history_file::about(setup, spec);
         let sink = file.map(|file| history_file::sink(&file, about)).transpose()?;
-        let recorder = Recorder::new(Arc::new(clocks), sink);
-        let server = Server::new(world, Some(recorder.clone()));
-        drop(clock.set(server.clone()));
+        let (server, recorder) = recorded(world, sink);
         Ok((Live { server, recorder: recorder.clone(), user_listener: None }, recorder))
     }
 
@@ -118,8 +109,48 @@ impl Live {
     }
 }
 
+/// A server whose commits are recorded, stamped with its world's clock.
+fn recorded(world: World, sink: Option<Box<Sink>>) -> (Server, Recorder) {
+    let clock: Arc<OnceLock<Clock>> = Arc::default();
+    let (start, began, reader) = (world.now(), Instant::now(), clock.clone());
+    let clocks = move || {
+        let now = reader.get().map_or(start, Clock::now);
+        (now, began.elapsed().as_micros() as u64)
+    };
+    let recorder = Recorder::new(Arc::new(clocks), sink);
+    let server = Server::new(world, Some(recorder.clone()));
+    // The server holds the recorder: were it the server that the recorder holds, neither would ever be freed.
+    drop(clock.set(server.clock()));
+    (server, recorder)
+}
+
 /// The world's objects in key order, without Leases and Events.
 pub fn without_bookkeeping(world: &World) -> Vec<Arc<serde_json::Value>> {
     let objects = world.objects().filter(|(key, _)| !key.resource.is_bookkeeping());
     objects.map(|(_, object)| object.clone()).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use cluster::WorldOptions;
+    use serde_json::json;
+    use trace::{GroupResource, ObjectKey, Time};
+
+    use super::*;
+    use crate::providers::webhooks::SubjectCaller;
+
+    #[tokio::test]
+    async fn nothing_of_a_trial_outlives_it() {
+        let options = WorldOptions { start: Time(0), seed: 1, suffixes: SuffixOrder::Ascending };
+        let (server, recorder) = recorded(World::new(options), None);
+        let user = workloads::Client::new(server.service());
+        server.call_webhooks_by(Arc::new(SubjectCaller::new(server.clock())));
+        let configmaps = user.resource("v1", "ConfigMap").await.expect("it is served");
+        let object = json!({"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "one"}});
+        user.create(&configmaps, "default", &object, "").await.expect("created");
+        let key = ObjectKey::new(GroupResource::new("", "configmaps"), "default", "one");
+        let created = server.world().object(&key).map(Arc::downgrade).expect("it is there");
+        drop((user, server, recorder));
+        assert!(created.upgrade().is_none());
+    }
 }

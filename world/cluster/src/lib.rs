@@ -43,7 +43,7 @@ pub use environment::{
 pub use facts::Release;
 pub use names::SuffixOrder;
 pub use node::answers::{Answer, Answers};
-pub use server::{Body, BoxError, Conversation, Server, Step, Upgraded, Upstream};
+pub use server::{Body, BoxError, Clock, Conversation, Server, Step, Upgraded, Upstream};
 pub use store::{Logged, Packed};
 pub use webhooks::{Caller, Destination, SharedCaller, WebhookAnswer, WebhookCall};
 pub use world::{PackedWorld, World, WorldOptions};

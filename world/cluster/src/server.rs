@@ -60,10 +60,21 @@ pub struct Server {
 pub(crate) struct Shared {
     live: Mutex<Live>,
     /// The world's clock, readable without the lock: a recorder reads it while a commit holds the lock.
-    now: AtomicI64,
+    now: Arc<AtomicI64>,
     changed: tokio::sync::watch::Sender<Revision>,
     /// Who makes calls of webhooks.
     caller: OnceLock<SharedCaller>,
+}
+
+/// The clock of a server's world.
+#[derive(Debug, Clone)]
+pub struct Clock(Arc<AtomicI64>);
+
+impl Clock {
+    /// What it shows. Takes no lock.
+    pub fn now(&self) -> Time {
+        Time(self.0.load(Ordering::SeqCst))
+    }
 }
 
 /// What the lock guards.
@@ -101,7 +112,7 @@ impl Server {
             calls: Calls::default(),
             world,
         };
-        let now = AtomicI64::new(live.world.now.0);
+        let now = Arc::new(AtomicI64::new(live.world.now.0));
         let caller = OnceLock::new();
         Server { shared: Arc::new(Shared { live: Mutex::new(live), now, changed, caller }) }
     }
@@ -154,6 +165,11 @@ impl Server {
     /// The world's clock. Takes no lock.
     pub fn now(&self) -> Time {
         self.shared.now()
+    }
+
+    /// The world's clock, to be read by what the server itself holds: it does not hold the server.
+    pub fn clock(&self) -> Clock {
+        Clock(self.shared.now.clone())
     }
 
     /// Lets the built-in controllers send their next request, as ordinary API writes in their own name; a request

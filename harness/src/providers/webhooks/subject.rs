@@ -15,7 +15,7 @@ use std::{
     task::{Context, Poll},
 };
 
-use cluster::{Caller, Destination, Server, WebhookAnswer, WebhookCall};
+use cluster::{Caller, Clock, Destination, WebhookAnswer, WebhookCall};
 use futures::future::BoxFuture;
 use tokio::{
     io::{AsyncRead, AsyncWrite, ReadBuf},
@@ -33,8 +33,8 @@ pub(crate) struct SubjectCaller {
 }
 
 struct Shared {
-    /// Reads the world's clock.
-    server: Server,
+    /// The world's: the server holds its caller, so the caller must not hold the server.
+    clock: Clock,
     /// The way to the incarnation that runs; none while the subject is down.
     dialer: Mutex<Option<subject::Dialer>>,
     calls: Mutex<BTreeMap<u64, Outstanding>>,
@@ -56,10 +56,10 @@ struct Outstanding {
 }
 
 impl SubjectCaller {
-    pub(crate) fn new(server: Server) -> SubjectCaller {
+    pub(crate) fn new(clock: Clock) -> SubjectCaller {
         SubjectCaller {
             shared: Arc::new(Shared {
-                server,
+                clock,
                 dialer: Mutex::default(),
                 calls: Mutex::default(),
                 asked: Notify::new(),
@@ -96,7 +96,7 @@ impl SubjectCaller {
 
     /// Gives up those whose time is over.
     pub(crate) fn give_up_due(&self) {
-        let now = self.shared.server.now();
+        let now = self.shared.clock.now();
         let mut calls = lock(&self.shared.calls);
         let due: Vec<u64> =
             calls.iter().filter(|(_, call)| call.until <= now).map(|(id, _)| *id).collect();
@@ -112,7 +112,7 @@ impl Caller for SubjectCaller {
         let shared = self.shared.clone();
         Box::pin(async move {
             let (give_up, given_up) = oneshot::channel();
-            let until = shared.server.now().plus(call.timeout);
+            let until = shared.clock.now().plus(call.timeout);
             let text = format!("the webhook {} is asked about {}", call.name, call.about);
             let under_way = UnderWay::begin(shared, Outstanding { text, until, give_up });
             tokio::select! {
@@ -145,7 +145,7 @@ async fn reach(shared: &Shared, call: &WebhookCall) -> Result<WebhookAnswer, Str
     let stream = connection.stream.take().ok_or_else(|| call.destination.refused())?;
     // The connection's socket is used again: it must outlive the stream.
     let stream = Counted { stream, moved: shared.moved.clone() };
-    let answer = over(stream, call, shared.server.now()).await;
+    let answer = over(stream, call, shared.clock.now()).await;
     drop(connection);
     answer
 }
