@@ -9,6 +9,7 @@ pub mod frontier;
 pub mod identities;
 pub mod interrupt;
 pub mod judge;
+pub mod lens;
 pub mod missing_permissions;
 pub mod node;
 pub mod order;

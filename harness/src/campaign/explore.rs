@@ -43,11 +43,12 @@ use crate::{
         families::{self, unobserved_state::Intervals},
         frontier::{Frontier, New, Writes},
         interrupt, judge,
+        lens::Lens,
         node::Waiting,
         order::{self, Depth, Queue, Score, Source, Turns},
         pool::{self, Work},
         progress::{Event, Progress},
-        reached::{self, Lens},
+        reached,
         reference::References,
         run_folder::RunFolder,
         settled_restart,
@@ -372,6 +373,7 @@ impl<'e> Explorer<'e> {
             // What a campaign accepts in end states may steer the subject all the same.
             masks: Masks { accepted: vec![], ..references.baseline.masks.clone() },
             brute_force: bounds.brute_force.is_some(),
+            ends_at_violations: bounds.through_findings == 0,
             depth: bounds.brute_force.or(spec.depth.map(NonZeroU32::get)).or(remote),
             ..Lens::default()
         };
@@ -432,7 +434,7 @@ impl<'e> Explorer<'e> {
         let frontier = &mut self.explored.frontier;
         for reference in &self.references.runs {
             let view = judge::run_view(reference);
-            let harvest = reached::harvest(setup, &frontier.lens, reference, &view);
+            let harvest = reached::harvest(setup, &frontier.lens, reference, &view, false);
             frontier.absorb(setup, harvest, false);
         }
     }
@@ -561,7 +563,7 @@ impl<'e> Explorer<'e> {
         // Both orders of names come up, though not of each.
         let repeat = self.begun % REPEATS;
         self.begun += 1;
-        let asked = Asked::OfNode { repeat, patient: false, missed: Some(interval) };
+        let asked = Asked::OfNode { repeat, patient: false, missed: Some(Box::new(interval)) };
         Some(Job::aside(Some(node), asked, self.explored.frontier.lens.clone()))
     }
 

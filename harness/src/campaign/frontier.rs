@@ -27,9 +27,10 @@ use trace::{
 
 use crate::campaign::{
     identities::COARSE,
+    lens::Lens,
     node::{Node, Waiting},
     order::{Depth, Score, Turns},
-    reached::{Harvest, Lens, Then, Unread},
+    reached::{Harvest, Then, Unread},
     setup::Setup,
     tally::Tallies,
 };
@@ -39,7 +40,7 @@ pub const NOT_SUGGESTED: &str = "plans that Sieve's heuristics don't suggest";
 
 /// So many worlds are kept; and so many crash points at what the subject does not read. Of later ones only those are kept
 /// that coarse levels tell apart from others; the rest is kept as plans.
-const KEPT: usize = 10_000;
+const KEPT: usize = 2_000;
 
 /// Worlds that are asked what keeps them apart, at most.
 const APART_WORLDS: usize = 300;
@@ -55,8 +56,6 @@ pub struct Frontier {
     origin: Option<World>,
     /// What they were told apart by before, by version.
     before: Vec<Arc<Lens>>,
-    /// The worlds met.
-    known: HashSet<Identity>,
     worlds: Vec<Met>,
     /// Those that wait, by class at `age` and family: of each such group only the first can be next.
     waiting: HashMap<(Identity, Family), BTreeSet<Rank>>,
@@ -189,7 +188,7 @@ impl Frontier {
 
     /// Worlds met.
     pub fn worlds(&self) -> usize {
-        self.known.len()
+        self.lens.known.len()
     }
 
     /// Worlds still to explore.
@@ -199,7 +198,7 @@ impl Frontier {
 
     /// Worlds met only behind a finding.
     pub fn behind_findings(&self) -> usize {
-        self.behind.difference(&self.known).count()
+        self.behind.iter().filter(|identity| !self.lens.known.contains(identity)).count()
     }
 
     /// How far each level is explored, coarse ones first.
@@ -222,7 +221,6 @@ impl Frontier {
 
     /// Which fields keep worlds apart at `scale`, by some hundred of them from all over the campaign.
     pub fn apart(&self, setup: &Setup) -> Vec<Apart> {
-        let identities = self.lens.identities(setup);
         let mut seen = HashSet::new();
         let of_a_class: Vec<&Waiting> = self
             .worlds
@@ -231,10 +229,10 @@ impl Frontier {
             .filter(|node| seen.insert(node.classes.at(Level::Scale)))
             .collect();
         let step = of_a_class.len().div_ceil(APART_WORLDS).max(1);
-        let looked_at = of_a_class.into_iter().step_by(step).filter_map(|node| {
-            let world = node.world.as_ref()?.unpack();
-            Some(identities.canonical_scale(&world, node.cursor, node.begun))
-        });
+        let looked_at = of_a_class
+            .into_iter()
+            .step_by(step)
+            .filter_map(|node| self.lens.canonical_scale(setup, &node.unpack()));
         identity::keep_apart(&looked_at.collect::<Vec<_>>(), APART_FIELDS)
     }
 
@@ -455,7 +453,7 @@ impl Frontier {
 
     fn add(&mut self, node: Node, version: u64) {
         let family = family_of(&node.plan);
-        if !self.lens.brute_force && self.known.contains(&node.identity) {
+        if !self.lens.brute_force && self.lens.known.contains(&node.identity) {
             self.families.prune(family, Rule::SameWorld, 1);
             return;
         }
@@ -467,7 +465,7 @@ impl Frontier {
         tracing::debug!(
             identity = %node.identity.short(), cursor = %node.cursor, "new world: {}", node.plan
         );
-        self.known.insert(node.identity);
+        self.lens.known.insert(node.identity);
         let at = self.worlds.len();
         let score = Score::of(&node.plan, node.cursor, &self.lens.heuristics);
         let node = node.pack(self.origin.as_ref());

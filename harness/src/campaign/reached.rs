@@ -11,103 +11,22 @@ use std::{
 };
 
 use cluster::{Packed, PackedWorld, World};
-use plans::{Crash, CrashPoint, Family, Heuristics, Moment, Plan, Pruned, Rule, StartPoint};
+use plans::{Crash, CrashPoint, Family, Moment, Plan, Pruned, Rule, StartPoint};
 use serde_json::Value;
-use trace::{Change, Cursor, Footprint, GroupResource, Masks, ObjectKey, Revision};
+use trace::{Change, Cursor, Footprint, GroupResource, ObjectKey, Revision};
 
 use crate::{
     campaign::{
         families::stale_state,
         identities::{Classes, Identities},
         judge,
+        lens::Lens,
         node::{BehindNow, Node},
         setup::Setup,
         while_down,
     },
     trial::TrialRun,
 };
-
-/// What worlds are told apart by, as of some moment of a campaign.
-#[derive(Debug, Clone, Default)]
-pub struct Lens {
-    /// Grows with what the subject reads. Each change makes another version.
-    pub footprint: Footprint,
-    /// Of the footprint.
-    pub version: u64,
-    /// What of Secrets does not tell worlds apart: see [`oracles::Baseline::random_payloads`].
-    pub random_payloads: BTreeSet<String>,
-    /// What of them does not at coarse levels: see [`oracles::Baseline::changing_payloads`].
-    pub changing_payloads: BTreeSet<String>,
-    /// What differs undisturbed too.
-    pub masks: Masks,
-    /// Types whose caches may be behind when the subject is started; none where that is not asked for.
-    pub stale_types: BTreeSet<GroupResource>,
-    /// Which older and unseen states are likely to matter.
-    pub heuristics: Arc<Heuristics>,
-    /// No others are tried.
-    pub only_suggested: bool,
-    /// No de-duplication: every point of every trial is its own node (a test of the tool on itself).
-    pub brute_force: bool,
-    /// At most this many perturbations in a plan.
-    pub depth: Option<u32>,
-}
-
-impl Lens {
-    /// How worlds are told apart through it.
-    pub fn identities<'a>(&'a self, setup: &'a Setup) -> Identities<'a> {
-        Identities {
-            workload: &setup.workload,
-            heartbeats: &setup.heartbeats,
-            random_payloads: &self.random_payloads,
-            changing_payloads: &self.changing_payloads,
-            masks: &self.masks,
-            drawn_names: setup.drawn_names.get(),
-            footprint: &self.footprint,
-            cached: &[],
-            lasts: 0,
-        }
-    }
-
-    /// The world at a place.
-    pub fn node(&self, setup: &Setup, place: Place) -> Node {
-        let Place { world, cursor, begun, plan, behind } = place;
-        let cached = behind.as_ref().map(BehindNow::tagged).unwrap_or_default();
-        let identities =
-            Identities { cached: &cached, lasts: plan.lasts(), ..self.identities(setup) };
-        let identity = identities.of(&world, cursor, begun);
-        let classes = identities.classes(&world, cursor, begun);
-        // Within the macro, which evaluates it only for those who ask.
-        tracing::trace!(
-            identity = %identity.short(), "{}", identities.canonical(&world, cursor, begun)
-        );
-        Node { world: Some(world), cursor, begun, plan, behind, identity, classes }
-    }
-
-    /// What this node is at coarse levels, by what is known to be read now.
-    pub fn classes(&self, setup: &Setup, node: &Node) -> Option<Classes> {
-        let cached = node.behind.as_ref().map(BehindNow::tagged).unwrap_or_default();
-        let identities =
-            Identities { cached: &cached, lasts: node.plan.lasts(), ..self.identities(setup) };
-        Some(identities.classes(node.world.as_ref()?, node.cursor, node.begun))
-    }
-
-    /// The same; what can't be taken up on a fork is reached again from the beginning.
-    fn node_if(&self, resumable: bool, setup: &Setup, place: Place) -> Node {
-        let node = self.node(setup, place);
-        match resumable {
-            true => node,
-            false => {
-                let classes = Classes::alone(node.identity);
-                Node { world: None, classes, ..node }
-            }
-        }
-    }
-
-    /// Whether a plan is deeper than wanted.
-    pub fn too_deep(&self, plan: &Plan) -> bool {
-        self.depth.is_some_and(|depth| plan.depth() > depth as usize)
-    }
-}
 
 /// What follows a world while the controller stays down.
 #[derive(Default)]
@@ -176,8 +95,14 @@ pub fn start(setup: &Setup, lens: &Lens, run: &TrialRun) -> Option<Node> {
     Some(lens.node(setup, Place { world, cursor, begun: None, plan, behind: None }))
 }
 
-/// Everything that a trial reached.
-pub fn harvest(setup: &Setup, lens: &Lens, run: &TrialRun, view: &oracles::Run) -> Harvest {
+/// Everything that a trial reached. `leaf`: nothing is explored behind it, so its worlds are only identified.
+pub fn harvest(
+    setup: &Setup,
+    lens: &Lens,
+    run: &TrialRun,
+    view: &oracles::Run,
+    leaf: bool,
+) -> Harvest {
     let names = view.generated_names();
     let generated = |name: &str| judge::generated_from(&names, name);
     let found = plans::crash_points(&run.history, run.started_at, &generated);
@@ -208,6 +133,7 @@ pub fn harvest(setup: &Setup, lens: &Lens, run: &TrialRun, view: &oracles::Run) 
         let changed = changed_by_environment(run, point).filter(|_| !lens.brute_force);
         let resumable = resumable(setup, point);
         match changed.filter(|(key, versions)| !reads_any(&footprint, key, versions)) {
+            _ if leaf => harvest.reached.push(lens.identified(setup, place)),
             Some((key, versions)) => {
                 harvest.unread.extend(Unread::new(setup, key, &versions, place, resumable));
             }

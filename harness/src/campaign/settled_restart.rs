@@ -11,9 +11,10 @@ use trace::Cursor;
 use crate::{
     campaign::{
         confirm, judge,
+        lens::Lens,
         node::Node,
         pool,
-        reached::{Lens, Place},
+        reached::Place,
         settle::Settle,
         setup::{ClockMode, Ground, Setup},
     },
@@ -92,5 +93,8 @@ pub fn node(setup: &Setup, lens: &Lens, run: &TrialRun) -> Option<Node> {
     if again || lens.brute_force || lens.too_deep(&plan) || !possible(setup) {
         return None;
     }
-    Some(lens.node(setup, Place { world, cursor, begun: None, plan, behind: None }))
+    let place = Place { world, cursor, begun: None, plan, behind: None };
+    let node = lens.identified(setup, place);
+    let classes = lens.classes(setup, &node)?;
+    Some(Node { classes, ..node })
 }

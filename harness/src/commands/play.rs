@@ -12,9 +12,9 @@ use trace::{Event, History, ProcessHappening, Time};
 
 use crate::{
     campaign::{
-        disk, interrupt, missing_permissions, pool,
-        reached::Lens,
-        reference,
+        disk, interrupt,
+        lens::Lens,
+        missing_permissions, pool, reference,
         run_folder::RunFolder,
         settle::Settle,
         setup::{self, Setup},

@@ -21,9 +21,11 @@ use crate::{
             unobserved_state::{self, Intervals},
         },
         frontier::Writes,
-        judge, missing_permissions,
+        judge,
+        lens::Lens,
+        missing_permissions,
         node::{Node, Waiting},
-        reached::{self, Harvest, Lens, Then},
+        reached::{self, Harvest, Then},
         reference::References,
         settle::Settle,
         settled_restart,
@@ -114,7 +116,7 @@ pub(super) enum Asked {
         /// It waits long at its end, if any does.
         patient: bool,
         /// What the controller never sees after its start.
-        missed: Option<Perturbation>,
+        missed: Option<Box<Perturbation>>,
     },
     /// This one.
     OfPlan(Box<TrialSpec>),
@@ -205,7 +207,9 @@ fn tried(
     let held = verdict == VerdictValue::Held;
     let harvest = match run.spec.plan.restarts_when_settled() {
         true => Harvest { version: lens.version, ..Harvest::default() },
-        false => reached::harvest(setup, lens, &run, &view.run),
+        false => {
+            reached::harvest(setup, lens, &run, &view.run, violated && lens.ends_at_violations)
+        }
     };
     let carried = Carried::new(&run, &verdicts, verdict);
     let unknown = verdict == VerdictValue::Unknown;
@@ -265,8 +269,8 @@ impl Asked {
             Asked::OfNode { repeat, patient, missed } => {
                 let mut spec = fork(setup, settle, &node?, repeat, patient);
                 if let Some(missed) = missed {
-                    spec.plan = spec.plan.and(missed.clone());
-                    spec.armed.push(missed);
+                    spec.plan = spec.plan.and((*missed).clone());
+                    spec.armed.push(*missed);
                 }
                 Some(spec)
             }

@@ -18,9 +18,10 @@ use trace::{Change, GroupResource, ObjectKey};
 use crate::campaign::{
     frontier::Frontier,
     judge,
+    lens::Lens,
     node::{BehindNow, Node},
     order::Score,
-    reached::{Lens, Place, Then},
+    reached::{Place, Then},
     reference::References,
     setup::{Ground, Setup},
 };

@@ -5,7 +5,7 @@ use plans::{Family, Heuristics, Perturbation, Plan, Rule, Schedule, UnobservedIn
 use trace::Cursor;
 
 use crate::{
-    campaign::{frontier::Frontier, order::Score, reached::Lens, schedule, setup::Setup},
+    campaign::{frontier::Frontier, lens::Lens, order::Score, schedule, setup::Setup},
     trial::TrialRun,
 };
 
