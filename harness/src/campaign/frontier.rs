@@ -220,7 +220,6 @@ impl Frontier {
 
     /// Which fields keep worlds apart at `scale`, by some hundred of them from all over the campaign.
     pub fn apart(&self, setup: &Setup) -> Vec<Apart> {
-        let identities = self.lens.identities(setup);
         let mut seen = HashSet::new();
         let of_a_class: Vec<&Node> = self
             .worlds
@@ -230,6 +229,7 @@ impl Frontier {
             .collect();
         let step = of_a_class.len().div_ceil(APART_WORLDS).max(1);
         let looked_at = of_a_class.into_iter().step_by(step).filter_map(|node| {
+            let identities = self.lens.identities_after(setup, &node.plan, node.behind.as_ref());
             Some(identities.canonical_scale(node.world.as_ref()?, node.cursor, node.begun))
         });
         identity::keep_apart(&looked_at.collect::<Vec<_>>(), APART_FIELDS)
@@ -538,12 +538,13 @@ impl Frontier {
     /// Tells worlds apart by the present footprint. Most hold nothing of what it has more than theirs.
     fn classify_anew(&mut self, setup: &Setup) {
         let (lens, before) = (self.lens.clone(), &self.before);
-        let identities = lens.identities(setup);
         // An object is in many worlds.
         let mut known: HashMap<(u64, *const Value), bool> = HashMap::new();
         for world in self.worlds.iter_mut().filter(|world| world.version != lens.version) {
             let version = std::mem::replace(&mut world.version, lens.version);
-            let Node { world: Some(objects), cursor, begun, .. } = &world.node else { continue };
+            let Node { world: Some(objects), cursor, begun, plan, behind, .. } = &world.node else {
+                continue;
+            };
             let old = before.get(version as usize).map(|lens| &lens.footprint);
             let more = objects.objects().any(|(key, object)| {
                 *known.entry((version, Arc::as_ptr(object))).or_insert_with(|| {
@@ -552,6 +553,7 @@ impl Frontier {
                 })
             });
             if more {
+                let identities = lens.identities_after(setup, plan, behind.as_ref());
                 world.node.classes = identities.classes(objects, *cursor, *begun);
             }
         }

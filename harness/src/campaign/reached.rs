@@ -88,12 +88,21 @@ impl Lens {
         }
     }
 
+    /// The same at the end of a plan, with what caches hold there that are behind.
+    pub fn identities_after<'a>(
+        &'a self,
+        setup: &'a Setup,
+        plan: &Plan,
+        behind: Option<&'a BehindNow>,
+    ) -> Identities<'a> {
+        let cached = behind.map(|behind| &behind.objects[..]).unwrap_or_default();
+        Identities { cached, lasts: plan.lasts(), ..self.identities(setup) }
+    }
+
     /// The world at a place.
     pub fn node(&self, setup: &Setup, place: Place) -> Node {
         let Place { world, cursor, begun, plan, behind } = place;
-        let mut identities = self.identities(setup);
-        identities.cached = behind.as_ref().map(|behind| &behind.objects[..]).unwrap_or_default();
-        identities.lasts = plan.lasts();
+        let identities = self.identities_after(setup, &plan, behind.as_ref());
         let identity = identities.of(&world, cursor, begun);
         let classes = identities.classes(&world, cursor, begun);
         // Within the macro, which evaluates it only for those who ask.
