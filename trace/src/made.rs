@@ -7,7 +7,8 @@ use serde_json::Value;
 pub(crate) enum Made {
     /// By built-in controllers and by nobody else.
     ByEnvironment,
-    /// Its `status` was, and the rest by others.
+    /// Its `status` was, also where nobody wrote one: the API server fills in what a new object begins with. The rest was
+    /// written by others.
     StatusByEnvironment,
     ByOthers,
 }
@@ -23,9 +24,10 @@ impl Made {
         if !entries.is_empty() && entries.iter().all(built_in) {
             return Made::ByEnvironment;
         }
-        // The scheduler's condition of a pod is written as its status too.
-        let of_status = |entry: &&Value| entry["subresource"] == "status";
-        match entries.iter().filter(of_status).any(built_in) {
+        // A binding sets a pod's condition, and is in no entry (`BindingREST`): so what nobody else wrote is theirs.
+        let by_others = |entry: &Value| !built_in(entry) && may_hold_status(entry);
+        let of_status = |entry: &Value| entry["subresource"] == "status" && built_in(entry);
+        match entries.iter().any(of_status) || is_known(object) && !entries.iter().any(by_others) {
             true => Made::StatusByEnvironment,
             false => Made::ByOthers,
         }
@@ -42,6 +44,11 @@ pub(crate) fn is_known(object: &Value) -> bool {
 /// before the storage), and none of a binding (`BindingREST`).
 pub(crate) fn written<'v>(object: &'v Value, field: &str) -> impl Iterator<Item = &'v Value> {
     entries(object).iter().filter_map(move |entry| entry["fieldsV1"].pointer(field))
+}
+
+/// Whether its manager wrote fields of the status; or may have, where it is not said which fields it wrote.
+fn may_hold_status(entry: &Value) -> bool {
+    entry["fieldsV1"].as_object().is_none_or(|fields| fields.contains_key("f:status"))
 }
 
 fn entries(object: &Value) -> &[Value] {

@@ -44,8 +44,11 @@ pub(super) fn text<'a>(
         .iter()
         .filter_map(|(key, object)| Some((*key, reduce(context, &tokens, key, object)?)))
         .collect();
-    let objects: Vec<(&ObjectKey, &Value)> =
+    let mut objects: Vec<(&ObjectKey, &Value)> =
         reduced.iter().map(|(key, object)| (*key, &**object)).collect();
+    if context.level != Level::Exact {
+        Writer::new(&tokens, context, &objects).order_by_looks(&mut objects);
+    }
     let mut writer = Writer::new(&tokens, context, &objects);
     writer.world(&objects, context);
     writer.out
@@ -135,6 +138,21 @@ impl<'w> Writer<'w> {
             self.literal(&format!("{kind} {}", token.prefix));
         }
         self.out.push_str("]}\n");
+    }
+
+    /// Objects that differ in the drawn part of their names come in the order of what they look like, not of those names.
+    fn order_by_looks(&mut self, objects: &mut [(&'w ObjectKey, &'w Value)]) {
+        let folded = |(key, _): &(&ObjectKey, &Value)| self.tokens.fold(&key.to_string());
+        objects.sort_by_cached_key(folded);
+        let tokens = self.tokens;
+        let alike = |one: &(&ObjectKey, _), other: &(&ObjectKey, _)| {
+            tokens.fold(&one.0.to_string()) == tokens.fold(&other.0.to_string())
+        };
+        for siblings in objects.chunk_by_mut(alike).filter(|siblings| siblings.len() > 1) {
+            siblings.sort_by_cached_key(|(key, object)| {
+                self.look_with(|writer| writer.object(key, object))
+            });
+        }
     }
 
     fn object(&mut self, key: &ObjectKey, object: &'w Value) {
@@ -294,15 +312,16 @@ impl<'w> Writer<'w> {
 
     /// What an entry would look like now.
     fn look(&mut self, key: &'w str, value: &'w Value, place: Place) -> String {
-        let (before, was) = (std::mem::take(&mut self.out), std::mem::replace(&mut self.dry, true));
-        self.entry(&mut true, key, value, place);
-        self.dry = was;
-        std::mem::replace(&mut self.out, before)
+        self.look_with(|writer| writer.entry(&mut true, key, value, place))
     }
 
     fn look_at(&mut self, value: &'w Value, place: Place) -> String {
+        self.look_with(|writer| writer.value(value, place))
+    }
+
+    fn look_with(&mut self, write: impl FnOnce(&mut Self)) -> String {
         let (before, was) = (std::mem::take(&mut self.out), std::mem::replace(&mut self.dry, true));
-        self.value(value, place);
+        write(self);
         self.dry = was;
         std::mem::replace(&mut self.out, before)
     }
@@ -335,11 +354,16 @@ impl<'w> Writer<'w> {
     }
 
     fn token(&mut self, token: usize) {
+        let tokens = self.tokens;
+        let known = &tokens.list[token];
+        // Which pods share a node is nothing to who sees no Nodes.
+        if known.kind == TokenKind::Node && known.home.is_none() {
+            return self.out.push_str("‹node›");
+        }
         if self.numbers[token] == 0 && !self.dry {
             self.order.push(token);
             self.numbers[token] = self.order.len() as u32;
         }
-        let known = &self.tokens.list[token];
         if matches!(known.kind, TokenKind::Name | TokenKind::Node) {
             escape(&mut self.out, &known.prefix);
         }

@@ -8,15 +8,17 @@
 //! | | `shape` | `scale` | `age` | `exact` |
 //! |---|---|---|---|---|
 //! | objects | those that the subject has asked about, without what built-in controllers made | those that it has asked about | as `scale` | all |
-//! | of each | name, owners, finalizers, whether it goes; phases, conditions (type and status), counts of replicas | all, but: | as `scale` | all |
-//! | what built-in controllers made, or wrote as `status` | nothing | as `shape` has other objects | as `scale` | all |
+//! | of each | name, owners, finalizers, whether it goes; phases, conditions (type and status), counts of replicas that are asked for | all, but: | as `scale` | all |
+//! | what built-in controllers made; a `status` that they wrote, or nobody | nothing | as `shape` has other objects, and counts of replicas | as `scale` | all |
 //! | other times, also in longer texts | none | that there is one | < 1 s, < 1 min, < 10 min, < 1 h, more | whole seconds |
 //! | `creationTimestamp` | none | none | none | whole seconds |
+//! | `deletionGracePeriodSeconds` | none | none | none | the number |
 //! | `generation` | none | only whether `observedGeneration` is behind | as `scale` | the number |
 //! | `managedFields` | none | none | none | all but times |
 //! | lists that are sets | their length | no order | no order | in order |
+//! | objects whose names are drawn and alike otherwise | no order | no order | no order | in order |
 //! | template hashes in names | no | no | no | yes |
-//! | nodes that the scheduler chose | no | only where Nodes are seen | as `scale` | yes |
+//! | nodes that the scheduler chose | no | only where Nodes are seen; otherwise that there is one | as `scale` | yes |
 //! | values that differ undisturbed too | none | masked | masked | as they are |
 //! | random payloads of Secrets that the subject replaces | none | which are equal | as `scale` | as they are |
 //! | CustomResourceDefinitions | names, served versions, conditions | the same | the same | all |
@@ -31,8 +33,14 @@
 //! What the built-in controllers, left alone, would make of a world is not worked out before it is merged: that costs
 //! more than a look at a hundred worlds. It follows from the objects nearly always, and the audit is for the rest.
 //!
+//! A count in a status says how far the objects below it are, and they count themselves: so at `shape` it does not. A
+//! controller that keeps one as its memory (the most replicas there ever were) is told apart from `scale` on.
+//!
 //! A field of a status that only the subject writes and never uses can't be told from one that it reads back: both come
 //! in the same answer. So such fields count from `scale` on.
+//!
+//! The workload's position is nothing that the subject sees, and counts all the same: what a trial writes goes on to the
+//! workload's end, so worlds at two positions write differently, and the audit would split each class that holds both.
 //!
 //! Subjects that act on what a level ignores are in `tests/campaigns`: `age` (seconds), `creation-order`,
 //! `observed-generation`, `managed-fields`. All are found by default, because the default goes on into `exact`.
@@ -50,7 +58,7 @@ use crate::{key::ObjectKey, made::Made, time::Time};
 )]
 #[serde(rename_all = "kebab-case")]
 pub enum Level {
-    /// Which objects exist, and how far they are.
+    /// Which objects exist, and how far the user's and the subject's are.
     Shape,
     /// All that the subject can see, lists roughly and without times.
     Scale,
@@ -92,18 +100,20 @@ pub(super) fn reduce<'v>(
     let made = Made::of(object);
     Some(match (level, made) {
         (Level::Shape, Made::ByEnvironment) => return None,
-        (_, Made::ByEnvironment) => Cow::Owned(shape(object, true)),
-        (Level::Shape, _) => Cow::Owned(shape(object, made != Made::StatusByEnvironment)),
+        (_, Made::ByEnvironment) => Cow::Owned(shape(object, Some(true))),
+        (Level::Shape, Made::StatusByEnvironment) => Cow::Owned(shape(object, None)),
+        (Level::Shape, Made::ByOthers) => Cow::Owned(shape(object, Some(false))),
         _ => {
             let mut seen = without_counters(object, generation(object));
             if let Some(Value::Object(metadata)) = seen.get_mut("metadata") {
                 metadata.remove("managedFields");
                 metadata.remove("creationTimestamp");
+                metadata.remove("deletionGracePeriodSeconds");
             }
             if made == Made::StatusByEnvironment
                 && let Some(Value::Object(status)) = seen.get_mut("status")
             {
-                *status = progress(status);
+                *status = progress(status, true);
             }
             Cow::Owned(seen)
         }
@@ -177,8 +187,8 @@ fn type_of(definition: &Value) -> Value {
     })
 }
 
-/// Which object it is, and how far it is; with its `status` or without.
-fn shape(object: &Value, with_status: bool) -> Value {
+/// Which object it is, and how far it is; with its `status` or without, and if with it, whether with the counts there.
+fn shape(object: &Value, status_counts: Option<bool>) -> Value {
     let meta = &object["metadata"];
     let owners = meta["ownerReferences"].as_array().into_iter().flatten();
     let mut shape = json!({
@@ -188,30 +198,30 @@ fn shape(object: &Value, with_status: bool) -> Value {
             "owners": owners.map(|owner| json!([owner["kind"], owner["name"]])).collect::<Vec<_>>(),
         },
     });
-    let parts: &[&str] = if with_status { &["spec", "status"] } else { &["spec"] };
-    for part in parts {
-        if let Some(Value::Object(map)) = object.get(*part) {
-            shape[*part] = progress(map).into();
+    for (part, counts) in [("spec", Some(true)), ("status", status_counts)] {
+        if let (Some(Value::Object(map)), Some(counts)) = (object.get(part), counts) {
+            shape[part] = progress(map, counts).into();
         }
     }
     shape
 }
 
-/// Phases, states, conditions and counts, at any depth of maps.
-fn progress(map: &Map<String, Value>) -> Map<String, Value> {
+/// Phases, states, conditions and lengths of lists, at any depth of maps; counts of replicas too, if they are wanted.
+fn progress(map: &Map<String, Value>, counts: bool) -> Map<String, Value> {
     let mut out = Map::new();
     for (name, inner) in map {
         let lower = name.to_ascii_lowercase();
-        let counts = lower.contains("replicas") || lower.starts_with("ready");
+        let progresses = lower.contains("replicas") || lower.starts_with("ready");
         let kept = match inner {
             Value::Array(_) if name == "conditions" => Some(conditions(inner)),
             Value::String(_) if lower.ends_with("phase") || lower.ends_with("state") => {
                 Some(inner.clone())
             }
-            Value::Number(_) | Value::Bool(_) if counts => Some(inner.clone()),
+            Value::Number(_) if progresses && counts => Some(inner.clone()),
+            Value::Bool(_) if progresses => Some(inner.clone()),
             Value::Array(items) if !items.is_empty() => Some(items.len().into()),
             Value::Object(inner) => {
-                Some(progress(inner)).filter(|inner| !inner.is_empty()).map(Value::from)
+                Some(progress(inner, counts)).filter(|inner| !inner.is_empty()).map(Value::from)
             }
             _ => None,
         };

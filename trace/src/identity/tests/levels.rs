@@ -48,6 +48,8 @@ fn each_level_tells_apart_what_the_one_before_does() {
     check_levels("the same", status(json!({"phase": "A"})), status(json!({"phase": "A"})), all);
     check_levels("a phase", status(json!({"phase": "A"})), status(json!({"phase": "B"})), none);
     check_levels("a count", spec(json!({"replicas": 1})), spec(json!({"replicas": 2})), none);
+    let ready = |count: i64| status(json!({"readyReplicas": count}));
+    check_levels("a count of a status", ready(1), ready(2), shape_only);
     check_levels("a value", spec(json!({"image": "a"})), spec(json!({"image": "b"})), shape_only);
     check_levels("the age of an object", created(20), created(90), not_exact);
     check_levels("an age of the same scale", since(20), since(35), not_exact);
@@ -75,6 +77,12 @@ fn each_level_tells_apart_what_the_one_before_does() {
     check_levels("its reason", conditions(json!([ready])), conditions(json!([other])), shape_only);
     check_levels("the order of variables", env(["A", "B"]), env(["B", "A"]), not_exact);
     check_levels("another variable", env(["A", "B"]), env(["A", "C"]), shape_only);
+    let going = |grace: i64| {
+        let times =
+            json!({"deletionTimestamp": Time(NOW).rfc3339(), "deletionGracePeriodSeconds": grace});
+        pod(times, json!({}), json!({}))
+    };
+    check_levels("how long it has to go", going(30), going(0), not_exact);
     let goes = pod(json!({"deletionTimestamp": Time(NOW).rfc3339()}), json!({}), json!({}));
     check_levels("whether it goes", pod(json!({}), json!({}), json!({})), goes, none);
 }
@@ -116,6 +124,47 @@ fn what_built_in_controllers_made_counts_by_how_far_it_is() {
 }
 
 #[test]
+fn a_status_that_nobody_wrote_is_of_the_environment() {
+    let pod = |fields: Value, status: Value| {
+        let managed = json!([{"manager": "operator", "operation": "Update", "fieldsV1": fields}]);
+        json!({"metadata": {"name": "a", "managedFields": managed}, "status": status})
+    };
+    let bound =
+        json!({"phase": "Pending", "conditions": [{"type": "PodScheduled", "status": "True"}]});
+    let check = |what: &str, fields: Value, expect| {
+        let new = pod(fields.clone(), json!({"phase": "Pending"}));
+        check_levels(what, new, pod(fields, bound.clone()), expect);
+    };
+    check("nobody's", json!({"f:spec": {}}), [true, false, false, false]);
+    check("the subject's", json!({"f:spec": {}, "f:status": {}}), [false; 4]);
+}
+
+#[test]
+fn drawn_names_have_no_order_before_the_finest_level() {
+    let pod = |name: &str, going: bool| {
+        let mut metadata =
+            json!({"name": name, "generateName": "web-", "uid": format!("uid-{name}")});
+        if going {
+            metadata["deletionTimestamp"] = Time(NOW).rfc3339().into();
+        }
+        ("pods", json!({"metadata": metadata}))
+    };
+    let issued = || Context { generated_names: vec!["web-aaaa2", "web-bbbb2"], ..at(NOW) };
+    let of = |first, second| world(&[pod("web-aaaa2", first), pod("web-bbbb2", second)]);
+    let same = |level, one: &World, two: &World| {
+        hash(one, &Context { level, ..issued() }) == hash(two, &Context { level, ..issued() })
+    };
+    let (first, second, both) = (of(true, false), of(false, true), of(true, true));
+    let expect = [true, true, true, false];
+    assert_eq!(Level::ALL.map(|level| same(level, &first, &second)), expect);
+    assert_eq!(Level::ALL.map(|level| same(level, &first, &both)), [false; 4]);
+    // A name that was given has its place.
+    let given = |first, second| world(&[pod("web-a", first), pod("web-b", second)]);
+    let (first, second) = (given(true, false), given(false, true));
+    assert_eq!(Level::ALL.map(|level| same(level, &first, &second)), [false; 4]);
+}
+
+#[test]
 fn nodes_that_the_scheduler_chose_count_where_nodes_are_seen() {
     let fields = json!([{"manager": "m", "fieldsV1": {"f:spec": {"f:containers": {}}}}]);
     let pod = |name: &str, node: &str| {
@@ -129,8 +178,10 @@ fn nodes_that_the_scheduler_chose_count_where_nodes_are_seen() {
     };
     check(on("n0", "n0"), on("n1", "n1"), Level::Scale, true);
     check(on("n0", "n1"), on("n1", "n0"), Level::Scale, true);
-    check(on("n0", "n0"), on("n0", "n1"), Level::Scale, false);
+    check(on("n0", "n0"), on("n0", "n1"), Level::Scale, true);
     check(on("n0", "n0"), on("n1", "n1"), Level::Exact, false);
     let seen = |at| [on(at, at), vec![node("n0"), node("n1")]].concat();
     check(seen("n0"), seen("n1"), Level::Scale, false);
+    let shared = |first, second| [on(first, second), vec![node("n0"), node("n1")]].concat();
+    check(shared("n0", "n0"), shared("n0", "n1"), Level::Scale, false);
 }
