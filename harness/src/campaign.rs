@@ -32,8 +32,10 @@ use std::{
     time::{Duration, Instant},
 };
 
-use explore::Bounds;
+use confirm::Findings;
+use explore::{Bounds, Explored};
 use progress::{Event, Progress, Show};
+use reference::References;
 use run_folder::RunFolder;
 use setup::Setup;
 
@@ -46,6 +48,9 @@ use crate::{
 /// Time for a campaign that names none: a controller that leaves a new world behind each restart would be explored
 /// for ever, and nobody waits longer for a CI job without having said so.
 const BUDGET: Duration = Duration::from_secs(30 * 60);
+
+/// The part of it that is kept for confirming, where something is to be confirmed: a tenth.
+const RESERVE: u32 = 10;
 
 /// Runs a campaign from its file to its report.
 pub fn run(args: &RunArgs) -> anyhow::Result<Exit> {
@@ -71,11 +76,7 @@ pub fn run(args: &RunArgs) -> anyhow::Result<Exit> {
     let bounds = bounds(args, &setup, began);
     let references = reference::learn(&setup, &folder, &progress, restarts, bounds.until)?;
     progress.tell(phase("exploring"));
-    let mut explored = explore::to_closure(&setup, &references, &bounds, &progress, &folder);
-    disk::check()?;
-    progress.tell(phase("confirming"));
-    let suspects = std::mem::take(&mut explored.suspects);
-    let findings = confirm::findings(&setup, &references, suspects, &progress);
+    let (explored, findings) = explore(&setup, &references, &bounds, &progress, &folder);
     disk::check()?;
     let report = publish::report(&setup, &folder, &references, &explored, &findings, began, args);
     progress.finish();
@@ -86,6 +87,25 @@ pub fn run(args: &RunArgs) -> anyhow::Result<Exit> {
     }
     setup.clean_up();
     Ok(publish::exit_of(&report))
+}
+
+/// Explores, and confirms what is suspected meanwhile.
+fn explore(
+    setup: &Setup,
+    references: &References,
+    bounds: &Bounds,
+    progress: &Progress,
+    folder: &RunFolder,
+) -> (Explored, Findings) {
+    let (suspicions, suspects) = confirm::way();
+    std::thread::scope(|scope| {
+        let confirm = || confirm::findings(setup, references, suspects, bounds.until, progress);
+        let confirming = scope.spawn(confirm);
+        let explored = explore::to_closure(setup, references, bounds, progress, folder, suspicions);
+        progress.tell(phase("confirming"));
+        let findings = confirming.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic));
+        (explored, findings)
+    })
 }
 
 fn phase(name: &str) -> Event {
@@ -100,6 +120,7 @@ fn bounds(args: &RunArgs, setup: &Setup, began: Instant) -> Bounds {
             (None, Some(_)) => None,
             (time, _) => Some(began + time.unwrap_or(BUDGET)),
         },
+        reserve: budget.time.unwrap_or(BUDGET) / RESERVE,
         trials: budget.trials,
         through_findings: args.through_findings,
         brute_force: args.brute_force,

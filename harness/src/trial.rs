@@ -242,6 +242,7 @@ pub(crate) struct Trial<'setup> {
 
 /// Runs one trial to its end.
 pub fn run(setup: &Setup, spec: TrialSpec) -> TrialRun {
+    let _slot = setup.slots.take();
     let processors = setup.campaign.file.spec.subject.determinism.processors;
     let _pinned = (processors == 1).then(subject::Pinned::new);
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();

@@ -171,7 +171,8 @@ pub enum Evidence {
 }
 
 /// What stays the same of a finding from run to run and from cluster to cluster: oracle, kinds of
-/// difference, folded keys of objects and paths, and the perturbations' families. No drawn names, no counts, no values.
+/// difference, folded keys of objects and paths. No drawn names, no counts, no values, and no perturbations: one bug shows
+/// by many.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Default, Serialize, Deserialize)]
 #[serde(transparent)]
 pub struct Fingerprint(pub Vec<String>);
@@ -179,24 +180,18 @@ pub struct Fingerprint(pub Vec<String>);
 impl Fingerprint {
     pub(crate) fn new(
         oracle: Oracle,
-        family: &str,
         differences: impl IntoIterator<Item = String>,
     ) -> Fingerprint {
         let differences: BTreeSet<String> = differences.into_iter().collect();
-        let head = [format!("oracle {oracle}"), format!("family {family}")];
-        Fingerprint(head.into_iter().chain(differences).collect())
+        Fingerprint([format!("oracle {oracle}")].into_iter().chain(differences).collect())
     }
 
-    /// The same without the families: what went wrong, whatever brought it about.
-    pub fn symptom(&self) -> Fingerprint {
-        let parts = self.0.iter().filter(|part| !part.starts_with("family "));
-        Fingerprint(parts.cloned().collect())
-    }
-
-    /// The families of perturbations that brought it about.
-    pub fn families(&self) -> BTreeSet<&str> {
-        let families = self.0.iter().filter_map(|part| part.strip_prefix("family "));
-        families.flat_map(|families| families.split('+')).collect()
+    /// The same as older versions had it: with the families of the plan, sorted and joined with `+`.
+    #[must_use]
+    pub fn of_families(&self, families: &str) -> Fingerprint {
+        let mut parts = self.0.clone();
+        parts.insert(1.min(parts.len()), format!("family {families}"));
+        Fingerprint(parts)
     }
 
     /// Twelve hexadecimal digits.

@@ -99,6 +99,8 @@ pub struct Given {
     pub seconds: f64,
     /// In the order of the summary.
     pub findings: Vec<GivenFinding>,
+    /// Violated trials, and those of them that belong to a finding or suspicion.
+    violated: (u64, u64),
     workload: Value,
 }
 
@@ -147,8 +149,18 @@ impl Given {
                 plan: file["plan"].clone(),
             });
         }
-        Ok(Given { exit, closed, unknown, worlds, seconds, findings, workload })
+        let violated = violated(summary)?;
+        Ok(Given { exit, closed, unknown, worlds, seconds, findings, violated, workload })
     }
+}
+
+/// How many trials were violated, and how many of them belong to a finding or a suspicion.
+fn violated(summary: &Value) -> anyhow::Result<(u64, u64)> {
+    let all = summary["violatedTrials"].as_u64().context("violatedTrials is missing")?;
+    let cases = ["findings", "suspicions"].map(|key| summary[key].as_array());
+    let cases = cases.into_iter().flatten().flatten();
+    let trials = cases.filter_map(|case| case["trials"].as_object()).flat_map(|of| of.values());
+    Ok((all, trials.filter_map(Value::as_u64).sum()))
 }
 
 impl Given {
@@ -179,6 +191,8 @@ pub fn compare(expected: &Expected, given: &Given) -> Vec<String> {
     if let Some(worlds) = &expected.worlds {
         differ("number of worlds", worlds, &given.worlds);
     }
+    let (violated, told) = given.violated;
+    differ("number of violated trials of findings and suspicions", &violated, &told);
     differ("number of findings", &expected.findings, &given.findings.len());
     if let Some(families) = &expected.families {
         let mut found: BTreeMap<String, usize> = BTreeMap::new();
@@ -210,8 +224,8 @@ mod tests {
 
     fn given(occurrence: u32) -> Given {
         let summary = json!({"exit": 100, "seconds": 1.5, "coverage": {"closed": true, "level": "exact", "worlds": 6}, "plans": {"unknown": 0},
-            "findings": [{"id": "a", "title": "two Foos exist", "oracle": "end-state",
-                "family": "intermediate-state", "confirmed": {"k": 5, "n": 5}, "replay": "r.yaml"}]});
+            "violatedTrials": 3, "suspicions": [{"trials": {"stale-state": 2}}], "findings": [{"id": "a", "title": "two Foos exist", "oracle": "end-state",
+                "family": "intermediate-state", "trials": {"intermediate-state": 1}, "confirmed": {"k": 5, "n": 5}, "replay": "r.yaml"}]});
         let call =
             json!({"verb": "create", "resource": "foos.example.com", "namespace": "default"});
         let at = json!({"committed": {"call": call, "occurrence": occurrence}});
@@ -253,6 +267,7 @@ mod tests {
         let counted = FOUND.replacen('{', "{worlds: 6, ", 1);
         check(&counted, &given(1), 0);
         check(&counted, &Given { worlds: 1, ..given(1) }, 1);
+        check(FOUND, &Given { violated: (3, 2), ..given(1) }, 1);
         let mut unsure = given(1);
         unsure.findings[0].always = false;
         check(FOUND, &unsure, 1);

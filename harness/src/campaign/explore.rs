@@ -39,7 +39,8 @@ use trace::{Event as Happened, GroupResource, History, Level, Masks, versions};
 
 use crate::{
     campaign::{
-        confirm, disk,
+        confirm::{self, Suspicions},
+        disk,
         families::{self, unobserved_state::Intervals},
         frontier::{Frontier, New, Writes},
         interrupt, judge,
@@ -72,7 +73,7 @@ const REPEATS_AT_MOST: u64 = 10;
 /// same.
 const SAMPLES: u64 = 20;
 
-/// Violated trials with the same fingerprint that are kept; shallower ones come first.
+/// Violated trials with the same fingerprint that are told to whoever confirms.
 const SUSPECTS_PER_KIND: usize = 8;
 
 /// How far to go.
@@ -80,6 +81,8 @@ const SUSPECTS_PER_KIND: usize = 8;
 pub struct Bounds {
     /// Stop at this time.
     pub until: Option<Instant>,
+    /// So much of it is kept for confirming, where something is to be confirmed.
+    pub reserve: Duration,
     /// Stop after this many trials.
     pub trials: Option<u64>,
     /// Expand behind this many violated trials.
@@ -121,9 +124,7 @@ pub struct Explored {
     pub nondeterministic: u64,
     /// Those of them that are calm as far as `scale` tells, and still to be repeated before `exact` is closed.
     restless: Vec<(usize, Visit)>,
-    /// Violated trials, in the order in which they were found: shallowest first.
-    pub suspects: Vec<Suspect>,
-    /// How many of them show each fingerprint.
+    /// How many violated trials show each fingerprint.
     suspected: BTreeMap<String, usize>,
     /// Every end state met, in comparison form, by hash.
     pub end_states: BTreeSet<String>,
@@ -192,9 +193,10 @@ pub fn to_closure(
     bounds: &Bounds,
     progress: &Progress,
     folder: &RunFolder,
+    suspicions: Suspicions,
 ) -> Explored {
     let (began, used_before) = (Instant::now(), cpu_time::Used::so_far());
-    let mut explorer = Explorer::new(setup, references, bounds, progress, folder);
+    let mut explorer = Explorer::new(setup, references, bounds, progress, folder, suspicions);
     explorer.take_references();
     let work = |job: Job| carry_out(setup, references, job);
     // Enough for threads never to wait for a result that is counted late.
@@ -216,14 +218,16 @@ pub fn to_closure(
 }
 
 impl Bounds {
-    fn reached(&self, begun: u64) -> Option<String> {
+    /// Why it ends now. `suspicions`: some are still to be confirmed, for which time is kept.
+    fn reached(&self, begun: u64, suspicions: bool) -> Option<String> {
         if interrupt::asked() {
             return Some("interrupted".to_owned());
         }
         if let Some(why) = disk::why() {
             return Some(why.to_owned());
         }
-        if self.until.is_some_and(|until| Instant::now() >= until) {
+        let kept = if suspicions { self.reserve } else { Duration::ZERO };
+        if self.until.is_some_and(|until| Instant::now() + kept >= until) {
             return Some("the time budget was used up".to_owned());
         }
         if self.trials.is_some_and(|trials| begun >= trials) {
@@ -240,6 +244,7 @@ struct Explorer<'e> {
     bounds: &'e Bounds,
     progress: &'e Progress,
     folder: &'e RunFolder,
+    suspicions: Suspicions,
     plans_file: PlansFile,
     explored: Explored,
     /// Worlds that are being explored.
@@ -287,7 +292,7 @@ impl Work for Explorer<'_> {
         if !goes_on && self.by_plan() == 0 {
             return None;
         }
-        self.explored.stopped = self.bounds.reached(self.begun);
+        self.explored.stopped = self.bounds.reached(self.begun, self.suspicions.any());
         if self.explored.stopped.is_some() {
             return None;
         }
@@ -362,6 +367,7 @@ impl<'e> Explorer<'e> {
         bounds: &'e Bounds,
         progress: &'e Progress,
         folder: &'e RunFolder,
+        suspicions: Suspicions,
     ) -> Explorer<'e> {
         let spec = &setup.campaign.file.spec;
         // On a cluster that can't be forked time is real and never repeats: worlds hardly ever merge, and only a
@@ -388,6 +394,7 @@ impl<'e> Explorer<'e> {
             bounds,
             progress,
             folder,
+            suspicions,
             plans_file: PlansFile::create(folder),
             explored,
             visits,
@@ -655,7 +662,7 @@ impl<'e> Explorer<'e> {
         if let Some(suspect) = done.suspect {
             tracing::debug!("violated: {}; plan: {}", suspect.verdict.title, suspect.plan);
             if explored.wants(&suspect) {
-                explored.suspects.push(suspect);
+                self.suspicions.tell(suspect);
             }
         }
         new

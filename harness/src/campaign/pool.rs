@@ -4,11 +4,43 @@ use std::{
     collections::BTreeMap,
     panic::{AssertUnwindSafe, catch_unwind, resume_unwind},
     sync::{
-        Mutex, PoisonError,
+        Condvar, Mutex, PoisonError,
         atomic::{AtomicUsize, Ordering},
         mpsc,
     },
 };
+
+/// Places for what runs side by side, whichever part of a campaign asks for it.
+pub struct Slots {
+    free: Mutex<usize>,
+    freed: Condvar,
+}
+
+/// A place that is taken until this is dropped.
+pub struct Slot<'s>(&'s Slots);
+
+impl Slots {
+    /// So many, at least one.
+    pub fn new(count: usize) -> Slots {
+        Slots { free: Mutex::new(count.max(1)), freed: Condvar::new() }
+    }
+
+    /// Takes one, as soon as one is free.
+    pub fn take(&self) -> Slot<'_> {
+        let free = self.free.lock().unwrap_or_else(PoisonError::into_inner);
+        let none = |free: &mut usize| *free == 0;
+        let mut free = self.freed.wait_while(free, none).unwrap_or_else(PoisonError::into_inner);
+        *free -= 1;
+        Slot(self)
+    }
+}
+
+impl Drop for Slot<'_> {
+    fn drop(&mut self) {
+        *self.0.free.lock().unwrap_or_else(PoisonError::into_inner) += 1;
+        self.0.freed.notify_one();
+    }
+}
 
 /// Applies `work` to every job on `workers` threads. The results are in the order of `jobs`, so that what
 /// follows does not depend on which thread was faster.
@@ -108,7 +140,22 @@ pub fn stream<W: Work>(
 
 #[cfg(test)]
 mod tests {
-    use super::{Work, stream};
+    use std::sync::atomic::{AtomicUsize, Ordering};
+
+    use super::{Slots, Work, stream};
+
+    #[test]
+    fn never_more_run_side_by_side_than_there_are_places() {
+        let slots = Slots::new(2);
+        let (now, most) = (AtomicUsize::new(0), AtomicUsize::new(0));
+        super::map(8, &[(); 200], |()| {
+            let _slot = slots.take();
+            most.fetch_max(now.fetch_add(1, Ordering::SeqCst) + 1, Ordering::SeqCst);
+            std::thread::yield_now();
+            now.fetch_sub(1, Ordering::SeqCst);
+        });
+        assert!((1..=2).contains(&most.into_inner()));
+    }
 
     /// Each number below ten leads to two more; what was taken, in order.
     #[derive(Default)]

@@ -74,8 +74,14 @@ pub fn report(
         findings: findings
             .confirmed
             .iter()
-            .map(|found| finding::finding(setup, folder, references, found))
+            .map(|found| finding::finding(setup, folder, references, explored, found))
             .collect(),
+        suspicions: findings
+            .unconfirmed
+            .iter()
+            .map(|suspected| finding::suspicion(explored, suspected))
+            .collect(),
+        violated_trials: explored.violated,
         missing_permissions: missing_permissions(references, explored),
         undisturbed: references.examination.clone(),
         not_explored: remarks::not_explored(setup, references, explored),

@@ -14,6 +14,7 @@ use trace::{DrawnNames, Heartbeats};
 use workloads::Workload;
 
 use crate::{
+    campaign::pool::Slots,
     config::{Campaign, Transport},
     trial::{TrialRun, TrialSpec},
 };
@@ -58,6 +59,8 @@ pub struct Setup {
     pub scratch: PathBuf,
     /// How many trials run side by side.
     pub workers: usize,
+    /// Their places: whoever runs one takes one.
+    pub slots: Slots,
     /// Keep the files of every trial.
     pub keep_files: bool,
 }

@@ -35,8 +35,14 @@ pub struct Report {
     /// How soon a finding was confirmed.
     #[serde(default)]
     pub first_finding: Option<Found>,
-    /// Confirmed findings, new ones first.
+    /// Confirmed findings, the simplest plan first.
     pub findings: Vec<Finding>,
+    /// What was suspected and is no finding, in the order in which it was met.
+    #[serde(default)]
+    pub suspicions: Vec<Suspicion>,
+    /// Violated trials of the exploration: the sum of those of all findings and suspicions.
+    #[serde(default)]
+    pub violated_trials: u64,
     /// What the controller was refused for want of permission (`create pods in namespace default`), each once.
     #[serde(default)]
     pub missing_permissions: Vec<String>,
@@ -201,6 +207,9 @@ pub struct Finding {
     pub oracle: String,
     /// How often its replay reproduced it.
     pub confirmed: Confirmed,
+    /// Trials of the exploration that showed it, by the family of their plan.
+    #[serde(default)]
+    pub trials: BTreeMap<String, u64>,
     /// The replay file, relative to the run folder.
     pub replay: String,
     /// The command that reproduces it.
@@ -215,6 +224,22 @@ pub struct Finding {
     pub kubectl_steps: Vec<String>,
     /// The replay file's text.
     pub replay_text: String,
+}
+
+/// What violated trials seemed to show, and is not confirmed.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Suspicion {
+    /// Its fingerprint's id.
+    pub id: String,
+    /// One sentence.
+    pub title: String,
+    /// How far confirming came.
+    pub state: String,
+    /// The plan that came furthest.
+    pub plan: String,
+    /// Trials of the exploration that showed it, by the family of their plan.
+    pub trials: BTreeMap<String, u64>,
 }
 
 /// Reproduced `k` times of `n`.
@@ -374,6 +399,9 @@ pub struct Summary<'a> {
     first_finding: Option<Found>,
     undisturbed: &'a oracles::Examination,
     findings: Vec<FindingSummary<'a>>,
+    suspicions: &'a [Suspicion],
+    #[serde(rename = "violatedTrials")]
+    violated_trials: u64,
     exit: u8,
 }
 
@@ -384,6 +412,7 @@ struct FindingSummary<'a> {
     family: &'a str,
     oracle: &'a str,
     confirmed: Confirmed,
+    trials: &'a BTreeMap<String, u64>,
     replay: &'a str,
 }
 
@@ -401,6 +430,8 @@ impl Report {
             first_finding: self.first_finding,
             undisturbed: &self.undisturbed,
             findings: self.findings.iter().map(Finding::summary).collect(),
+            suspicions: &self.suspicions,
+            violated_trials: self.violated_trials,
             exit: self.exit,
         }
     }
@@ -414,6 +445,7 @@ impl Finding {
             family: &self.family,
             oracle: &self.oracle,
             confirmed: self.confirmed,
+            trials: &self.trials,
             replay: &self.replay,
         }
     }

@@ -3,7 +3,7 @@
 use super::{
     model::{
         Confirmed, Coverage, Entry, EntryKind, Explanation, FamilyPlans, Finding, Found,
-        LevelCoverage, Mask, ObjectChange, ObjectDiff, Plans, References,
+        LevelCoverage, Mask, ObjectChange, ObjectDiff, Plans, References, Suspicion,
     },
     *,
 };
@@ -69,6 +69,14 @@ pub fn violated() -> Report {
             ..Default::default()
         },
         not_explored: vec!["families other than intermediate-state".to_owned()],
+        suspicions: vec![Suspicion {
+            id: "0f1e2d3c".to_owned(),
+            title: "2 <b>Foos</b>; undisturbed runs have 1".to_owned(),
+            state: "not confirmed, reproduced 2 of 5".to_owned(),
+            plan: "killed after the first create of foos".to_owned(),
+            trials: [("intermediate-state".to_owned(), 1)].into(),
+        }],
+        violated_trials: 7,
         notes: vec!["settled as soon as quiet: no virtual clock on this machine".to_owned()],
     }
 }
@@ -103,6 +111,8 @@ pub fn clean() -> Report {
         result: "No finding: every crash schedule was covered.".to_owned(),
         exit: 0,
         findings: Vec::new(),
+        suspicions: Vec::new(),
+        violated_trials: 0,
         first_violated: None,
         first_finding: None,
         missing_permissions: Vec::new(),
@@ -137,6 +147,7 @@ fn double_foo() -> Finding {
         family: "intermediate-state".to_owned(),
         oracle: "end-state".to_owned(),
         confirmed: Confirmed { k: 5, n: 5 },
+        trials: [("intermediate-state".to_owned(), 2), ("stale-state".to_owned(), 1)].into(),
         replay: "findings/a1b2c3d4/replay.yaml".to_owned(),
         replay_command: "trommel replay trommel-out/findings/a1b2c3d4/replay.yaml".to_owned(),
         explanation: Explanation {

@@ -1,9 +1,9 @@
 //! The report as text: a finding in Markdown (`explain.md`), and the end of a run on the terminal.
 
-use std::fmt::Write as _;
+use std::{collections::BTreeMap, fmt::Write as _};
 
 use super::model::{
-    Coverage, Entry, EntryKind, FamilyPlans, Finding, Found, LevelCoverage, Report,
+    Coverage, Entry, EntryKind, FamilyPlans, Finding, Found, LevelCoverage, Report, Suspicion,
 };
 
 /// What the terminal can show.
@@ -36,6 +36,7 @@ pub fn terminal(report: &Report, page: &str, style: Style) -> String {
         findings(&mut out, report, style);
     }
     line(&mut out, "");
+    suspicions(&mut out, report);
     for permission in &report.missing_permissions {
         line(&mut out, &format!("refused:  {permission} (RBAC)"));
     }
@@ -69,6 +70,24 @@ fn findings(out: &mut String, report: &Report, style: Style) {
     for finding in &report.findings {
         let confirmed = format!("{}/{}", finding.confirmed.k, finding.confirmed.n);
         line(out, &row(&finding.id, &finding.family, &finding.oracle, &confirmed, &finding.title));
+    }
+    for finding in report.findings.iter().filter(|finding| finding.trials.len() > 1) {
+        line(out, &format!("{}: shown by {}", finding.id, trials(&finding.trials)));
+    }
+}
+
+/// How many trials of which families.
+fn trials(by_family: &BTreeMap<String, u64>) -> String {
+    let of = |(family, trials): (&String, &u64)| format!("{} of {family}", count(*trials, "trial"));
+    by_family.iter().map(of).collect::<Vec<_>>().join(", ")
+}
+
+/// What is suspected: a line each.
+fn suspicions(out: &mut String, report: &Report) {
+    for one in &report.suspicions {
+        let Suspicion { id, title, state, plan, .. } = one;
+        let by = trials(&one.trials);
+        line(out, &format!("suspected: {id} {title}: {state}; {by}; plan: {plan}"));
     }
 }
 

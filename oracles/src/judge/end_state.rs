@@ -39,7 +39,7 @@ pub(super) fn judge(trial: &Trial, baseline: &Baseline) -> Verdict {
             oracle: Oracle::EndState,
             value: VerdictValue::Violated,
             title,
-            fingerprint: fingerprint(trial, &evidence),
+            fingerprint: fingerprint(&evidence),
             evidence,
         };
     }
@@ -165,7 +165,7 @@ fn short(value: &Value) -> String {
     }
 }
 
-fn fingerprint(trial: &Trial, evidence: &[Evidence]) -> Fingerprint {
+fn fingerprint(evidence: &[Evidence]) -> Fingerprint {
     let objects: Vec<String> = evidence
         .iter()
         .filter_map(|evidence| match evidence {
@@ -183,5 +183,5 @@ fn fingerprint(trial: &Trial, evidence: &[Evidence]) -> Fingerprint {
         _ => None,
     });
     let differences = if objects.is_empty() { fields.collect() } else { objects };
-    Fingerprint::new(Oracle::EndState, &trial.family(), differences)
+    Fingerprint::new(Oracle::EndState, differences)
 }

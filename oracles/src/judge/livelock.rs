@@ -47,7 +47,7 @@ pub(super) fn judge(trial: &Trial) -> Verdict {
         value: VerdictValue::Violated,
         title: "the controller never comes to rest".to_owned(),
         evidence,
-        fingerprint: Fingerprint::new(Oracle::Livelock, &trial.family(), kinds),
+        fingerprint: Fingerprint::new(Oracle::Livelock, kinds),
     }
 }
 

@@ -48,7 +48,7 @@ pub(super) fn judge(trial: &Trial, baseline: &Baseline) -> Verdict {
         oracle: Oracle::ObjectLives,
         value: VerdictValue::Violated,
         title,
-        fingerprint: Fingerprint::new(Oracle::ObjectLives, &trial.family(), kinds),
+        fingerprint: Fingerprint::new(Oracle::ObjectLives, kinds),
         evidence: losses.iter().map(Loss::evidence).chain(surplus).collect(),
     }
 }

@@ -34,11 +34,7 @@ pub(super) fn judge(trial: &Trial, baseline: &Baseline) -> Option<Verdict> {
             oracle: Oracle::RestartWrites,
             value: VerdictValue::Violated,
             title: title(first, more.len()),
-            fingerprint: Fingerprint::new(
-                Oracle::RestartWrites,
-                &trial.family(),
-                beyond.iter().flat_map(kinds),
-            ),
+            fingerprint: Fingerprint::new(Oracle::RestartWrites, beyond.iter().flat_map(kinds)),
             evidence: beyond.into_iter().map(Evidence::Restart).collect(),
         },
     })

@@ -29,7 +29,6 @@ pub(super) fn judge(trial: &Trial) -> Verdict {
             // The operation's number, not its message: messages carry names and values.
             fingerprint: Fingerprint::new(
                 Oracle::Workload,
-                &trial.family(),
                 [format!("failed operation {}", step.cursor.operation)],
             ),
         },

@@ -7,7 +7,7 @@ use crate::{
     trial::NOT_SEEN_THROUGH,
 };
 
-/// The line. `unconfirmed` suspicions are named in the report's notes.
+/// The line. `unconfirmed` suspicions have lines of their own.
 pub fn line(report: &Report, unconfirmed: usize, replicas: u32) -> String {
     let covered = covered(report, replicas);
     let unknown = match report.plans.unknown {
@@ -17,8 +17,8 @@ pub fn line(report: &Report, unconfirmed: usize, replicas: u32) -> String {
     };
     let suspected = match unconfirmed {
         0 => String::new(),
-        1 => "; 1 suspicion was not confirmed: the report's notes name it".to_owned(),
-        n => format!("; {n} suspicions were not confirmed: the report's notes name them"),
+        1 => "; 1 suspicion is not confirmed: the line \"suspected\" names it".to_owned(),
+        n => format!("; {n} suspicions are not confirmed: the lines \"suspected\" name them"),
     };
     match &report.findings[..] {
         [] => format!("No finding: {covered}{unknown}{suspected}."),
@@ -92,7 +92,9 @@ fn closed(report: &Report, replicas: u32, schedules: &str) -> String {
         n => format!(", except behind the findings ({n} worlds)"),
     };
     let blind = match report.notes.iter().any(|note| note.starts_with(NOT_SEEN_THROUGH)) {
-        true => "; not all that the controller waits for can be seen: the report's notes name it",
+        true => {
+            "; not all that the controller waits for can be seen: the line \"suspected\" names it"
+        }
         false => "",
     };
     format!(

@@ -2,12 +2,20 @@
 
 use std::collections::BTreeMap;
 
+use plans::Family;
 use serde_json::Value;
 use trace::WorldForm;
 
 use super::{by_hand, replay_file, shown};
 use crate::{
-    campaign::{confirm, judge, reference::References, run_folder::RunFolder, setup::Setup},
+    campaign::{
+        confirm::{self, Tried},
+        explore::Explored,
+        judge,
+        reference::References,
+        run_folder::RunFolder,
+        setup::Setup,
+    },
     report::{difference, model, timeline},
 };
 
@@ -16,6 +24,7 @@ pub fn finding(
     setup: &Setup,
     folder: &RunFolder,
     references: &References,
+    explored: &Explored,
     found: &confirm::Finding,
 ) -> model::Finding {
     let trial = judge::trial_view(&found.shown);
@@ -40,6 +49,7 @@ pub fn finding(
         family: found.plan.family().map_or(String::new(), |family| family.to_string()),
         oracle: found.verdict.oracle.to_string(),
         confirmed: model::Confirmed { k: found.confirmed.0, n: found.confirmed.1 },
+        trials: trials(explored, &found.id),
         replay_command: format!("trommel replay {}", shown(&folder.path.join(&replay_path))),
         replay: replay_path,
         explanation: model::Explanation {
@@ -54,6 +64,39 @@ pub fn finding(
         diff,
         replay_text: replay_file::text(setup, &references.settle, found),
     }
+}
+
+/// What was suspected and is no finding.
+pub fn suspicion(explored: &Explored, suspected: &confirm::Unconfirmed) -> model::Suspicion {
+    let state = match suspected.tried {
+        Tried::Not => {
+            "not tried to confirm, for the budget, or an interrupt, ended the run before".to_owned()
+        }
+        Tried::Reproduced(k, n) => format!("not confirmed, reproduced {k} of {n}"),
+        Tried::ControlFailed => {
+            "not confirmed, for undisturbed runs that wait as long show it too, or prove nothing"
+                .to_owned()
+        }
+    };
+    model::Suspicion {
+        id: suspected.id.clone(),
+        title: suspected.title.clone(),
+        state,
+        plan: suspected.plan.to_string(),
+        trials: trials(explored, &suspected.id),
+    }
+}
+
+/// Trials of the exploration whose first violated verdict has this fingerprint, by the family of their plan.
+fn trials(explored: &Explored, id: &str) -> BTreeMap<String, u64> {
+    let mut trials = BTreeMap::new();
+    for carried in &explored.trials {
+        if carried.fingerprints.first().is_some_and(|first| first == id) {
+            let family = carried.plan.family().map_or("undisturbed", Family::name);
+            *trials.entry(family.to_owned()).or_default() += 1;
+        }
+    }
+    trials
 }
 
 /// What the controller saw beside what was true; nothing where it was only killed, because then it sees what is.

@@ -6,7 +6,7 @@ use trace::identity;
 
 use crate::{
     campaign::{
-        confirm::Findings,
+        confirm::{Findings, Tried},
         explore::{self, Explored},
         reference::References,
         settled_restart,
@@ -155,18 +155,12 @@ pub fn notes(
     for (why, count) in &explored.unknown_reasons {
         notes.push(format!("{count} × unknown: {why}"));
     }
-    for suspect in &findings.unconfirmed {
-        let (k, n) = suspect.confirmed;
-        let control = if suspect.control_failed { ", and the undisturbed run failed" } else { "" };
-        notes.push(format!(
-            "suspected, not confirmed ({k} of {n}{control}): {}; plan: {}{}",
-            suspect.title,
-            suspect.plan,
-            match references.settle.confirms_longer() {
-                true => "; runs that confirm wait for ten minutes, those before did not (settle.horizon)",
-                false => "",
-            }
-        ));
+    let tried = findings.unconfirmed.iter().any(|one| one.tried != Tried::Not);
+    if tried && references.settle.confirms_longer() {
+        notes.push(
+            "runs that confirm wait for ten minutes, those that explore did not (settle.horizon)"
+                .to_owned(),
+        );
     }
     notes
 }

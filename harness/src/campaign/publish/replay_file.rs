@@ -22,7 +22,7 @@ pub fn text(setup: &Setup, settle: &Settle, found: &Finding) -> String {
         title: found.verdict.title.clone(),
         expect: Expectation::Finding,
         oracle: found.verdict.oracle.to_string(),
-        fingerprint: found.verdict.fingerprint.symptom().id(),
+        fingerprint: found.verdict.fingerprint.id(),
         plan: found.plan.clone(),
         legality: found.citations().collect(),
         campaign: setup.campaign.name().to_owned(),

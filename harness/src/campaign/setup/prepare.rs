@@ -14,6 +14,7 @@ use workloads::{Place, Workload};
 
 use super::{Certificates, ClockMode, Ground, Setup};
 use crate::{
+    campaign::pool::Slots,
     config::{Campaign, ClockSpec, ClusterSpec, EmbeddedSpec},
     exit::{Exit, Expected},
     providers::{client_files::real_now, kubeconfig::Remote, secret},
@@ -188,6 +189,7 @@ impl Setup {
             clock,
             scratch,
             workers,
+            slots: Slots::new(workers),
             keep_files: false,
         })
     }

@@ -1,5 +1,7 @@
 //! What the runs of a replay come to.
 
+use std::collections::BTreeSet;
+
 use oracles::{Baseline, Fingerprint, VerdictValue};
 use plans::{Expectation, Replay};
 
@@ -98,7 +100,10 @@ impl Outcome {
 
 /// Whether a violation is the file's. Files that older versions wrote name the families of perturbations too.
 fn is_of(replay: &Replay, fingerprint: &Fingerprint) -> bool {
-    [fingerprint.symptom().id(), fingerprint.id()].contains(&replay.fingerprint)
+    let families: BTreeSet<&str> =
+        replay.plan.perturbations.iter().map(|one| one.family().name()).collect();
+    let families = families.into_iter().collect::<Vec<_>>().join("+");
+    [fingerprint.id(), fingerprint.of_families(&families).id()].contains(&replay.fingerprint)
 }
 
 #[cfg(test)]
