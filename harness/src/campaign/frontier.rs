@@ -12,24 +12,28 @@
 //! **Merging is audited.** When a world is explored whose class was explored before, both must have written the same. If
 //! they did not, the class is split: its worlds are told apart by the next finer level from then on.
 
+mod classes;
+mod waiting;
+
 use std::{
     collections::{BTreeMap, BTreeSet, HashMap, HashSet},
     sync::Arc,
 };
 
 use cluster::World;
-use plans::{Family, Heuristics, Likelihood, Plan, Rule, plan::Weight};
-use serde_json::Value;
+use plans::{Family, Heuristics, Plan, Rule};
 use trace::{
     Footprint, GroupResource, Level,
     identity::{self, Apart, Identity},
 };
 
+pub use self::classes::{Audit, Coverage, Writes};
+use self::{classes::Class, waiting::Rank};
 use crate::campaign::{
     identities::COARSE,
     lens::Lens,
     node::{Node, Waiting},
-    order::{Depth, Score, Turns},
+    order::Score,
     reached::{Harvest, Then, Unread},
     setup::Setup,
     tally::Tallies,
@@ -95,41 +99,6 @@ struct Met {
     wrote: BTreeSet<Writes>,
 }
 
-/// What a trial of a world wrote and came to, as far as another world of its class must have done the same.
-pub type Writes = BTreeSet<String>;
-
-#[derive(Default)]
-struct Class {
-    /// Worlds of it that are explored, or just being so.
-    taken: u64,
-    /// What worlds of it wrote.
-    wrote: BTreeSet<Writes>,
-    /// One of its worlds wrote nothing that another did.
-    split: bool,
-}
-
-/// What exploring merged worlds showed of a level.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct Audit {
-    /// Worlds that were explored although their class had been.
-    pub audited: u64,
-    /// Those none of whose trials wrote what a trial of another did.
-    pub disagreed: u64,
-}
-
-/// How much of a level is explored.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Coverage {
-    /// Which.
-    pub level: Level,
-    /// Classes met; at the finest level worlds.
-    pub classes: u64,
-    /// Those of which a world was explored.
-    pub explored: u64,
-    /// What merging showed.
-    pub audit: Audit,
-}
-
 /// By which a plan is counted.
 fn family_of(plan: &Plan) -> Family {
     plan.family().unwrap_or(Family::IntermediateState)
@@ -142,42 +111,6 @@ pub struct New {
     pub worlds: usize,
     /// Classes at `scale`.
     pub classes: usize,
-}
-
-/// The order of the worlds of one class: fewest perturbations first, then what is likely to matter, then the simplest plan,
-/// so that a world that several plans reach is known by the simplest. The last is the world's number.
-type Rank = (usize, Likelihood, Weight, usize);
-
-/// Which of all is next; the last is the world's number.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-enum Order {
-    /// Depth, level, likelihood, how often plans were begun at its spot, how often its class at the level before
-    /// was explored.
-    Coarse(Depth, Level, Likelihood, u64, u64, Weight, usize),
-    /// Whether it is explored as a sample only, and how often its class was explored.
-    Exact(bool, u64, Weight, usize),
-}
-
-impl Order {
-    fn depth(&self) -> Depth {
-        match self {
-            Order::Coarse(depth, ..) => *depth,
-            Order::Exact(..) => Depth::Exact,
-        }
-    }
-
-    fn level(&self) -> Level {
-        match self {
-            Order::Coarse(_, level, ..) => *level,
-            Order::Exact(..) => Level::Exact,
-        }
-    }
-
-    fn world(&self) -> usize {
-        match self {
-            Order::Coarse(.., at) | Order::Exact(.., at) => *at,
-        }
-    }
 }
 
 impl Frontier {
@@ -201,24 +134,6 @@ impl Frontier {
         self.behind.iter().filter(|identity| !self.lens.known.contains(identity)).count()
     }
 
-    /// How far each level is explored, coarse ones first.
-    pub fn coverage(&self) -> Vec<Coverage> {
-        let of = |(at, level): (usize, &Level)| {
-            let classes = self.classes[at].values().filter(|class| !class.split);
-            Coverage {
-                level: *level,
-                classes: classes.clone().count() as u64,
-                explored: classes.filter(|class| class.taken > 0).count() as u64,
-                audit: self.audits[at],
-            }
-        };
-        let mut all: Vec<Coverage> = COARSE.iter().enumerate().map(of).collect();
-        let (met, left) = (self.worlds.len() as u64, self.waiting() as u64);
-        let audit = Audit::default();
-        all.push(Coverage { level: Level::Exact, classes: met, explored: met - left, audit });
-        all
-    }
-
     /// Which fields keep worlds apart at `scale`, by some hundred of them from all over the campaign.
     pub fn apart(&self, setup: &Setup) -> Vec<Apart> {
         let mut seen = HashSet::new();
@@ -234,123 +149,6 @@ impl Frontier {
             .step_by(step)
             .filter_map(|node| self.lens.canonical_scale(setup, &node.unpack()));
         identity::keep_apart(&looked_at.collect::<Vec<_>>(), APART_FIELDS)
-    }
-
-    /// The coarsest level at which a world is due; none if none is.
-    pub fn due(&self) -> Option<Level> {
-        let orders = self.waiting.values().filter_map(|waiting| waiting.first());
-        let orders = orders.map(|rank| self.order(rank, &Turns::default()));
-        let due = orders.filter(|order| !matches!(order, Order::Exact(true, ..)));
-        due.map(|order| order.level()).min()
-    }
-
-    /// Whether worlds wait that are explored by class only, and whose classes are.
-    pub fn has_samples(&self) -> bool {
-        self.due().is_none() && self.waiting() > 0
-    }
-
-    /// How deep the next world of each family is.
-    pub fn depths(&self, turns: &Turns) -> BTreeMap<Family, Depth> {
-        let mut depths = BTreeMap::new();
-        for ((_, family), waiting) in &self.waiting {
-            let Some(rank) = waiting.first() else { continue };
-            let depth = self.order(rank, turns).depth();
-            let least = depths.entry(*family).or_insert(depth);
-            *least = depth.min(*least);
-        }
-        depths
-    }
-
-    fn next(&self, family: Family, turns: &Turns) -> Option<Order> {
-        let of_family = self.waiting.iter().filter(|((_, of), _)| *of == family);
-        let first = of_family.filter_map(|(_, waiting)| waiting.first());
-        first.map(|rank| self.order(rank, turns)).min()
-    }
-
-    fn order(&self, rank: &Rank, turns: &Turns) -> Order {
-        let (depth, likelihood, weight, at) = *rank;
-        let mut before = 0;
-        for level in COARSE {
-            let class = self.classes[level as usize].get(&self.class_of(level, at));
-            let taken = class.map_or(0, |class| class.taken);
-            if taken == 0 {
-                let visits = turns.visits(&self.worlds[at].score.spot);
-                let depth = match level {
-                    Level::Age => Depth::Fine(depth),
-                    _ => Depth::Coarse(depth),
-                };
-                return Order::Coarse(depth, level, likelihood, visits, before, weight, at);
-            }
-            before = taken;
-        }
-        Order::Exact(self.worlds[at].node.plan.takes_time(), before, weight, at)
-    }
-
-    /// Takes the next world of a family. Its number, the world, and the level at which it was due.
-    pub fn take(&mut self, family: Family, turns: &mut Turns) -> Option<(usize, Waiting, Level)> {
-        let next = self.next(family, turns)?;
-        let at = next.world();
-        self.wait_no_more(at);
-        turns.visit(&self.worlds[at].score.spot);
-        let world = &mut self.worlds[at];
-        world.taken = true;
-        let node = world.node.clone();
-        for level in COARSE {
-            self.class_mut(level, at).taken += 1;
-        }
-        Some((at, node, next.level()))
-    }
-
-    fn wait(&mut self, at: usize) {
-        let (group, rank) = (self.group(at), self.rank(at));
-        self.waiting.entry(group).or_default().insert(rank);
-    }
-
-    fn wait_no_more(&mut self, at: usize) {
-        let (group, rank) = (self.group(at), self.rank(at));
-        if let Some(waiting) = self.waiting.get_mut(&group) {
-            waiting.remove(&rank);
-            if waiting.is_empty() {
-                self.waiting.remove(&group);
-            }
-        }
-    }
-
-    fn group(&self, at: usize) -> (Identity, Family) {
-        (self.class_of(Level::Age, at), family_of(&self.worlds[at].node.plan))
-    }
-
-    fn rank(&self, at: usize) -> Rank {
-        let Score { weight, likelihood, .. } = self.worlds[at].score;
-        (weight.perturbations, likelihood, weight, at)
-    }
-
-    /// A world was explored: what its trials wrote and came to, one entry for each way. None of a world whose trials
-    /// proved nothing.
-    pub fn explored(&mut self, at: usize, wrote: BTreeSet<Writes>) {
-        if wrote.is_empty() {
-            return;
-        }
-        // One that is repeated further was audited before.
-        let again = !self.worlds[at].wrote.is_empty();
-        for level in COARSE {
-            let class = self.class_mut(level, at);
-            if class.wrote.is_empty() || again {
-                continue;
-            }
-            let agrees = !class.wrote.is_disjoint(&wrote);
-            let audit = &mut self.audits[level as usize];
-            audit.audited += 1;
-            audit.disagreed += u64::from(!agrees);
-            if !agrees {
-                let plan = &self.worlds[at].node.plan;
-                tracing::debug!("a class of {level} is split by the world after: {plan}");
-            }
-        }
-        self.worlds[at].wrote.extend(wrote);
-        if COARSE.into_iter().any(|level| self.classify_one(level, at)) {
-            self.classify_all();
-        }
     }
 
     /// Takes in what a trial reached. Behind a violated one worlds are only counted.
@@ -533,97 +331,6 @@ impl Frontier {
         if self.worlds.iter().any(|world| world.version != self.lens.version) {
             self.classify_anew(setup);
         }
-    }
-
-    /// Tells worlds apart by the present footprint. Most hold nothing of what it has more than theirs.
-    fn classify_anew(&mut self, setup: &Setup) {
-        let (lens, before) = (self.lens.clone(), &self.before);
-        // An object is in many worlds, and the same one as long as it is held.
-        let mut known: HashMap<(u64, *const Value), (bool, Arc<Value>)> = HashMap::new();
-        for world in self.worlds.iter_mut().filter(|world| world.version != lens.version) {
-            let version = std::mem::replace(&mut world.version, lens.version);
-            let Some(packed) = &world.node.world else { continue };
-            let Some(old) = before.get(version as usize).map(|lens| &lens.footprint) else {
-                continue;
-            };
-            let objects = packed.objects_of(|resource| lens.footprint.asks_more(old, resource));
-            let more = objects.iter().any(|(key, object)| {
-                let seen = || {
-                    let more = !old.covers(key, object) && lens.footprint.covers(key, object);
-                    (more, object.clone())
-                };
-                known.entry((version, Arc::as_ptr(object))).or_insert_with(seen).0
-            });
-            if more && let Some(classes) = lens.classes(setup, &world.node.unpack()) {
-                world.node.classes = classes;
-            }
-        }
-        self.classify_all();
-    }
-
-    /// Counts classes from the worlds in them, until none is split by that. What was split stays so.
-    fn classify_all(&mut self) {
-        loop {
-            for classes in &mut self.classes {
-                classes.retain(|_, class| class.split);
-                for class in classes.values_mut() {
-                    *class = Class { split: true, ..Class::default() };
-                }
-            }
-            let mut splits = false;
-            for at in 0..self.worlds.len() {
-                splits |= self.classify(at);
-            }
-            if !splits {
-                break;
-            }
-        }
-        self.waiting.clear();
-        for at in 0..self.worlds.len() {
-            if !self.worlds[at].taken {
-                self.wait(at);
-            }
-        }
-    }
-
-    /// Counts a world in its classes. Whether it splits one.
-    fn classify(&mut self, at: usize) -> bool {
-        let mut splits = false;
-        for level in COARSE {
-            let taken = self.worlds[at].taken;
-            self.class_mut(level, at).taken += u64::from(taken);
-            splits |= self.classify_one(level, at);
-        }
-        splits
-    }
-
-    /// Adds what a world wrote to its class. Whether that splits it.
-    fn classify_one(&mut self, level: Level, at: usize) -> bool {
-        let wrote = self.worlds[at].wrote.clone();
-        if wrote.is_empty() {
-            return false;
-        }
-        let class = self.class_mut(level, at);
-        let splits = !class.split && !class.wrote.is_empty() && class.wrote.is_disjoint(&wrote);
-        class.split |= splits;
-        class.wrote.extend(wrote);
-        splits
-    }
-
-    /// The class of a world at a level: of one that was split, its class at the next.
-    fn class_of(&self, level: Level, at: usize) -> Identity {
-        let Node { classes, identity, .. } = &self.worlds[at].node;
-        let is_split = |level: &Level| {
-            let class = self.classes[*level as usize].get(&classes.at(*level));
-            class.is_some_and(|class| class.split)
-        };
-        let finer = COARSE.into_iter().skip(level as usize);
-        finer.skip_while(is_split).map(|level| classes.at(level)).next().unwrap_or(*identity)
-    }
-
-    fn class_mut(&mut self, level: Level, at: usize) -> &mut Class {
-        let class = self.class_of(level, at);
-        self.classes[level as usize].entry(class).or_default()
     }
 
     /// Something of this family was left out because nothing suggests it: a guess, so it is not covered.
