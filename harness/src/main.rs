@@ -23,7 +23,16 @@ use std::process::ExitCode;
 #[global_allocator]
 static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 
+/// Each connection of a controller needs descriptors here, and many systems begin with 1,024. What can't be raised is
+/// told where a descriptor is missing.
+fn raise_descriptors() {
+    use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
+    let limit = getrlimit(Resource::Nofile);
+    let _raised = setrlimit(Resource::Nofile, Rlimit { current: limit.maximum, ..limit });
+}
+
 fn main() -> ExitCode {
+    raise_descriptors();
     let exit = match commands::envtest::stand_in().unwrap_or_else(cli::main) {
         Ok(exit) => exit,
         Err(error) => {

@@ -3,6 +3,7 @@
 mod by_hand;
 mod claim;
 mod finding;
+mod never_tried;
 mod remarks;
 mod replay_file;
 
@@ -84,6 +85,7 @@ pub fn report(
         violated_trials: explored.violated,
         missing_permissions: missing_permissions(references, explored),
         undisturbed: references.examination.clone(),
+        never_tried: never_tried::kinds(&spec.families),
         not_explored: remarks::not_explored(setup, references, explored),
         notes: remarks::notes(setup, references, explored, findings),
         ..Report::default()

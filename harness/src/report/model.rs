@@ -49,6 +49,9 @@ pub struct Report {
     /// What was not well although nothing was disturbed.
     #[serde(default)]
     pub undisturbed: oracles::Examination,
+    /// Kinds of disturbances that nothing of the campaign tried.
+    #[serde(default)]
+    pub never_tried: Vec<String>,
     /// What was not explored, a sentence each, beyond what the counters of `coverage` and `plans` say.
     pub not_explored: Vec<String>,
     /// Anything else that the reader should know: fall-backs, limits reached, what `unknown` plans lacked.
@@ -402,6 +405,8 @@ pub struct Summary<'a> {
     suspicions: &'a [Suspicion],
     #[serde(rename = "violatedTrials")]
     violated_trials: u64,
+    #[serde(rename = "neverTried")]
+    never_tried: &'a [String],
     exit: u8,
 }
 
@@ -432,6 +437,7 @@ impl Report {
             findings: self.findings.iter().map(Finding::summary).collect(),
             suspicions: &self.suspicions,
             violated_trials: self.violated_trials,
+            never_tried: &self.never_tried,
             exit: self.exit,
         }
     }

@@ -46,6 +46,9 @@ pub fn terminal(report: &Report, page: &str, style: Style) -> String {
     }
     soon(&mut out, report);
     undisturbed(&mut out, report);
+    if !report.never_tried.is_empty() {
+        line(&mut out, &format!("never tried: {}", report.never_tried.join("; ")));
+    }
     for gap in &report.not_explored {
         line(&mut out, &format!("not explored: {gap}"));
     }

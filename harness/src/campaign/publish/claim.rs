@@ -21,7 +21,8 @@ pub fn line(report: &Report, unconfirmed: usize, replicas: u32) -> String {
         n => format!("; {n} suspicions are not confirmed: the lines \"suspected\" name them"),
     };
     match &report.findings[..] {
-        [] => format!("No finding: {covered}{unknown}{suspected}."),
+        [] if report.plans.run == 0 => format!("No finding: {covered}{unknown}{suspected}."),
+        [] => format!("Nothing found by {}: {covered}{unknown}{suspected}.", families(report)),
         [one] => format!("1 finding: {}. {}{unknown}{suspected}.", one.title, capital(&covered)),
         [first, ..] => format!(
             "{} findings, the first: {}. {}{unknown}{suspected}.",
@@ -29,6 +30,16 @@ pub fn line(report: &Report, unconfirmed: usize, replicas: u32) -> String {
             first.title,
             capital(&covered)
         ),
+    }
+}
+
+/// `intermediate-state, stale-state and unobserved-state`.
+fn families(report: &Report) -> String {
+    let names: Vec<&str> = report.families.keys().map(String::as_str).collect();
+    match &names[..] {
+        [] => "no family".to_owned(),
+        [one] => (*one).to_owned(),
+        [all @ .., last] => format!("{} and {last}", all.join(", ")),
     }
 }
 
