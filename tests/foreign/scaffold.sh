@@ -3,7 +3,7 @@
 #
 #   tests/foreign/scaffold.sh TROMMEL DIR
 #
-# DIR is made anew. kubebuilder and controller-gen are pinned Go modules. Ends as `trommel run` does.
+# DIR is made anew. kubebuilder and controller-gen are pinned Go modules. Ends with 0 if the campaign was judged.
 set -eu
 trommel=$1
 rm -rf "$2"
@@ -24,4 +24,7 @@ cp "$GOBIN/controller-gen" "bin/controller-gen-$version"
 ln -s "controller-gen-$version" bin/controller-gen
 make build
 "$trommel" init --command bin/manager --crds config/crd --dir test/trommel
-"$trommel" run test/trommel/campaign.yaml
+# The controllers of a fresh project do nothing, so nothing is proved: exit code 4.
+status=0
+"$trommel" run test/trommel/campaign.yaml || status=$?
+[ "$status" = 4 ]

@@ -4,7 +4,7 @@
 //! every time, and the same run without the perturbation is clean: five of five.
 //!
 //! **One bug, one finding.** What fails in the same way (the same fingerprint) is one case, by whichever plans and
-//! families it shows. The first plan that is confirmed names it; the others are counted, by family.
+//! families it shows. The simplest plan that is confirmed names it; the others are counted, by family.
 //!
 //! **At once.** A thread of its own takes suspects as they appear, in the order in which trials are counted, so what it
 //! comes to does not depend on how fast it is. Its trials and those that explore share the campaign's workers
@@ -62,7 +62,7 @@ pub struct Finding {
     pub shown: TrialRun,
     /// How often it was reproduced, of how many.
     pub confirmed: (u32, u32),
-    /// When that was done.
+    /// When that was done first.
     pub confirmed_at: Instant,
 }
 
@@ -175,10 +175,11 @@ impl Case {
         Case { finding: None, best, candidates: 0 }
     }
 
-    /// Whether another plan that shows it may make it a finding.
-    fn is_open(&self) -> bool {
+    /// Whether this plan, which seems to show it, may make it a finding, or explain it more simply.
+    fn is_open(&self, plan: &Plan) -> bool {
         let refuted = self.best.tried == Tried::ControlFailed;
-        self.finding.is_none() && !refuted && self.candidates < CANDIDATES
+        let simpler = |known: &Finding| plan.weight() < known.plan.weight();
+        self.finding.as_ref().is_none_or(simpler) && !refuted && self.candidates < CANDIDATES
     }
 }
 
@@ -200,7 +201,7 @@ impl Cases<'_> {
             self.met.push(fingerprint.clone());
             Case::new(suspect)
         });
-        if case.is_open() && !is_over(self.until) {
+        if case.is_open(&suspect.plan) && !is_over(self.until) {
             case.candidates += 1;
             self.look_into(&mut case, suspect);
         }
@@ -230,8 +231,12 @@ impl Cases<'_> {
             case.best.tried = Tried::ControlFailed;
         } else if let Some(run) = shown.into_iter().next() {
             let finding = self.finding(suspect, plan, run);
-            self.progress.tell(Event::Finding { title: finding.verdict.title.clone() });
-            case.finding = Some(finding);
+            let known = case.finding.take();
+            if known.is_none() {
+                self.progress.tell(Event::Finding { title: finding.verdict.title.clone() });
+            }
+            let confirmed_at = known.map_or(finding.confirmed_at, |known| known.confirmed_at);
+            case.finding = Some(Finding { confirmed_at, ..finding });
         }
     }
 

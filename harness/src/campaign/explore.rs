@@ -73,7 +73,7 @@ const REPEATS_AT_MOST: u64 = 10;
 /// same.
 const SAMPLES: u64 = 20;
 
-/// Violated trials with the same fingerprint that are told to whoever confirms.
+/// Violated trials of a family with the same fingerprint that are told to whoever confirms.
 const SUSPECTS_PER_KIND: usize = 8;
 
 /// How far to go.
@@ -124,8 +124,8 @@ pub struct Explored {
     pub nondeterministic: u64,
     /// Those of them that are calm as far as `scale` tells, and still to be repeated before `exact` is closed.
     restless: Vec<(usize, Visit)>,
-    /// How many violated trials show each fingerprint.
-    suspected: BTreeMap<String, usize>,
+    /// How many violated trials show each fingerprint, by the family of their plan.
+    suspected: BTreeMap<(String, Option<Family>), usize>,
     /// Every end state met, in comparison form, by hash.
     pub end_states: BTreeSet<String>,
     /// Trials from the beginning that were still to come when it ended.
@@ -164,7 +164,10 @@ impl Explored {
 
     /// Whether another suspect like this is of use: a few of each kind are enough to confirm it.
     fn wants(&mut self, suspect: &Suspect) -> bool {
-        let known = self.suspected.entry(suspect.verdict.fingerprint.id()).or_default();
+        let known = self
+            .suspected
+            .entry((suspect.verdict.fingerprint.id(), suspect.plan.family()))
+            .or_default();
         *known += 1;
         *known <= SUSPECTS_PER_KIND
     }

@@ -85,8 +85,9 @@ pub fn report(
         violated_trials: explored.violated,
         missing_permissions: missing_permissions(references, explored),
         undisturbed: references.examination.clone(),
+        proves_nothing: remarks::proves_nothing(setup, references).map(ToOwned::to_owned),
         never_tried: never_tried::kinds(&spec.families),
-        not_explored: remarks::not_explored(setup, references, explored),
+        not_explored: remarks::not_explored(setup, explored),
         notes: remarks::notes(setup, references, explored, findings),
         ..Report::default()
     };
@@ -179,7 +180,7 @@ fn exit_code(report: &Report, explored: &Explored, findings: &Findings, max_unkn
     {
         exits.push(Exit::Incomplete);
     }
-    if report.plans.run == 0 {
+    if report.plans.run == 0 || report.proves_nothing.is_some() {
         exits.push(Exit::Nothing);
     }
     exits.into_iter().min().unwrap_or(Exit::Clean)

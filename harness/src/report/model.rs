@@ -49,6 +49,9 @@ pub struct Report {
     /// What was not well although nothing was disturbed.
     #[serde(default)]
     pub undisturbed: oracles::Examination,
+    /// Why no trial can show anything, if so.
+    #[serde(default)]
+    pub proves_nothing: Option<String>,
     /// Kinds of disturbances that nothing of the campaign tried.
     #[serde(default)]
     pub never_tried: Vec<String>,

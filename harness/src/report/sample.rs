@@ -68,6 +68,7 @@ pub fn violated() -> Report {
             unchecked_steps: vec!["step 2".to_owned()],
             ..Default::default()
         },
+        proves_nothing: None,
         never_tried: vec!["a second leader".to_owned(), "long downtimes".to_owned()],
         not_explored: vec!["families other than intermediate-state".to_owned()],
         suspicions: vec![Suspicion {

@@ -21,6 +21,9 @@ pub fn line(report: &Report, unconfirmed: usize, replicas: u32) -> String {
         n => format!("; {n} suspicions are not confirmed: the lines \"suspected\" name them"),
     };
     match &report.findings[..] {
+        [] if let Some(why) = &report.proves_nothing => {
+            format!("Nothing was proved: {why}. {}{unknown}{suspected}.", capital(&covered))
+        }
         [] if report.plans.run == 0 => format!("No finding: {covered}{unknown}{suspected}."),
         [] => format!("Nothing found by {}: {covered}{unknown}{suspected}.", families(report)),
         [one] => format!("1 finding: {}. {}{unknown}{suspected}.", one.title, capital(&covered)),
@@ -136,6 +139,14 @@ fn capital(text: &str) -> String {
 mod tests {
     use super::*;
     use crate::report::sample;
+
+    #[test]
+    fn what_proves_nothing_is_not_called_clean() {
+        let mut report = sample::clean();
+        report.proves_nothing = Some("the workload has no steps".to_owned());
+        let line = line(&report, 0, 1);
+        assert!(line.starts_with("Nothing was proved: the workload has no steps. "), "{line}");
+    }
 
     #[test]
     fn a_budget_that_ends_before_the_first_trial_is_told() {

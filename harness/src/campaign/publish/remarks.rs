@@ -19,21 +19,21 @@ use crate::{
 const ALWAYS: &str = "concurrent requests in other orders than those that were observed; other orders of the workload's \
                       steps; a restarted controller that finds files or state of its own outside the cluster";
 
-/// Everything that was left out, a sentence each.
-pub fn not_explored(setup: &Setup, references: &References, explored: &Explored) -> Vec<String> {
-    let mut sentences = Vec::new();
-    let worked = references
-        .runs
-        .iter()
-        .flat_map(|run| run.history.commits())
-        .any(|commit| commit.actor.is_subject() && !commit.is_bookkeeping());
-    if !worked {
-        sentences.push(
-            "anything that the controller does: undisturbed it wrote nothing but Leases and Events, so the \
-             workload may not reach it"
-                .to_owned(),
-        );
+/// Why no trial of this campaign can show anything, if so.
+pub fn proves_nothing(setup: &Setup, references: &References) -> Option<&'static str> {
+    if setup.workload.operations.is_empty() {
+        return Some("the workload has no steps");
     }
+    let mut commits = references.runs.iter().flat_map(|run| run.history.commits());
+    let wrote = commits.any(|commit| commit.actor.is_subject() && !commit.is_bookkeeping());
+    (!wrote).then_some(
+        "undisturbed, the controller wrote nothing but Leases and Events, so the workload may not reach it",
+    )
+}
+
+/// Everything that was left out, a sentence each.
+pub fn not_explored(setup: &Setup, explored: &Explored) -> Vec<String> {
+    let mut sentences = Vec::new();
     if setup.campaign.file.spec.subject.replicas > 1 {
         sentences.push(
             "what follows the kill of one replica alone: those that go on remember, so each such kill is tried from the \
