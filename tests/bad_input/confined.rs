@@ -28,7 +28,7 @@ fn check(test: &str, calls: &str, says: &[&str]) {
     house.write("campaign.yaml", campaigns::SOUND);
     let ended = confined(&house, calls, &["run", "campaign.yaml", "--quiet", "--out", "out"]);
     for part in says {
-        assert!(ended.expect(0).stderr.contains(part), "no {part:?} in {ended}");
+        assert!(ended.expect(4).stderr.contains(part), "no {part:?} in {ended}");
     }
     let doctor = confined(&house, calls, &["doctor"]);
     for part in ["no  namespaces", "ok  thread accounting", "Trommel runs without them"] {

@@ -54,7 +54,7 @@ fn two_runs_do_not_write_into_one_folder() {
     for part in [&*by, "out", "--out"] {
         assert!(second.expect(64).stderr.contains(part), "no {part:?} in {second}");
     }
-    first.expect(0);
+    first.expect(4);
     assert!(run(&house.root, RUN).expect(64).stderr.contains("holds another run"));
 }
 

@@ -22,7 +22,7 @@ pub fn line(report: &Report, unconfirmed: usize, replicas: u32) -> String {
     };
     match &report.findings[..] {
         [] if let Some(why) = &report.proves_nothing => {
-            format!("Nothing was proved: {why}. {}{unknown}{suspected}.", capital(&covered))
+            format!("Nothing was proved: {why}{unknown}{suspected}.")
         }
         [] if report.plans.run == 0 => format!("No finding: {covered}{unknown}{suspected}."),
         [] => format!("Nothing found by {}: {covered}{unknown}{suspected}.", families(report)),
@@ -145,7 +145,7 @@ mod tests {
         let mut report = sample::clean();
         report.proves_nothing = Some("the workload has no steps".to_owned());
         let line = line(&report, 0, 1);
-        assert!(line.starts_with("Nothing was proved: the workload has no steps. "), "{line}");
+        assert!(line.starts_with("Nothing was proved: the workload has no steps."), "{line}");
     }
 
     #[test]
