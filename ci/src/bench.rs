@@ -61,9 +61,12 @@ struct Figure {
 #[serde(rename_all = "camelCase")]
 struct Exploration {
     seconds: f64,
+    /// Of all trials that ran, with those that confirm.
     own_cpu_seconds: f64,
     subjects_cpu_seconds: f64,
     peak_memory_bytes: u64,
+    /// Trials that ran, with those that confirm.
+    runs: u64,
     trials: Vec<Trial>,
     /// Of the whole campaign: references, exploration, confirmation.
     #[serde(skip)]
@@ -198,7 +201,7 @@ fn figures(bare: &[Trial], alone: &[Exploration], together: &[Exploration]) -> V
 
 impl Exploration {
     fn cpu_ms_per_plan(&self) -> f64 {
-        (self.own_cpu_seconds + self.subjects_cpu_seconds) * 1000.0 / self.trials.len() as f64
+        (self.own_cpu_seconds + self.subjects_cpu_seconds) * 1000.0 / self.runs as f64
     }
 
     fn plans_per_second(&self) -> f64 {
@@ -295,7 +298,7 @@ mod tests {
     fn what_trommel_writes_is_read() {
         let trial = json!({"seconds": 0.05, "ownCpuSeconds": 0.01, "subjectCpuSeconds": 0.02});
         let figures = json!({"seconds": 2.0, "ownCpuSeconds": 0.3, "subjectsCpuSeconds": 0.5,
-            "peakMemoryBytes": 1, "trials": [trial, trial, trial, trial]});
+            "peakMemoryBytes": 1, "runs": 4, "trials": [trial, trial, trial, trial]});
         let run: Exploration = serde_json::from_value(figures).unwrap();
         assert_eq!(run.cpu_ms_per_plan(), 200.0);
         assert_eq!(run.plans_per_second(), 2.0);

@@ -80,7 +80,7 @@ fn row(name: &str, run: &Exploration, bare_cpu: String) -> Vec<String> {
     let (own, operator) =
         (median(&run.trials, |trial| trial.own_cpu), median(&run.trials, |trial| trial.cpu));
     let figures = [
-        run.own_cpu_seconds * 1e3 / run.trials.len() as f64,
+        run.own_cpu_seconds * 1e3 / run.runs as f64,
         own,
         operator,
         own / operator,

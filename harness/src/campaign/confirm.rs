@@ -6,8 +6,8 @@
 //! **One bug, one finding.** What fails in the same way (the same fingerprint) is one case, by whichever plans and
 //! families it shows. The simplest plan that is confirmed names it; the others are counted, by family.
 //!
-//! **At once.** A thread of its own takes suspects as they appear, in the order in which trials are counted, so what it
-//! comes to does not depend on how fast it is. Its trials and those that explore share the campaign's workers
+//! **At once.** A thread of its own takes suspects as they appear. The plans of a case come in the order in which trials are
+//! counted, so what it comes to does not depend on how fast the thread is. Its trials and those that explore share the campaign's workers
 //! ([`Setup::slots`]).
 //!
 //! What is not confirmed is reported as suspected, and makes the exit code 2.
@@ -16,7 +16,7 @@ mod control;
 mod proof;
 
 use std::{
-    collections::BTreeMap,
+    collections::{BTreeMap, VecDeque},
     sync::{
         Arc,
         atomic::{AtomicUsize, Ordering},
@@ -149,11 +149,19 @@ pub fn findings(
     let control = Control::new(setup, references);
     let (cases, met) = Default::default();
     let mut all = Cases { setup, references, control, until, progress, cases, met };
-    for suspect in suspects.suspects {
-        all.take(&suspect);
-        suspects.waiting.fetch_sub(1, Ordering::SeqCst);
+    let mut waiting = VecDeque::new();
+    loop {
+        if waiting.is_empty() {
+            // None comes any more once the exploration has ended.
+            let Ok(suspect) = suspects.suspects.recv() else { return all.end() };
+            waiting.push_back(suspect);
+        }
+        waiting.extend(suspects.suspects.try_iter());
+        if let Some(suspect) = all.next(&mut waiting) {
+            all.take(&suspect);
+            suspects.waiting.fetch_sub(1, Ordering::SeqCst);
+        }
     }
-    all.end()
 }
 
 /// All that failed in the same way.
@@ -195,6 +203,16 @@ struct Cases<'c> {
 }
 
 impl Cases<'_> {
+    /// The next one: of the case of which the fewest plans were tried, so that noise that is never confirmed keeps nothing
+    /// waiting.
+    fn next(&self, waiting: &mut VecDeque<Suspect>) -> Option<Suspect> {
+        let tried = |suspect: &Suspect| {
+            self.cases.get(&suspect.verdict.fingerprint).map_or(0, |case| case.candidates)
+        };
+        let first = (0..waiting.len()).min_by_key(|at| (tried(&waiting[*at]), *at))?;
+        waiting.remove(first)
+    }
+
     fn take(&mut self, suspect: &Suspect) {
         let fingerprint = &suspect.verdict.fingerprint;
         let mut case = self.cases.remove(fingerprint).unwrap_or_else(|| {
@@ -219,17 +237,25 @@ impl Cases<'_> {
         let proof = Proof { setup, references, fingerprint, until };
         // Minimising repeats a plan many times, so first of all it has to show anything.
         let first = Repeats { first: suspect.repeat % 2, step: 1 };
-        if proof.reproduce(&suspect.plan, first, 1).is_empty() {
-            case.keep_better(Tried::Reproduced(0, 1), suspect, &suspect.plan);
+        let once = proof.reproduce(&suspect.plan, first, 1);
+        let (of_once, tried) = (once.runs.len() as u32, once.tried);
+        if of_once == 0 {
+            if tried > 0 {
+                case.keep_better(Tried::Reproduced(0, tried), suspect, &suspect.plan);
+            }
             return;
         }
         let (plan, shown) = proof.confirm(suspect);
-        let reproduced = shown.len() as u32;
-        if reproduced < CONFIRMATIONS {
-            case.keep_better(Tried::Reproduced(reproduced, CONFIRMATIONS), suspect, &plan);
+        if !shown.all(CONFIRMATIONS) {
+            // Nothing but the first run says anything where time was over before the others.
+            let tried = match shown.tried {
+                0 => Tried::Reproduced(of_once, tried),
+                tried => Tried::Reproduced(shown.runs.len() as u32, tried),
+            };
+            case.keep_better(tried, suspect, &plan);
         } else if self.control.is_unsure() {
             case.best.tried = Tried::ControlFailed;
-        } else if let Some(run) = shown.into_iter().next() {
+        } else if let Some(run) = shown.runs.into_iter().next() {
             let finding = self.finding(suspect, plan, run);
             let known = case.finding.take();
             if known.is_none() {

@@ -138,6 +138,8 @@ pub struct Explored {
     pub costs: Vec<Cost>,
     /// Real time of the exploration, for figures.
     pub real: Duration,
+    /// Trials that ran meanwhile, with those that confirm.
+    pub runs: u64,
     /// Processor time of the exploration: ours, and that of all subjects.
     pub cpu: cpu_time::Used,
     /// One entry a trial, in the order in which they were counted.
@@ -199,6 +201,7 @@ pub fn to_closure(
     suspicions: Suspicions,
 ) -> Explored {
     let (began, used_before) = (Instant::now(), cpu_time::Used::so_far());
+    let runs_before = setup.slots.taken();
     let mut explorer = Explorer::new(setup, references, bounds, progress, folder, suspicions);
     explorer.take_references();
     let work = |job: Job| carry_out(setup, references, job);
@@ -216,6 +219,7 @@ pub fn to_closure(
     if let Some(why) = &explored.stopped {
         progress.tell(Event::Note(format!("stopped: {why}")));
     }
+    explored.runs = setup.slots.taken() - runs_before;
     (explored.real, explored.cpu) = (began.elapsed(), cpu_time::Used::so_far().since(used_before));
     explored
 }

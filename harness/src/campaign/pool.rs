@@ -5,7 +5,7 @@ use std::{
     panic::{AssertUnwindSafe, catch_unwind, resume_unwind},
     sync::{
         Condvar, Mutex, PoisonError,
-        atomic::{AtomicUsize, Ordering},
+        atomic::{AtomicU64, AtomicUsize, Ordering},
         mpsc,
     },
 };
@@ -14,6 +14,7 @@ use std::{
 pub struct Slots {
     free: Mutex<usize>,
     freed: Condvar,
+    taken: AtomicU64,
 }
 
 /// A place that is taken until this is dropped.
@@ -22,7 +23,7 @@ pub struct Slot<'s>(&'s Slots);
 impl Slots {
     /// So many, at least one.
     pub fn new(count: usize) -> Slots {
-        Slots { free: Mutex::new(count.max(1)), freed: Condvar::new() }
+        Slots { free: Mutex::new(count.max(1)), freed: Condvar::new(), taken: AtomicU64::new(0) }
     }
 
     /// Takes one, as soon as one is free.
@@ -31,7 +32,13 @@ impl Slots {
         let none = |free: &mut usize| *free == 0;
         let mut free = self.freed.wait_while(free, none).unwrap_or_else(PoisonError::into_inner);
         *free -= 1;
+        self.taken.fetch_add(1, Ordering::Relaxed);
         Slot(self)
+    }
+
+    /// How often one was taken so far.
+    pub fn taken(&self) -> u64 {
+        self.taken.load(Ordering::Relaxed)
     }
 }
 

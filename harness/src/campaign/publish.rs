@@ -242,6 +242,7 @@ fn figures(explored: &Explored) -> Value {
     };
     json!({
         "seconds": explored.real.as_secs_f64(),
+        "runs": explored.runs,
         "ownCpuSeconds": explored.cpu.own.as_secs_f64(),
         "subjectsCpuSeconds": explored.cpu.children.as_secs_f64(),
         "peakMemoryBytes": cpu_time::peak_memory(),

@@ -138,7 +138,7 @@ pub fn out_of_time(until: Option<Instant>, during: &str) -> anyhow::Result<()> {
 }
 
 /// How long the longest Lease lasts that the subject wrote; none if it wrote none.
-fn lease(run: &TrialRun) -> Option<Duration> {
+pub fn lease(run: &TrialRun) -> Option<Duration> {
     let leases = run
         .history
         .commits()

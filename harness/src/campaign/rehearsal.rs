@@ -57,7 +57,8 @@ pub fn settle(
         folder,
         "the rehearsal, which waits for ten minutes of the controller's time",
     )?;
-    Ok((Settle::learnt(longest_gap(&run.history), cut_short(&run.history)), Some(run)))
+    let (gap, lease) = (longest_gap(&run.history), reference::lease(&run));
+    Ok((Settle::learnt(gap, lease, cut_short(&run.history)), Some(run)))
 }
 
 /// Whether something new happened: a useful write, the user's next step, the start or end of a process. What a process

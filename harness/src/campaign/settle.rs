@@ -89,10 +89,17 @@ impl Settle {
     }
 
     /// Twice the longest gap before a useful write, in whole seconds, so that the phases of timers don't show; a minute
-    /// at least.
-    pub fn learnt(longest_gap: Duration, cut_short: Option<Duration>) -> Settle {
+    /// at least. A leader that was killed waits for its own lease, and for its next attempt to take it, before it does
+    /// anything: undisturbed nothing shows that gap.
+    pub fn learnt(
+        longest_gap: Duration,
+        lease: Option<Duration>,
+        cut_short: Option<Duration>,
+    ) -> Settle {
         let twice = Duration::from_secs((2 * longest_gap).as_secs_f64().ceil() as u64);
-        Settle { horizon: LEARNT_MIN.max(twice), by: Decided::Rehearsal { cut_short } }
+        let led_again = lease.map_or(Duration::ZERO, |lease| lease * 3 / 2 + LEARNT_MIN / 2);
+        let horizon = LEARNT_MIN.max(twice).max(led_again);
+        Settle { horizon, by: Decided::Rehearsal { cut_short } }
     }
 
     /// For how long a store stays unchanged in most trials: references, and those that explore.
@@ -165,9 +172,12 @@ mod tests {
 
     #[test]
     fn a_minute_at_least_and_whole_seconds() {
-        for (gap_ms, horizon_s) in [(0, 60), (29_000, 60), (300_200, 601)] {
-            let learnt = Settle::learnt(Duration::from_millis(gap_ms), None);
-            assert_eq!(learnt.horizon(), Duration::from_secs(horizon_s), "{gap_ms}");
+        for (gap_ms, lease_s, horizon_s) in
+            [(0, None, 60), (29_000, Some(15), 60), (300_200, Some(60), 601), (0, Some(137), 235)]
+        {
+            let lease = lease_s.map(Duration::from_secs);
+            let learnt = Settle::learnt(Duration::from_millis(gap_ms), lease, None);
+            assert_eq!(learnt.horizon().as_secs(), horizon_s, "{gap_ms} {lease_s:?}");
         }
     }
 
@@ -188,7 +198,7 @@ mod tests {
     #[test]
     fn patience_is_ten_minutes_or_the_horizon() {
         for (gap, usual, longer) in [(0, 60, 600), (290, 580, 600), (400, 800, 800)] {
-            let settle = Settle::learnt(Duration::from_secs(gap), None);
+            let settle = Settle::learnt(Duration::from_secs(gap), None, None);
             let (explored, confirming) = (settle.explored_to_the_end(), settle.confirming());
             assert_eq!(settle.usual(), Waits::everywhere(explored.at_a_step));
             assert_eq!(seconds(explored.at_a_step), (usual, usize::MAX));

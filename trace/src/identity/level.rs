@@ -9,7 +9,7 @@
 //! |---|---|---|---|---|
 //! | objects | those that the subject has asked about, without what built-in controllers made | those that it has asked about | as `scale` | all |
 //! | of each | name, owners, finalizers, whether it goes; phases, conditions (type and status), counts of replicas that are asked for | all, but: | as `scale` | all |
-//! | what built-in controllers made; a `status` that they wrote, or nobody | nothing | as `shape` has other objects, and counts of replicas | as `scale` | all |
+//! | what built-in controllers made; a `status` that they wrote, or nobody | nothing | as `shape` has other objects, with numbers, reasons of conditions and states of containers | as `scale` | all |
 //! | other times, also in longer texts | none | that there is one | < 1 s, < 1 min, < 10 min, < 1 h, more | whole seconds |
 //! | `creationTimestamp` | none | none | none | whole seconds |
 //! | `deletionGracePeriodSeconds` | none | none | none | the number |
@@ -100,9 +100,9 @@ pub(super) fn reduce<'v>(
     let made = Made::of(object);
     Some(match (level, made) {
         (Level::Shape, Made::ByEnvironment) => return None,
-        (_, Made::ByEnvironment) => Cow::Owned(shape(object, Some(true))),
+        (_, Made::ByEnvironment) => Cow::Owned(shape(object, Some(Numbers::All))),
         (Level::Shape, Made::StatusByEnvironment) => Cow::Owned(shape(object, None)),
-        (Level::Shape, Made::ByOthers) => Cow::Owned(shape(object, Some(false))),
+        (Level::Shape, Made::ByOthers) => Cow::Owned(shape(object, Some(Numbers::None))),
         _ => {
             let mut seen = without_counters(object, generation(object));
             if let Some(Value::Object(metadata)) = seen.get_mut("metadata") {
@@ -113,7 +113,7 @@ pub(super) fn reduce<'v>(
             if made == Made::StatusByEnvironment
                 && let Some(Value::Object(status)) = seen.get_mut("status")
             {
-                *status = progress(status, true);
+                *status = progress(status, Numbers::All);
             }
             Cow::Owned(seen)
         }
@@ -183,12 +183,23 @@ fn type_of(definition: &Value) -> Value {
         "versions": versions
             .map(|version| json!([version["name"], version["served"], version["storage"]]))
             .collect::<Vec<_>>(),
-        "conditions": conditions(&definition["status"]["conditions"]),
+        "conditions": conditions(&definition["status"]["conditions"], false),
     })
 }
 
-/// Which object it is, and how far it is; with its `status` or without, and if with it, whether with the counts there.
-fn shape(object: &Value, status_counts: Option<bool>) -> Value {
+/// Which numbers of a part of an object count.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Numbers {
+    None,
+    /// Counts of replicas.
+    Replicas,
+    /// All but observed generations: a Job counts `succeeded` and `failed`. With them go the reasons of conditions, and how
+    /// containers run and end.
+    All,
+}
+
+/// Which object it is, and how far it is; with its `status` or without, and if with it, with which numbers there.
+fn shape(object: &Value, of_status: Option<Numbers>) -> Value {
     let meta = &object["metadata"];
     let owners = meta["ownerReferences"].as_array().into_iter().flatten();
     let mut shape = json!({
@@ -198,30 +209,35 @@ fn shape(object: &Value, status_counts: Option<bool>) -> Value {
             "owners": owners.map(|owner| json!([owner["kind"], owner["name"]])).collect::<Vec<_>>(),
         },
     });
-    for (part, counts) in [("spec", Some(true)), ("status", status_counts)] {
-        if let (Some(Value::Object(map)), Some(counts)) = (object.get(part), counts) {
-            shape[part] = progress(map, counts).into();
+    for (part, numbers) in [("spec", Some(Numbers::Replicas)), ("status", of_status)] {
+        if let (Some(Value::Object(map)), Some(numbers)) = (object.get(part), numbers) {
+            shape[part] = progress(map, numbers).into();
         }
     }
     shape
 }
 
-/// Phases, states, conditions and lengths of lists, at any depth of maps; counts of replicas too, if they are wanted.
-fn progress(map: &Map<String, Value>, counts: bool) -> Map<String, Value> {
+/// Phases, states, conditions and lengths of lists, at any depth of maps; and these numbers.
+fn progress(map: &Map<String, Value>, numbers: Numbers) -> Map<String, Value> {
     let mut out = Map::new();
     for (name, inner) in map {
         let lower = name.to_ascii_lowercase();
         let progresses = lower.contains("replicas") || lower.starts_with("ready");
         let kept = match inner {
-            Value::Array(_) if name == "conditions" => Some(conditions(inner)),
+            Value::Array(_) if name == "conditions" => {
+                Some(conditions(inner, numbers == Numbers::All))
+            }
+            Value::Array(_) if numbers == Numbers::All && lower.ends_with("containerstatuses") => {
+                Some(containers(inner))
+            }
             Value::String(_) if lower.ends_with("phase") || lower.ends_with("state") => {
                 Some(inner.clone())
             }
-            Value::Number(_) if progresses && counts => Some(inner.clone()),
+            Value::Number(_) if counts(numbers, &lower, progresses) => Some(inner.clone()),
             Value::Bool(_) if progresses => Some(inner.clone()),
             Value::Array(items) if !items.is_empty() => Some(items.len().into()),
             Value::Object(inner) => {
-                Some(progress(inner, counts)).filter(|inner| !inner.is_empty()).map(Value::from)
+                Some(progress(inner, numbers)).filter(|inner| !inner.is_empty()).map(Value::from)
             }
             _ => None,
         };
@@ -230,11 +246,33 @@ fn progress(map: &Map<String, Value>, counts: bool) -> Map<String, Value> {
     out
 }
 
-/// Each type with its status, in order of type.
-fn conditions(list: &Value) -> Value {
+fn counts(numbers: Numbers, name: &str, progresses: bool) -> bool {
+    match numbers {
+        Numbers::None => false,
+        Numbers::Replicas => progresses,
+        Numbers::All => !name.starts_with("observed"),
+    }
+}
+
+/// Of each container whether it waits, runs or has ended, and how.
+fn containers(list: &Value) -> Value {
     let items = list.as_array().into_iter().flatten();
-    let mut all: Vec<String> =
-        items.map(|item| format!("{} {}", text(&item["type"]), text(&item["status"]))).collect();
+    let all = items.map(|item| {
+        let state = item["state"].as_object().into_iter().flatten();
+        let state = state.map(|(name, inner)| json!([name, inner["reason"], inner["exitCode"]]));
+        json!([item["name"], state.collect::<Vec<_>>(), item["restartCount"]])
+    });
+    all.collect()
+}
+
+/// Each type with its status, in order of type; with the reason, if that is wanted.
+fn conditions(list: &Value, with_reason: bool) -> Value {
+    let items = list.as_array().into_iter().flatten();
+    let one = |item: &Value| {
+        let reason = if with_reason { text(&item["reason"]) } else { "" };
+        format!("{} {} {reason}", text(&item["type"]), text(&item["status"])).trim_end().to_owned()
+    };
+    let mut all: Vec<String> = items.map(one).collect();
     all.sort();
     all.into()
 }

@@ -28,11 +28,27 @@ pub(super) struct Proof<'p> {
     pub until: Option<Instant>,
 }
 
+/// Runs of one plan.
+#[derive(Default)]
+pub(super) struct Shown {
+    /// Those that showed what was to be shown.
+    pub runs: Vec<TrialRun>,
+    /// How many there were.
+    pub tried: u32,
+}
+
+impl Shown {
+    /// Whether all of so many did.
+    pub fn all(&self, times: u32) -> bool {
+        self.runs.len() as u32 == times
+    }
+}
+
 impl Proof<'_> {
-    /// The smallest plan that shows it every time, or the suspect's own, and the runs that showed it. Names in both
-    /// orders first; a finding may need one of them.
-    pub fn confirm(&self, suspect: &Suspect) -> (Plan, Vec<TrialRun>) {
-        let mut best: Option<(Plan, Vec<TrialRun>)> = None;
+    /// The smallest plan that shows it every time, or the suspect's own, and its runs. Names in both orders first; a
+    /// finding may need one of them.
+    pub fn confirm(&self, suspect: &Suspect) -> (Plan, Shown) {
+        let mut best: Option<(Plan, Shown)> = None;
         for repeats in
             [Repeats { first: 0, step: 1 }, Repeats { first: suspect.repeat % 2, step: 2 }]
         {
@@ -41,15 +57,15 @@ impl Proof<'_> {
                     break;
                 }
                 let shown = self.reproduce(&plan, repeats, CONFIRMATIONS);
-                if shown.len() as u32 == CONFIRMATIONS {
+                if shown.all(CONFIRMATIONS) {
                     return (plan, shown);
                 }
-                if best.as_ref().is_none_or(|(_, most)| most.len() < shown.len()) {
+                if best.as_ref().is_none_or(|(_, most)| most.runs.len() < shown.runs.len()) {
                     best = Some((plan, shown));
                 }
             }
         }
-        best.unwrap_or_else(|| (suspect.plan.clone(), vec![]))
+        best.unwrap_or_else(|| (suspect.plan.clone(), Shown::default()))
     }
 
     /// Drops perturbations and simplifies restarts as long as the finding stays. The smallest plan, and, if it is
@@ -59,7 +75,7 @@ impl Proof<'_> {
         while !is_over(self.until) {
             let smaller = simpler(&plans[0])
                 .into_iter()
-                .find(|candidate| self.reproduce(candidate, repeats, 2).len() == 2);
+                .find(|candidate| self.reproduce(candidate, repeats, 2).all(2));
             match smaller {
                 Some(smaller) => plans.insert(0, smaller),
                 None => break,
@@ -69,19 +85,23 @@ impl Proof<'_> {
         plans
     }
 
-    /// Carries a plan out from the beginning. The runs that showed it.
-    pub fn reproduce(&self, plan: &Plan, repeats: Repeats, times: u32) -> Vec<TrialRun> {
+    /// Carries a plan out from the beginning, so often or until time is over.
+    pub fn reproduce(&self, plan: &Plan, repeats: Repeats, times: u32) -> Shown {
         let Proof { setup, references, fingerprint, .. } = self;
         let waits = references.settle.confirming();
         let numbers = (0..u64::from(times)).map(|at| repeats.first + repeats.step * at);
         let specs: Vec<TrialSpec> =
             numbers.map(|repeat| from_beginning(plan, repeat, waits)).collect();
-        let runs = pool::map(setup.workers, &specs, |spec| trial::run(setup, spec.clone()));
-        let showing = |run: &TrialRun| {
-            matching(&judge::verdicts(run, &references.baseline), fingerprint).is_some()
+        let run = |spec: &TrialSpec| {
+            let run = (!is_over(self.until)).then(|| trial::run(setup, spec.clone()))?;
+            setup.forget(&run);
+            let verdicts = judge::verdicts(&run, &references.baseline);
+            Some((matching(&verdicts, fingerprint).is_some(), run))
         };
-        runs.iter().for_each(|run| setup.forget(run));
-        runs.into_iter().filter(showing).collect()
+        let runs: Vec<_> = pool::map(setup.workers, &specs, run).into_iter().flatten().collect();
+        let tried = runs.len() as u32;
+        let showing = runs.into_iter().filter(|(shows, _)| *shows);
+        Shown { runs: showing.map(|(_, run)| run).collect(), tried }
     }
 }
 
