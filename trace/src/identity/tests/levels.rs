@@ -140,6 +140,27 @@ fn a_status_that_nobody_wrote_is_of_the_environment() {
 }
 
 #[test]
+fn what_a_controller_reads_in_a_status_of_the_environment_counts_at_scale() {
+    let job = |status: Value| {
+        let managed = json!([{"manager": "kube-controller-manager", "operation": "Update",
+            "subresource": "status", "fieldsV1": {"f:status": {}}}]);
+        json!({"metadata": {"name": "a", "managedFields": managed}, "status": status})
+    };
+    let check = |what: &str, one: Value, two: Value| {
+        check_levels(what, job(one), job(two), [true, false, false, false]);
+    };
+    let failed = |reason: &str| json!({"conditions": [{"type": "Failed", "status": "True", "reason": reason}]});
+    let container = |state: Value| json!({"containerStatuses": [{"name": "c", "restartCount": 0, "state": state}]});
+    check("counts", json!({"succeeded": 1}), json!({"succeeded": 2}));
+    check("reasons", failed("BackoffLimitExceeded"), failed("DeadlineExceeded"));
+    check(
+        "containers",
+        container(json!({"running": {}})),
+        container(json!({"terminated": {"exitCode": 1}})),
+    );
+}
+
+#[test]
 fn drawn_names_have_no_order_before_the_finest_level() {
     let pod = |name: &str, going: bool| {
         let mut metadata =
