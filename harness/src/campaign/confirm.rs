@@ -238,7 +238,7 @@ impl Cases<'_> {
         // Minimising repeats a plan many times, so first of all it has to show anything.
         let first = Repeats { first: suspect.repeat % 2, step: 1 };
         let once = proof.reproduce(&suspect.plan, first, 1);
-        let (of_once, tried) = (once.runs.len() as u32, once.tried);
+        let (of_once, tried) = (once.count, once.tried);
         if of_once == 0 {
             if tried > 0 {
                 case.keep_better(Tried::Reproduced(0, tried), suspect, &suspect.plan);
@@ -250,12 +250,12 @@ impl Cases<'_> {
             // Nothing but the first run says anything where time was over before the others.
             let tried = match shown.tried {
                 0 => Tried::Reproduced(of_once, tried),
-                tried => Tried::Reproduced(shown.runs.len() as u32, tried),
+                tried => Tried::Reproduced(shown.count, tried),
             };
             case.keep_better(tried, suspect, &plan);
         } else if self.control.is_unsure() {
             case.best.tried = Tried::ControlFailed;
-        } else if let Some(run) = shown.runs.into_iter().next() {
+        } else if let Some(run) = shown.first {
             let finding = self.finding(suspect, plan, run);
             let known = case.finding.take();
             if known.is_none() {

@@ -31,16 +31,19 @@ pub(super) struct Proof<'p> {
 /// Runs of one plan.
 #[derive(Default)]
 pub(super) struct Shown {
-    /// Those that showed what was to be shown.
-    pub runs: Vec<TrialRun>,
+    /// How many showed what was to be shown.
+    pub count: u32,
     /// How many there were.
     pub tried: u32,
+    /// The first of all, if it showed it. The others are not kept: a run with a controller that never rests takes hundreds
+    /// of megabytes.
+    pub first: Option<TrialRun>,
 }
 
 impl Shown {
     /// Whether all of so many did.
     pub fn all(&self, times: u32) -> bool {
-        self.runs.len() as u32 == times
+        self.count == times
     }
 }
 
@@ -60,7 +63,7 @@ impl Proof<'_> {
                 if shown.all(CONFIRMATIONS) {
                     return (plan, shown);
                 }
-                if best.as_ref().is_none_or(|(_, most)| most.runs.len() < shown.runs.len()) {
+                if best.as_ref().is_none_or(|(_, most)| most.count < shown.count) {
                     best = Some((plan, shown));
                 }
             }
@@ -96,12 +99,13 @@ impl Proof<'_> {
             let run = (!is_over(self.until)).then(|| trial::run(setup, spec.clone()))?;
             setup.forget(&run);
             let verdicts = judge::verdicts(&run, &references.baseline);
-            Some((matching(&verdicts, fingerprint).is_some(), run))
+            let shows = matching(&verdicts, fingerprint).is_some();
+            Some((shows, (shows && spec.repeat == repeats.first).then_some(run)))
         };
         let runs: Vec<_> = pool::map(setup.workers, &specs, run).into_iter().flatten().collect();
+        let count = runs.iter().filter(|(shows, _)| *shows).count() as u32;
         let tried = runs.len() as u32;
-        let showing = runs.into_iter().filter(|(shows, _)| *shows);
-        Shown { runs: showing.map(|(_, run)| run).collect(), tried }
+        Shown { count, tried, first: runs.into_iter().find_map(|(_, run)| run) }
     }
 }
 
