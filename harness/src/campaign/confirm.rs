@@ -189,6 +189,15 @@ impl Case {
         let simpler = |known: &Finding| plan.weight() < known.plan.weight();
         self.finding.as_ref().is_none_or(simpler) && !refuted && self.candidates < CANDIDATES
     }
+
+    /// The plan that came furthest stands for the case.
+    fn keep_better(&mut self, tried: Tried, suspect: &Suspect, plan: &Plan) {
+        if self.best.tried < tried {
+            self.best.tried = tried;
+            self.best.title = suspect.verdict.title.clone();
+            self.best.plan = plan.clone();
+        }
+    }
 }
 
 struct Cases<'c> {
@@ -293,17 +302,6 @@ impl Cases<'_> {
             (finding.plan.weight(), finding.plan.to_string(), finding.id.clone())
         });
         findings
-    }
-}
-
-impl Case {
-    /// The plan that came furthest stands for the case.
-    fn keep_better(&mut self, tried: Tried, suspect: &Suspect, plan: &Plan) {
-        if self.best.tried < tried {
-            self.best.tried = tried;
-            self.best.title = suspect.verdict.title.clone();
-            self.best.plan = plan.clone();
-        }
     }
 }
 

@@ -7,7 +7,7 @@ use std::{
 
 use plans::{Heuristics, Plan};
 use serde_json::Value;
-use trace::{Footprint, GroupResource, Masks, ObjectKey, identity::Identity};
+use trace::{Footprint, GroupResource, Masks, identity::Identity};
 
 use crate::campaign::{
     identities::{Classes, Identities},
@@ -95,49 +95,52 @@ impl Lens {
     /// The same, alone in its classes.
     pub fn identified(&self, setup: &Setup, place: Place) -> Node {
         let Place { world, cursor, begun, plan, behind } = place;
-        let cached = behind.as_ref().map(BehindNow::tagged).unwrap_or_default();
-        let identities = self.identities_after(setup, &plan, &cached);
-        let identity = identities.of(&world, cursor, begun);
-        // Within the macro, which evaluates it only for those who ask.
-        tracing::trace!(
-            identity = %identity.short(), "{}", identities.canonical(&world, cursor, begun)
-        );
+        let identity = self.ask(setup, &plan, behind.as_ref(), |identities| {
+            let identity = identities.of(&world, cursor, begun);
+            // Within the macro, which evaluates it only for those who ask.
+            tracing::trace!(
+                identity = %identity.short(), "{}", identities.canonical(&world, cursor, begun)
+            );
+            identity
+        });
         let classes = Classes::alone(identity);
         Node { world: Some(world), cursor, begun, plan, behind, identity, classes }
     }
 
     /// What this node is at coarse levels, by what is known to be read now; none where it has no world.
     pub fn classes(&self, setup: &Setup, node: &Node) -> Option<Classes> {
-        let cached = node.behind.as_ref().map(BehindNow::tagged).unwrap_or_default();
-        let identities = self.identities_after(setup, &node.plan, &cached);
-        Some(identities.classes(node.world.as_ref()?, node.cursor, node.begun))
+        let world = node.world.as_ref()?;
+        Some(self.ask(setup, &node.plan, node.behind.as_ref(), |identities| {
+            identities.classes(world, node.cursor, node.begun)
+        }))
     }
 
     /// The canonical form at `scale` behind its class, for people who wonder why two worlds differ.
     pub fn canonical_scale(&self, setup: &Setup, node: &Node) -> Option<Value> {
-        let cached = node.behind.as_ref().map(BehindNow::tagged).unwrap_or_default();
-        let identities = self.identities_after(setup, &node.plan, &cached);
-        Some(identities.canonical_scale(node.world.as_ref()?, node.cursor, node.begun))
+        let world = node.world.as_ref()?;
+        Some(self.ask(setup, &node.plan, node.behind.as_ref(), |identities| {
+            identities.canonical_scale(world, node.cursor, node.begun)
+        }))
     }
 
-    fn identities_after<'a>(
-        &'a self,
-        setup: &'a Setup,
+    /// Asks what a world is at the end of a plan, with what caches hold there that are behind.
+    fn ask<T>(
+        &self,
+        setup: &Setup,
         plan: &Plan,
-        cached: &'a [(ObjectKey, Arc<Value>)],
-    ) -> Identities<'a> {
-        Identities { cached, lasts: plan.lasts(), ..self.identities(setup) }
+        behind: Option<&BehindNow>,
+        question: impl FnOnce(&Identities) -> T,
+    ) -> T {
+        let cached = behind.map(BehindNow::tagged).unwrap_or_default();
+        let lasts = plan.lasts();
+        question(&Identities { cached: &cached, lasts, ..self.identities(setup) })
     }
 
     /// The world at a place; one that can't be taken up on a fork is reached again from the beginning.
     pub fn node_if(&self, resumable: bool, setup: &Setup, place: Place) -> Node {
-        let node = self.node(setup, place);
         match resumable {
-            true => node,
-            false => {
-                let classes = Classes::alone(node.identity);
-                Node { world: None, classes, ..node }
-            }
+            true => self.node(setup, place),
+            false => Node { world: None, ..self.identified(setup, place) },
         }
     }
 
