@@ -224,7 +224,7 @@ fn failed_steps(runs: &[Run]) -> Vec<Disagreement> {
     for (run, reference) in runs.iter().enumerate() {
         for record in &reference.history.records {
             let Event::Step(step) = &record.event else { continue };
-            if let StepState::Failed { message } = &step.state {
+            if let StepState::Failed { message, .. } = &step.state {
                 found.push(Disagreement {
                     kind: DisagreementKind::Workload,
                     cursor: step.cursor,

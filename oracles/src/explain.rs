@@ -13,7 +13,8 @@ use crate::{
     verdict::{Verdict, VerdictValue},
 };
 
-/// The first commit after the last perturbation that no reference makes (so often).
+/// The first wrong write: the commit that led to what the verdict names, or else the first after the last perturbation that
+/// no reference makes (so often).
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Divergence {
@@ -47,7 +48,7 @@ pub use self::seen::seen;
 
 /// Explains one verdict of a trial.
 pub fn explain(trial: &Trial, baseline: &Baseline, verdict: &Verdict) -> Explanation {
-    let divergence = divergence(trial, baseline);
+    let divergence = divergence(trial, baseline, verdict.wrong_write());
     let mut sentences = Vec::new();
     for record in &trial.run.history.records {
         if let Event::Perturbed { text, .. } = &record.event {
@@ -77,6 +78,9 @@ fn because(divergence: &Divergence) -> String {
     match (divergence.change, *references) {
         (Change::Created, 1..) => format!(
             "{actor} {did} {object} (revision {revision}), number {times} of its kind; undisturbed runs have {references}"
+        ),
+        (_, most) if *times <= most => format!(
+            "{actor} {did} {object} (revision {revision}), as undisturbed runs do, but at another time"
         ),
         (_, 0) => format!(
             "{actor} {did} {object} (revision {revision}); no undisturbed run makes this write"
@@ -108,7 +112,11 @@ fn missing<'b>(trial: &Trial, baseline: &'b Baseline) -> Option<&'b Written> {
     })
 }
 
-fn divergence(trial: &Trial, baseline: &Baseline) -> Option<Divergence> {
+fn divergence(
+    trial: &Trial,
+    baseline: &Baseline,
+    wrong_write: Option<Revision>,
+) -> Option<Divergence> {
     let folder = trial.run.folder();
     let after = trial.after_last_perturbation();
     // Creations are counted by key, and what stands at the start was created once: a fork's history does
@@ -135,7 +143,11 @@ fn divergence(trial: &Trial, baseline: &Baseline) -> Option<Divergence> {
                 (times, references) = (*count, most);
             }
         }
-        if happened.at >= after && times > references {
+        let is_it = match wrong_write {
+            Some(revision) => commit.revision == revision,
+            None => happened.at >= after && times > references,
+        };
+        if is_it {
             return Some(Divergence {
                 sequence: trial.run.history.records[happened.at].sequence,
                 revision: commit.revision,

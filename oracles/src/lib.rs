@@ -7,6 +7,7 @@
 //! Trommel did, not at the controller.
 
 pub mod baseline;
+mod cause;
 pub mod examine;
 pub mod explain;
 #[cfg(test)]
@@ -15,6 +16,7 @@ pub mod heartbeats;
 pub mod judge;
 pub mod legality;
 pub mod restart_writes;
+mod role;
 pub mod run;
 pub mod verdict;
 

@@ -1,12 +1,20 @@
 //! What an oracle says of a trial.
 
+mod older;
+
 use std::{collections::BTreeSet, fmt};
 
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
-use trace::{Actor, Cursor, Path, Revision};
+use trace::{Actor, Change, Cursor, Path, Revision};
 
-use crate::restart_writes::RestartWrite;
+use crate::{
+    cause::{self, Cause},
+    restart_writes::RestartWrite,
+};
+
+/// The part of a fingerprint that names the first wrong write begins so.
+const CAUSE: &str = "cause: ";
 
 /// The oracles, in the order in which they judge.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
@@ -99,6 +107,14 @@ impl Verdict {
         })
     }
 
+    /// The revision of the first wrong write.
+    pub fn wrong_write(&self) -> Option<Revision> {
+        self.evidence.iter().find_map(|evidence| match evidence {
+            Evidence::WrongWrite { revision, .. } => Some(*revision),
+            _ => None,
+        })
+    }
+
     pub(crate) fn unknown(oracle: Oracle, title: impl Into<String>) -> Verdict {
         Verdict { value: VerdictValue::Unknown, ..Verdict::held(oracle, title) }
     }
@@ -114,6 +130,9 @@ pub enum Evidence {
         cursor: Cursor,
         /// Folded canonical key: `foos.example.com/default/foo-‹*›`.
         objects: String,
+        /// Kind and name of who manages them, where their names are generated.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        owner: Option<String>,
         /// How many the references have.
         references: usize,
         /// How many the trial has.
@@ -152,6 +171,17 @@ pub enum Evidence {
         /// How many this trial knows of.
         trial: u32,
     },
+    /// The first wrong write: the commit that led to the difference.
+    WrongWrite {
+        /// The key of its object, with the real name.
+        object: String,
+        /// Who made it.
+        actor: Actor,
+        /// What it did.
+        change: Change,
+        /// The revision that it made.
+        revision: Revision,
+    },
     /// Restarted when all had settled, the controller wrote what no undisturbed one does.
     Restart(RestartWrite),
     /// An operation of the workload failed.
@@ -170,9 +200,9 @@ pub enum Evidence {
     },
 }
 
-/// What stays the same of a finding from run to run and from cluster to cluster: oracle, kinds of
-/// difference, folded keys of objects and paths. No drawn names, no counts, no values, and no perturbations: one bug shows
-/// by many.
+/// What stays the same of a finding from run to run and from cluster to cluster: the oracle, the kind of difference, the
+/// object by its role, the field, and the first wrong write. No drawn names, no counts, no values, and no perturbations:
+/// one bug shows by many.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Default, Serialize, Deserialize)]
 #[serde(transparent)]
 pub struct Fingerprint(pub Vec<String>);
@@ -186,12 +216,17 @@ impl Fingerprint {
         Fingerprint([format!("oracle {oracle}")].into_iter().chain(differences).collect())
     }
 
-    /// The same as older versions had it: with the families of the plan, sorted and joined with `+`.
-    #[must_use]
-    pub fn of_families(&self, families: &str) -> Fingerprint {
-        let mut parts = self.0.clone();
-        parts.insert(1.min(parts.len()), format!("family {families}"));
-        Fingerprint(parts)
+    /// The same, with the write that led to it.
+    pub(crate) fn caused_by(mut self, cause: &Cause) -> Fingerprint {
+        self.0.push(format!("{CAUSE}{cause}"));
+        self
+    }
+
+    /// The write that led to it, in words: `the controller deleted persistentvolumeclaims/default/data-0`. None where
+    /// nothing wrong was written, or nothing is known of it.
+    pub fn wrong_write(&self) -> Option<&str> {
+        let cause = self.0.iter().find_map(|part| part.strip_prefix(CAUSE))?;
+        (!cause.starts_with(cause::NOBODY)).then_some(cause)
     }
 
     /// Twelve hexadecimal digits.

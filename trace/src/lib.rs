@@ -43,7 +43,7 @@ pub use history::{Event, History, Record, Recorder};
 pub use identity::{Context, Identity, Level, canonical_world, identity};
 pub use key::{GroupResource, ObjectKey, Revision};
 pub use process::{ProcessEvent, ProcessHappening};
-pub use step::{Cursor, Settled, StepEvent, StepState};
+pub use step::{Cursor, Lack, Settled, StepEvent, StepState, Unmet};
 pub use time::Time;
 pub use watch::{Delivery, DeliveryKind};
 pub use webhook::{Webhook, WebhookOutcome};

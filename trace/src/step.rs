@@ -37,7 +37,32 @@ pub enum StepState {
     Failed {
         /// What was expected and what was found.
         message: String,
+        /// The first thing that it lacks; none of what is no check, and in histories of older versions.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        unmet: Option<Unmet>,
     },
+}
+
+/// What a check lacks.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Unmet {
+    /// Key of the object, or the selection: `pods/default with app=web`.
+    pub object: String,
+    /// In which way it is not as expected.
+    pub how: Lack,
+}
+
+/// How an object is not as a check expects it.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub enum Lack {
+    /// It is not there.
+    Missing,
+    /// It is there.
+    Present,
+    /// It has another value at this path: `.status.replicas`, `.status.conditions[Ready]`.
+    Field(String),
 }
 
 /// One operation of the workload moved.

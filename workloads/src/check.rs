@@ -12,6 +12,7 @@
 //!   `error` or a deletion, lest a typo passes.
 
 use serde_json::Value;
+use trace::{Lack, Unmet};
 
 use crate::{
     act::label_selector,
@@ -20,7 +21,7 @@ use crate::{
     jsonpath,
     operation::{Check, Expected, Operation, OperationKind, Selector, Target},
     template::Template,
-    tree::Tree,
+    tree::{Mismatch, Tree},
 };
 
 /// What one look found.
@@ -32,6 +33,8 @@ pub enum CheckOutcome {
     NotYet {
         /// What was expected and what was found, one line a difference.
         message: String,
+        /// The first difference, of the object that comes nearest; none where the check could not be evaluated.
+        unmet: Option<Unmet>,
         /// The object that comes nearest, as it is; none if there is none.
         nearest: Option<Value>,
     },
@@ -56,8 +59,11 @@ pub async fn check(operation: &Operation, client: &Client) -> Result<CheckOutcom
         Err(error) => Err(Trouble::Evaluation(error)),
     };
     match looked {
-        Ok((lines, _)) if lines.is_empty() => Ok(CheckOutcome::Holds),
-        Ok((lines, nearest)) => Ok(CheckOutcome::NotYet { message: shortened(lines), nearest }),
+        Ok((found, _)) if found.is_empty() => Ok(CheckOutcome::Holds),
+        Ok((found, nearest)) => {
+            let unmet = found.first().map(|one| one.unmet.clone());
+            Ok(CheckOutcome::NotYet { message: shortened(&found), unmet, nearest })
+        }
         Err(Trouble::Evaluation(error)) => Ok(not_yet(&error)),
         Err(Trouble::Client(
             error @ (ClientError::Transport { .. } | ClientError::Malformed { .. }),
@@ -67,7 +73,7 @@ pub async fn check(operation: &Operation, client: &Client) -> Result<CheckOutcom
 }
 
 fn not_yet(error: &dyn std::fmt::Display) -> CheckOutcome {
-    CheckOutcome::NotYet { message: error.to_string(), nearest: None }
+    CheckOutcome::NotYet { message: error.to_string(), unmet: None, nearest: None }
 }
 
 enum Trouble {
@@ -94,26 +100,47 @@ struct Look<'a> {
     namespace: &'a str,
 }
 
+/// One thing that a check lacks, and the line that says so.
+struct Difference {
+    unmet: Unmet,
+    line: String,
+}
+
+impl Difference {
+    fn new(object: &str, how: Lack, text: &str) -> Difference {
+        let unmet = Unmet { object: object.to_owned(), how };
+        let colon = if object.is_empty() { "" } else { ": " };
+        Difference { unmet, line: format!("{object}{colon}{text}") }
+    }
+}
+
 /// The objects that a check is about, and how a person would name the selection.
 struct Found {
     selection: String,
     objects: Vec<(String, Value)>,
 }
 
+impl Found {
+    fn none(&self) -> Vec<Difference> {
+        vec![Difference::new(&self.selection, Lack::Missing, "there is none")]
+    }
+}
+
 impl Look<'_> {
     /// Why it does not hold, line by line; nothing if it holds. With the object that comes nearest.
-    async fn run(&self) -> Result<(Vec<String>, Option<Value>), Trouble> {
+    async fn run(&self) -> Result<(Vec<Difference>, Option<Value>), Trouble> {
         let Some(target) = &self.check.target else {
-            let lines = match &self.check.expected {
-                Expected::Match(tree) => lines("", tree, &Value::Null, &self.bindings)?,
+            let differences = match &self.check.expected {
+                Expected::Match(tree) => mismatches("", tree, &Value::Null, &self.bindings)?,
                 Expected::NoMatch(tree) => {
                     let holds = tree.mismatches(&Value::Null, &self.bindings)?.is_empty();
-                    let line = || "the assertion holds, and should not".to_owned();
-                    holds.then(line).into_iter().collect()
+                    let text = "the assertion holds, and should not";
+                    let one = || Difference::new("", Lack::Present, text);
+                    holds.then(one).into_iter().collect()
                 }
                 _ => Vec::new(),
             };
-            return Ok((lines, None));
+            return Ok((differences, None));
         };
         let found = match self.find(target).await {
             // The deletion before was answered: the kind was there then, and its objects went with it.
@@ -124,9 +151,9 @@ impl Look<'_> {
             }
             found => found?,
         };
-        let lines = self.judge(&found)?;
-        let nearest = if lines.is_empty() { None } else { self.nearest(&found).cloned() };
-        Ok((lines, nearest))
+        let differences = self.judge(&found)?;
+        let nearest = if differences.is_empty() { None } else { self.nearest(&found).cloned() };
+        Ok((differences, nearest))
     }
 
     /// Of the objects that were found, the one that differs least.
@@ -141,60 +168,67 @@ impl Look<'_> {
         objects.min_by_key(|object| differences(object))
     }
 
-    fn judge(&self, found: &Found) -> Result<Vec<String>, Trouble> {
-        let none = || vec![format!("{}: there is none", found.selection)];
-        let each = |line: &dyn Fn(&Value) -> Option<String>| -> Vec<String> {
-            let lines = found.objects.iter();
-            lines.filter_map(|(name, o)| line(o).map(|line| format!("{name}: {line}"))).collect()
+    fn judge(&self, found: &Found) -> Result<Vec<Difference>, Trouble> {
+        let each = |differs: &dyn Fn(&Value) -> Option<(Lack, String)>| -> Vec<Difference> {
+            let objects = found.objects.iter();
+            let one = |(name, object): &(String, Value)| {
+                differs(object).map(|(how, text)| Difference::new(name, how, &text))
+            };
+            objects.filter_map(one).collect()
         };
         Ok(match &self.check.expected {
             Expected::Match(tree) => self.any_matches(tree, found)?,
             Expected::NoMatch(tree) => {
-                let mut lines = Vec::new();
+                let mut differences = Vec::new();
                 for (name, object) in &found.objects {
                     if tree.mismatches(object, &self.bindings)?.is_empty() {
-                        lines.push(format!("{name}: matches, and should not"));
+                        let text = "matches, and should not";
+                        differences.push(Difference::new(name, Lack::Present, text));
                     }
                 }
-                lines
+                differences
             }
             Expected::Gone => each(&|object| {
                 object.pointer("/metadata/deletionTimestamp")?;
-                Some(still_there(object))
+                Some((Lack::Present, still_there(object)))
             }),
-            Expected::Absent => each(&|object| Some(still_there(object))),
-            _ if found.objects.is_empty() => none(),
+            Expected::Absent => each(&|object| Some((Lack::Present, still_there(object)))),
+            _ if found.objects.is_empty() => found.none(),
             Expected::Present => Vec::new(),
             Expected::Condition { name, value } => {
                 let (name, value) = (self.text(name)?, self.text(value)?);
-                each(&|object| condition(object, &name, &value))
+                let place = || Lack::Field(format!(".status.conditions[{name}]"));
+                each(&|object| Some((place(), condition(object, &name, &value)?)))
             }
             Expected::JsonPath { path, value } => {
                 let text = self.text(path)?;
                 let expected = value.as_ref().map(|value| self.text(value)).transpose()?;
+                let place = || Lack::Field(text.clone());
                 match jsonpath::Path::parse(&text) {
-                    Err(reason) => vec![reason],
-                    Ok(path) => each(&|object| at_path(object, &path, &text, expected.as_deref())),
+                    Err(reason) => vec![Difference::new("", place(), &reason)],
+                    Ok(path) => each(&|object| {
+                        Some((place(), at_path(object, &path, &text, expected.as_deref())?))
+                    }),
                 }
             }
         })
     }
 
     /// Nothing if one object matches; else how the nearest ones differ.
-    fn any_matches(&self, tree: &Tree, found: &Found) -> Result<Vec<String>, Trouble> {
-        let mut nearest: Vec<Vec<String>> = Vec::new();
+    fn any_matches(&self, tree: &Tree, found: &Found) -> Result<Vec<Difference>, Trouble> {
+        let mut nearest: Vec<Vec<Difference>> = Vec::new();
         for (name, object) in &found.objects {
-            let lines = lines(name, tree, object, &self.bindings)?;
-            if lines.is_empty() {
+            let differences = mismatches(name, tree, object, &self.bindings)?;
+            if differences.is_empty() {
                 return Ok(Vec::new());
             }
-            nearest.push(lines);
+            nearest.push(differences);
         }
         // Few differences first: the object that the author means is the one that nearly matches.
         nearest.sort_by_key(Vec::len);
         match nearest.is_empty() {
-            true => Ok(vec![format!("{}: there is none", found.selection)]),
-            false => Ok(nearest.concat()),
+            true => Ok(found.none()),
+            false => Ok(nearest.into_iter().flatten().collect()),
         }
     }
 
@@ -246,15 +280,16 @@ impl Look<'_> {
     }
 }
 
-fn lines(
+fn mismatches(
     name: &str,
     tree: &Tree,
     object: &Value,
     bindings: &Bindings,
-) -> Result<Vec<String>, EvaluationError> {
-    let mismatches = tree.mismatches(object, bindings)?;
-    let prefix = if name.is_empty() { String::new() } else { format!("{name}: ") };
-    Ok(mismatches.iter().map(|mismatch| format!("{prefix}{mismatch}")).collect())
+) -> Result<Vec<Difference>, EvaluationError> {
+    let found = tree.mismatches(object, bindings)?;
+    let difference =
+        |one: &Mismatch| Difference::new(name, Lack::Field(one.path.clone()), &one.to_string());
+    Ok(found.iter().map(difference).collect())
 }
 
 fn still_there(object: &Value) -> String {
@@ -328,12 +363,10 @@ fn shown(resource: &Resource, object: &Value) -> String {
 }
 
 /// Messages are for people: enough lines to see what is wrong, and how many more there are.
-fn shortened(mut lines: Vec<String>) -> String {
+fn shortened(differences: &[Difference]) -> String {
     const LINES_MAX: usize = 12;
-    if lines.len() > LINES_MAX {
-        let more = lines.len() - LINES_MAX;
-        lines.truncate(LINES_MAX);
-        lines.push(format!("… and {more} more"));
-    }
-    lines.join("\n")
+    let shown = differences.iter().take(LINES_MAX).map(|one| one.line.clone());
+    let more = differences.len().saturating_sub(LINES_MAX);
+    let more = (more > 0).then(|| format!("… and {more} more"));
+    shown.chain(more).collect::<Vec<_>>().join("\n")
 }

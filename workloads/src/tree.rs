@@ -201,15 +201,12 @@ impl Key {
         let owned;
         let projected = match &self.projection {
             Projection::Field(name) => match value {
-                Value::Object(map) => match map.get(name) {
-                    Some(value) => value,
-                    None => {
-                        let found = "nothing".to_owned();
-                        out.push(Mismatch { path, expected: self.tree.shown(), found });
-                        return Ok(());
-                    }
-                },
-                Value::Null => {
+                Value::Object(map) if map.contains_key(name) => &map[name],
+                Value::Object(_) | Value::Null if self.tree.names_fields() => {
+                    // The fields that are missing say more than that their map is.
+                    return self.tree.assert(&path, &Value::Null, bindings, out);
+                }
+                Value::Object(_) | Value::Null => {
                     let found = "nothing".to_owned();
                     out.push(Mismatch { path, expected: self.tree.shown(), found });
                     return Ok(());
@@ -256,6 +253,16 @@ impl Key {
 }
 
 impl Tree {
+    /// Whether it is a map of plain fields.
+    fn names_fields(&self) -> bool {
+        let plain = |key: &Key| {
+            matches!(key.projection, Projection::Field(_))
+                && key.each.is_none()
+                && key.bind.is_none()
+        };
+        matches!(self, Tree::Map(keys) if !keys.is_empty() && keys.iter().all(plain))
+    }
+
     fn shown(&self) -> String {
         match self {
             Tree::Constant(value) => show(value),

@@ -4,7 +4,8 @@
 //! every time, and the same run without the perturbation is clean: five of five.
 //!
 //! **One bug, one finding.** What fails in the same way (the same fingerprint) is one case, by whichever plans and
-//! families it shows. The simplest plan that is confirmed names it; the others are counted, by family.
+//! families it shows. The simplest plan that is confirmed names it; the others are counted, by family. Cases with the same
+//! first wrong write are one finding as well: what else differs follows from that write, or is seen by another oracle.
 //!
 //! **At once.** A thread of its own takes suspects as they appear. The plans of a case come in the order in which trials are
 //! counted, so what it comes to does not depend on how fast the thread is. Its trials and those that explore share the campaign's workers
@@ -64,9 +65,34 @@ pub struct Finding {
     pub confirmed: (u32, u32),
     /// When that was done first.
     pub confirmed_at: Instant,
+    /// Other cases that the same wrong write led to.
+    pub also: Vec<Also>,
+}
+
+/// A case that a finding explains.
+pub struct Also {
+    /// Its fingerprint's id.
+    pub id: String,
+    /// What it showed.
+    pub title: String,
+}
+
+impl Also {
+    fn of(verdict: &Verdict) -> Also {
+        Also { id: verdict.fingerprint.id(), title: verdict.title.clone() }
+    }
 }
 
 impl Finding {
+    /// The ids of all that it explains, its own first.
+    pub fn ids(&self) -> impl Iterator<Item = &str> {
+        std::iter::once(&*self.id).chain(self.also.iter().map(|also| &*also.id))
+    }
+
+    fn wrong_write(&self) -> Option<&str> {
+        self.verdict.fingerprint.wrong_write()
+    }
+
     /// Why a real cluster may do each of its perturbations, in order.
     pub fn citations(&self) -> impl Iterator<Item = Citation> {
         self.plan.perturbations.iter().map(|one| one.citation(&self.shown.history))
@@ -75,10 +101,8 @@ impl Finding {
 
 /// A case that did not hold up, or was not tried.
 pub struct Unconfirmed {
-    /// Its fingerprint's id.
-    pub id: String,
     /// What it seemed to show.
-    pub title: String,
+    pub verdict: Verdict,
     /// How far it came.
     pub tried: Tried,
     /// The plan.
@@ -175,8 +199,7 @@ struct Case {
 impl Case {
     fn new(suspect: &Suspect) -> Case {
         let best = Unconfirmed {
-            id: suspect.verdict.fingerprint.id(),
-            title: suspect.verdict.title.clone(),
+            verdict: suspect.verdict.clone(),
             tried: Tried::Not,
             plan: suspect.plan.clone(),
         };
@@ -194,7 +217,7 @@ impl Case {
     fn keep_better(&mut self, tried: Tried, suspect: &Suspect, plan: &Plan) {
         if self.best.tried < tried {
             self.best.tried = tried;
-            self.best.title = suspect.verdict.title.clone();
+            self.best.verdict = suspect.verdict.clone();
             self.best.plan = plan.clone();
         }
     }
@@ -286,23 +309,50 @@ impl Cases<'_> {
             shown,
             confirmed: (CONFIRMATIONS, CONFIRMATIONS),
             confirmed_at: Instant::now(),
+            also: vec![],
         }
     }
 
     fn end(mut self) -> Findings {
-        let mut findings = Findings::default();
+        let (mut confirmed, mut unconfirmed) = (vec![], vec![]);
         for fingerprint in &self.met {
             let Some(case) = self.cases.remove(fingerprint) else { continue };
             match case.finding {
-                Some(finding) => findings.confirmed.push(finding),
-                None => findings.unconfirmed.push(case.best),
+                Some(finding) => confirmed.push(finding),
+                None => unconfirmed.push(case.best),
             }
         }
-        findings.confirmed.sort_by_key(|finding| {
-            (finding.plan.weight(), finding.plan.to_string(), finding.id.clone())
+        confirmed.sort_by_key(|finding| {
+            let oracle = finding.verdict.oracle;
+            (finding.plan.weight(), oracle, finding.plan.to_string(), finding.id.clone())
         });
+        let mut findings = Findings::default();
+        for finding in confirmed {
+            match explaining(&mut findings.confirmed, finding.wrong_write()) {
+                Some(first) => {
+                    first.confirmed_at = first.confirmed_at.min(finding.confirmed_at);
+                    first.also.push(Also::of(&finding.verdict));
+                }
+                None => findings.confirmed.push(finding),
+            }
+        }
+        for suspected in unconfirmed {
+            let wrong_write = suspected.verdict.fingerprint.wrong_write();
+            match explaining(&mut findings.confirmed, wrong_write) {
+                Some(first) => first.also.push(Also::of(&suspected.verdict)),
+                None => findings.unconfirmed.push(suspected),
+            }
+        }
         findings
     }
+}
+
+/// The finding that this wrong write led to.
+fn explaining<'f>(
+    findings: &'f mut [Finding],
+    wrong_write: Option<&str>,
+) -> Option<&'f mut Finding> {
+    findings.iter_mut().find(|first| wrong_write.is_some() && first.wrong_write() == wrong_write)
 }
 
 /// Whether nothing more is to be begun.

@@ -80,7 +80,7 @@ pub fn report(
         suspicions: findings
             .unconfirmed
             .iter()
-            .map(|suspected| finding::suspicion(explored, suspected))
+            .map(|suspected| finding::suspicion(setup, folder, references, explored, suspected))
             .collect(),
         violated_trials: explored.violated,
         missing_permissions: missing_permissions(references, explored),
@@ -224,6 +224,9 @@ pub fn write(
         trace::file::write(&mut bytes, &header, &found.shown.history)?;
         folder.write(&format!("{below}/history.jsonl.zst"), &bytes)?;
     }
+    for suspicion in &report.suspicions {
+        folder.write(&suspicion.replay, suspicion.replay_text.as_bytes())?;
+    }
     folder.write_json("end-states.json", &explored.end_states)?;
     folder.write_json("figures.json", &figures(explored))?;
     report::write(report, &folder.path)?;
@@ -255,6 +258,11 @@ pub fn print(folder: &RunFolder, report: &Report) {
     let page = shown(&folder.path.join("report/index.html"));
     let style = text::Style { color: colour() };
     stdout::write(&text::terminal(report, &page, style));
+}
+
+/// The command that carries out a replay file of this folder.
+fn command(folder: &RunFolder, replay: &str) -> String {
+    format!("trommel replay {}", shown(&folder.path.join(replay)))
 }
 
 /// A path as the user would type it here.

@@ -4,8 +4,9 @@
 mod prepare;
 
 use std::{
+    collections::BTreeMap,
     path::PathBuf,
-    sync::{Arc, OnceLock},
+    sync::{Arc, Mutex, OnceLock, PoisonError},
     time::Duration,
 };
 
@@ -63,6 +64,8 @@ pub struct Setup {
     pub slots: Slots,
     /// Keep the files of every trial.
     pub keep_files: bool,
+    /// How many violated trials were kept, by fingerprint.
+    pub kept: Mutex<BTreeMap<String, u32>>,
 }
 
 /// Where trials run.
@@ -113,6 +116,15 @@ impl Setup {
         if !self.keep_files && run.folder.starts_with(&self.scratch) {
             drop(std::fs::remove_dir_all(&run.folder));
         }
+    }
+
+    /// Whether the files of another violated trial with this fingerprint are kept: those of the first ones.
+    pub fn keeps_another(&self, fingerprint: &str) -> bool {
+        const KEPT: u32 = 3;
+        let mut kept = self.kept.lock().unwrap_or_else(PoisonError::into_inner);
+        let count = kept.entry(fingerprint.to_owned()).or_default();
+        *count += 1;
+        *count <= KEPT
     }
 
     /// Removes what trials left that nobody needs.

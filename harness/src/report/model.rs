@@ -213,9 +213,12 @@ pub struct Finding {
     pub oracle: String,
     /// How often its replay reproduced it.
     pub confirmed: Confirmed,
-    /// Trials of the exploration that showed it, by the family of their plan.
+    /// Trials of the exploration that showed it, by the family of their plan; those of `also` included.
     #[serde(default)]
     pub trials: BTreeMap<String, u64>,
+    /// What else the same wrong write led to.
+    #[serde(default)]
+    pub also: Vec<Also>,
     /// The replay file, relative to the run folder.
     pub replay: String,
     /// The command that reproduces it.
@@ -232,6 +235,15 @@ pub struct Finding {
     pub replay_text: String,
 }
 
+/// Another violation that a finding explains.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+pub struct Also {
+    /// Its fingerprint's id.
+    pub id: String,
+    /// One sentence.
+    pub title: String,
+}
+
 /// What violated trials seemed to show, and is not confirmed.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
@@ -246,6 +258,21 @@ pub struct Suspicion {
     pub plan: String,
     /// Trials of the exploration that showed it, by the family of their plan.
     pub trials: BTreeMap<String, u64>,
+    /// The oracle that objected.
+    #[serde(default)]
+    pub oracle: String,
+    /// The history of a trial that showed it, relative to the run folder.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub history: Option<String>,
+    /// The replay file of its plan, relative to the run folder.
+    #[serde(default)]
+    pub replay: String,
+    /// The command that carries its plan out again.
+    #[serde(default)]
+    pub replay_command: String,
+    /// The replay file's text.
+    #[serde(default)]
+    pub replay_text: String,
 }
 
 /// Reproduced `k` times of `n`.
@@ -405,7 +432,7 @@ pub struct Summary<'a> {
     first_finding: Option<Found>,
     undisturbed: &'a oracles::Examination,
     findings: Vec<FindingSummary<'a>>,
-    suspicions: &'a [Suspicion],
+    suspicions: Vec<SuspicionSummary<'a>>,
     #[serde(rename = "violatedTrials")]
     violated_trials: u64,
     #[serde(rename = "neverTried")]
@@ -421,7 +448,37 @@ struct FindingSummary<'a> {
     oracle: &'a str,
     confirmed: Confirmed,
     trials: &'a BTreeMap<String, u64>,
+    #[serde(skip_serializing_if = "<[Also]>::is_empty")]
+    also: &'a [Also],
     replay: &'a str,
+}
+
+#[derive(Debug, Clone, PartialEq, Serialize)]
+struct SuspicionSummary<'a> {
+    id: &'a str,
+    title: &'a str,
+    oracle: &'a str,
+    state: &'a str,
+    plan: &'a str,
+    trials: &'a BTreeMap<String, u64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    history: Option<&'a str>,
+    replay: &'a str,
+}
+
+impl Suspicion {
+    fn summary(&self) -> SuspicionSummary<'_> {
+        SuspicionSummary {
+            id: &self.id,
+            title: &self.title,
+            oracle: &self.oracle,
+            state: &self.state,
+            plan: &self.plan,
+            trials: &self.trials,
+            history: self.history.as_deref(),
+            replay: &self.replay,
+        }
+    }
 }
 
 impl Report {
@@ -438,7 +495,7 @@ impl Report {
             first_finding: self.first_finding,
             undisturbed: &self.undisturbed,
             findings: self.findings.iter().map(Finding::summary).collect(),
-            suspicions: &self.suspicions,
+            suspicions: self.suspicions.iter().map(Suspicion::summary).collect(),
             violated_trials: self.violated_trials,
             never_tried: &self.never_tried,
             exit: self.exit,
@@ -455,6 +512,7 @@ impl Finding {
             oracle: &self.oracle,
             confirmed: self.confirmed,
             trials: &self.trials,
+            also: &self.also,
             replay: &self.replay,
         }
     }

@@ -2,7 +2,7 @@
 
 use super::{
     model::{
-        Confirmed, Coverage, Entry, EntryKind, Explanation, FamilyPlans, Finding, Found,
+        Also, Confirmed, Coverage, Entry, EntryKind, Explanation, FamilyPlans, Finding, Found,
         LevelCoverage, Mask, ObjectChange, ObjectDiff, Plans, References, Suspicion,
     },
     *,
@@ -77,6 +77,11 @@ pub fn violated() -> Report {
             state: "not confirmed, reproduced 2 of 5".to_owned(),
             plan: "killed after the first create of foos".to_owned(),
             trials: [("intermediate-state".to_owned(), 1)].into(),
+            oracle: "end-state".to_owned(),
+            history: Some("trials/7/history.jsonl.zst".to_owned()),
+            replay: "suspicions/0f1e2d3c/replay.yaml".to_owned(),
+            replay_command: "trommel replay trommel-out/suspicions/0f1e2d3c/replay.yaml".to_owned(),
+            replay_text: "kind: Replay\n".to_owned(),
         }],
         violated_trials: 7,
         notes: vec!["settled as soon as quiet: no virtual clock on this machine".to_owned()],
@@ -150,6 +155,10 @@ fn double_foo() -> Finding {
         oracle: "end-state".to_owned(),
         confirmed: Confirmed { k: 5, n: 5 },
         trials: [("intermediate-state".to_owned(), 2), ("stale-state".to_owned(), 1)].into(),
+        also: vec![Also {
+            id: "b2c3d4e5".to_owned(),
+            title: "foos/default/bar-* was deleted by the controller".to_owned(),
+        }],
         replay: "findings/a1b2c3d4/replay.yaml".to_owned(),
         replay_command: "trommel replay trommel-out/findings/a1b2c3d4/replay.yaml".to_owned(),
         explanation: Explanation {

@@ -74,8 +74,13 @@ fn findings(out: &mut String, report: &Report, style: Style) {
         let confirmed = format!("{}/{}", finding.confirmed.k, finding.confirmed.n);
         line(out, &row(&finding.id, &finding.family, &finding.oracle, &confirmed, &finding.title));
     }
-    for finding in report.findings.iter().filter(|finding| finding.trials.len() > 1) {
-        line(out, &format!("{}: shown by {}", finding.id, trials(&finding.trials)));
+    for finding in &report.findings {
+        if finding.trials.len() > 1 {
+            line(out, &format!("{}: shown by {}", finding.id, trials(&finding.trials)));
+        }
+        for also in &finding.also {
+            line(out, &format!("{}: explains {} {}", finding.id, also.id, also.title));
+        }
     }
 }
 
@@ -91,6 +96,7 @@ fn suspicions(out: &mut String, report: &Report) {
         let Suspicion { id, title, state, plan, .. } = one;
         let by = trials(&one.trials);
         line(out, &format!("suspected: {id} {title}: {state}; {by}; plan: {plan}"));
+        line(out, &format!("           try it: {}", one.replay_command));
     }
 }
 
@@ -219,6 +225,9 @@ pub fn explain(finding: &Finding) -> String {
         for (index, step) in legal.steps.iter().enumerate() {
             line(&mut out, &format!("  {}. {step}", index + 1));
         }
+    }
+    for also in &finding.also {
+        line(&mut out, &format!("- *The same write led to:* {} (`{}`)", also.title, also.id));
     }
     line(&mut out, "\n## Reproduce it\n");
     fenced(&mut out, "sh", &finding.replay_command);

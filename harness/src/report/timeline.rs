@@ -269,7 +269,7 @@ fn step_text(step: &StepEvent) -> String {
     match &step.state {
         StepState::Started => format!("{} begins", step.title),
         StepState::Done => format!("{} is done", step.title),
-        StepState::Failed { message } => format!("{} failed: {message}", step.title),
+        StepState::Failed { message, .. } => format!("{} failed: {message}", step.title),
     }
 }
 

@@ -6,7 +6,7 @@
 
 use std::time::Duration;
 
-use trace::{Cursor, Event, StepEvent, StepState, Time};
+use trace::{Cursor, Event, StepEvent, StepState, Time, Unmet};
 use workloads::{CheckError, CheckOutcome, Operation, OperationKind};
 
 use super::{Going, RunEnd, Stop, Trial};
@@ -145,9 +145,9 @@ impl Trial<'_> {
         let mut began = self.began();
         loop {
             let quiet = self.quiet().await?;
-            let (message, nearest) = match self.look(operation).await? {
+            let (message, unmet, nearest) = match self.look(operation).await? {
                 Ok(CheckOutcome::Holds) => return Ok(()),
-                Ok(CheckOutcome::NotYet { message, nearest }) => (message, nearest),
+                Ok(CheckOutcome::NotYet { message, unmet, nearest }) => (message, unmet, nearest),
                 Err(error) => return Err(self.failed(operation, error.to_string())),
             };
             let left = self.patience(operation).saturating_sub(self.cluster.now().since(began));
@@ -162,7 +162,7 @@ impl Trial<'_> {
                     self.bring_up().await?;
                     began = self.cluster.now();
                 }
-                _ => return Err(self.failed_on_object(operation, message, nearest.as_ref())),
+                _ => return Err(self.failed_check(operation, message, unmet, nearest.as_ref())),
             }
         }
     }
@@ -249,17 +249,19 @@ impl Trial<'_> {
     }
 
     fn failed(&self, operation: &Operation, message: String) -> Stop {
-        self.failed_on_object(operation, message, None)
+        self.failed_check(operation, message, None, None)
     }
 
     /// The user is told where the step is written, and what the object was like.
-    fn failed_on_object(
+    fn failed_check(
         &self,
         operation: &Operation,
         message: String,
+        unmet: Option<Unmet>,
         object: Option<&serde_json::Value>,
     ) -> Stop {
-        self.step(operation, self.cursor, StepState::Failed { message: message.clone() });
+        let state = StepState::Failed { message: message.clone(), unmet };
+        self.step(operation, self.cursor, state);
         let mut told =
             format!("{}: {message}\nit is written at {}", operation.title, operation.place);
         if let Some(object) = object {

@@ -151,7 +151,8 @@ fn different_objects() {
 
 #[test]
 fn runs_that_fail_or_do_not_settle() {
-    let failed = undisturbed("aaaaa").step(1, StepState::Failed { message: "no".into() }).run();
+    let failed =
+        undisturbed("aaaaa").step(1, StepState::Failed { message: "no".into(), unmet: None }).run();
     let endless = Builder::new().bar().run();
     for (runs, kind) in [
         (vec![failed], DisagreementKind::Workload),

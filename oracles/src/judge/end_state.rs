@@ -1,23 +1,39 @@
 //! Is the world at each settle the world that all references have there?
 //!
-//! Only settles after the last perturbation count, and only those at which the references settle too. While
-//! objects are missing or too many, fields that differ follow from that: they are listed, but neither name nor
-//! group the finding.
+//! Only settles after the last perturbation count, and only those at which the references settle too.
+//!
+//! **One difference names the verdict**: others often follow from it, and which of them show depends on the plan. Objects that
+//! are missing or too many come before fields, desired state before status, and an object whose owner differs as well comes
+//! last. The verdict's fingerprint is that difference and its cause.
 
-use std::collections::BTreeMap;
+mod title;
+
+use std::{
+    borrow::Cow,
+    collections::{BTreeMap, BTreeSet},
+};
 
 use serde_json::Value;
 use trace::{
-    Event, Settled, WorldForm,
+    Cursor, Event, Settled, WorldForm,
     diff::{Difference, differences},
     fold_key,
 };
 
 use crate::{
-    baseline::{Baseline, SettledWorld, fold_path},
+    baseline::{Baseline, SettledWorld},
+    cause::{Causes, Wrong},
+    role::Role,
     run::Trial,
     verdict::{Evidence, Fingerprint, Oracle, Verdict, VerdictValue},
 };
+
+/// A settle that both have.
+struct Judged<'t> {
+    settled: &'t Settled,
+    world: WorldForm,
+    known: Cow<'t, SettledWorld>,
+}
 
 pub(super) fn judge(trial: &Trial, baseline: &Baseline) -> Verdict {
     let records = &trial.run.history.records[trial.after_last_perturbation()..];
@@ -26,21 +42,19 @@ pub(super) fn judge(trial: &Trial, baseline: &Baseline) -> Verdict {
         let Event::Settled(settled) = &record.event else { continue };
         let world = trial.run.world_at(settled, &baseline.masks);
         if let Some(known) = baseline.expected(settled.cursor, &world) {
-            judged.insert(settled.cursor, (settled, world, known));
+            judged.insert(settled.cursor, Judged { settled, world, known });
         }
     }
-    let reached_end = judged.values().any(|(settled, ..)| settled.end);
-    let evidence: Vec<Evidence> = judged
-        .values()
-        .flat_map(|(settled, world, known)| compare(settled, world, known))
-        .collect();
-    if let Some(title) = title(&evidence, judged.len(), baseline) {
+    let reached_end = judged.values().any(|judged| judged.settled.end);
+    let evidence: Vec<Evidence> = judged.values().flat_map(Judged::compare).collect();
+    if let Some(worst) = Worst::of(&evidence, &judged) {
+        let (fingerprint, cause) = worst.fingerprint(trial, &judged[&worst.cursor]);
         return Verdict {
             oracle: Oracle::EndState,
             value: VerdictValue::Violated,
-            title,
-            fingerprint: fingerprint(&evidence),
-            evidence,
+            title: title::title(trial, &worst, &judged[&worst.cursor]),
+            fingerprint,
+            evidence: evidence.iter().cloned().chain(cause).collect(),
         };
     }
     match judged.len() {
@@ -54,134 +68,165 @@ pub(super) fn judge(trial: &Trial, baseline: &Baseline) -> Verdict {
     }
 }
 
-fn compare(settled: &Settled, world: &WorldForm, known: &SettledWorld) -> Vec<Evidence> {
-    let cursor = settled.cursor;
-    let (expected, found) = (counts(&known.world), counts(world));
-    let mut evidence = Vec::new();
-    let families: std::collections::BTreeSet<&String> =
-        expected.keys().chain(found.keys()).collect();
-    for objects in families {
-        let count = |counts: &BTreeMap<String, usize>| counts.get(objects).copied().unwrap_or(0);
-        let (references, trial) = (count(&expected), count(&found));
-        if references != trial {
-            evidence.push(Evidence::Count { cursor, objects: objects.clone(), references, trial });
+impl Judged<'_> {
+    fn compare(&self) -> Vec<Evidence> {
+        let cursor = self.settled.cursor;
+        let (expected, found) = (roles(&self.known.world), roles(&self.world));
+        let mut evidence = Vec::new();
+        let keys: BTreeSet<&String> = expected.keys().chain(found.keys()).collect();
+        for key in keys {
+            let none = BTreeMap::new();
+            let of = |roles: &BTreeMap<String, BTreeMap<Role, usize>>| {
+                roles.get(key).unwrap_or(&none).clone()
+            };
+            evidence.extend(counts(cursor, &of(&expected), &of(&found)));
         }
+        let fields = differences(&self.known.world, &self.world).into_iter();
+        evidence.extend(fields.filter(|difference| !difference.path.0.is_empty()).map(
+            |Difference { object, path, left, right }| Evidence::Field {
+                cursor,
+                object,
+                path,
+                references: left,
+                trial: right,
+            },
+        ));
+        evidence
     }
-    let fields = differences(&known.world, world).into_iter();
-    evidence.extend(fields.filter(|difference| !difference.path.0.is_empty()).map(
-        |Difference { object, path, left, right }| Evidence::Field {
+
+    /// An object of this key: the one itself, in the trial or else in the references, or any of its siblings.
+    fn any(&self, key: &str) -> Option<&Value> {
+        let worlds = [&self.world, &self.known.world];
+        if let Some(object) = worlds.iter().find_map(|world| world.get(key)) {
+            return Some(object);
+        }
+        let mut objects = worlds.into_iter().flat_map(WorldForm::objects);
+        objects.find(|(other, _)| fold_key(other) == key).map(|(_, object)| &***object)
+    }
+}
+
+/// Objects by folded key and role.
+fn roles(world: &WorldForm) -> BTreeMap<String, BTreeMap<Role, usize>> {
+    let mut roles: BTreeMap<String, BTreeMap<Role, usize>> = BTreeMap::new();
+    for (key, object) in world.objects() {
+        let role = Role::of(key, object);
+        *roles.entry(role.key.clone()).or_default().entry(role).or_default() += 1;
+    }
+    roles
+}
+
+/// Objects of one folded key, of which there are more or fewer than in the references. As many of other owners are no
+/// difference in number, but in their fields.
+fn counts(
+    cursor: Cursor,
+    expected: &BTreeMap<Role, usize>,
+    found: &BTreeMap<Role, usize>,
+) -> Vec<Evidence> {
+    if expected.values().sum::<usize>() == found.values().sum::<usize>() {
+        return vec![];
+    }
+    let roles: BTreeSet<&Role> = expected.keys().chain(found.keys()).collect();
+    let count =
+        |counts: &BTreeMap<Role, usize>, role: &Role| counts.get(role).copied().unwrap_or(0);
+    let of = |role: &Role| {
+        let (references, trial) = (count(expected, role), count(found, role));
+        let (objects, owner) = (role.key.clone(), role.owner.clone());
+        (references != trial).then_some(Evidence::Count {
             cursor,
-            object,
-            path,
-            references: left,
-            trial: right,
-        },
-    ));
-    evidence
-}
-
-/// Objects by folded key.
-fn counts(world: &WorldForm) -> BTreeMap<String, usize> {
-    let mut counts = BTreeMap::new();
-    for (key, _) in world.objects() {
-        *counts.entry(fold_key(key)).or_default() += 1;
-    }
-    counts
-}
-
-/// The worst in one sentence: objects before fields, at the end before at a settle on the way.
-fn title(evidence: &[Evidence], settles: usize, baseline: &Baseline) -> Option<String> {
-    let at_end = |cursor| {
-        settles <= 1 || baseline.settles.iter().any(|known| known.end && known.cursor == cursor)
-    };
-    let rank = |evidence: &Evidence| match evidence {
-        Evidence::Count { cursor, .. } => (0, !at_end(*cursor)),
-        Evidence::Field { cursor, .. } => (1, !at_end(*cursor)),
-        _ => (2, false),
-    };
-    let worst = evidence.iter().min_by_key(|evidence| rank(evidence))?;
-    let (cursor, mut title) = match worst {
-        Evidence::Count { cursor, objects, references, trial } => {
-            (*cursor, count_title(objects, *references, *trial))
-        }
-        Evidence::Field { cursor, object, path, references, trial } => {
-            (*cursor, format!("{object} {}", field_title(&path.to_string(), references, trial)))
-        }
-        _ => return None,
-    };
-    if !at_end(cursor) {
-        title += &format!(", when it settled at operation {}", cursor.operation);
-    }
-    Some(title)
-}
-
-fn count_title(objects: &str, references: usize, trial: usize) -> String {
-    let number = |count: usize| if count == 0 { "none".to_owned() } else { count.to_string() };
-    if !objects.contains("‹*›") && references + trial == 1 {
-        return match trial {
-            0 => format!("{objects} is missing; undisturbed runs have it"),
-            _ => format!("{objects} exists; undisturbed runs do not have it"),
-        };
-    }
-    let (resource, rest) = objects.split_once('/').unwrap_or((objects, ""));
-    let place = rest.split_once('/').map(|(namespace, _)| format!(" in {namespace}"));
-    let plural = if trial == 1 { "object" } else { "objects" };
-    let trial = if trial == 0 { "no".to_owned() } else { trial.to_string() };
-    let references = number(references);
-    format!(
-        "{trial} {plural} {resource}{}; undisturbed runs have {references}",
-        place.unwrap_or_default()
-    )
-}
-
-fn field_title(path: &str, references: &Option<Value>, trial: &Option<Value>) -> String {
-    match (references, trial) {
-        (Some(expected), Some(found)) => {
-            format!("has {path} {}; undisturbed runs have {}", short(found), short(expected))
-        }
-        (Some(expected), None) => {
-            format!("lacks {path}; undisturbed runs have {}", short(expected))
-        }
-        (_, found) => {
-            let found = found.as_ref().map_or("nothing".to_owned(), short);
-            format!("has {path} {found}; undisturbed runs do not have it")
-        }
-    }
-}
-
-/// A value as it fits into a sentence.
-fn short(value: &Value) -> String {
-    const LENGTH_MAX: usize = 60;
-    match value {
-        Value::Array(items) => format!("a list of {}", items.len()),
-        Value::Object(map) => format!("a map of {}", map.len()),
-        scalar => {
-            let text = scalar.to_string();
-            match text.char_indices().nth(LENGTH_MAX) {
-                Some((end, _)) => format!("{}…", &text[..end]),
-                None => text,
-            }
-        }
-    }
-}
-
-fn fingerprint(evidence: &[Evidence]) -> Fingerprint {
-    let objects: Vec<String> = evidence
-        .iter()
-        .filter_map(|evidence| match evidence {
-            Evidence::Count { objects, references, trial, .. } => {
-                let kind = if trial > references { "extra" } else { "missing" };
-                Some(format!("{kind} {objects}"))
-            }
-            _ => None,
+            objects,
+            owner,
+            references,
+            trial,
         })
-        .collect();
-    let fields = evidence.iter().filter_map(|evidence| match evidence {
-        Evidence::Field { object, path, .. } => {
-            Some(format!("field {} {}", fold_key(object), fold_path(path)))
-        }
+    };
+    roles.into_iter().filter_map(of).collect()
+}
+
+/// The difference that names the verdict.
+struct Worst<'e> {
+    cursor: Cursor,
+    evidence: &'e Evidence,
+    /// Of the object that it is about.
+    role: Role,
+}
+
+impl<'e> Worst<'e> {
+    fn of(evidence: &'e [Evidence], judged: &BTreeMap<Cursor, Judged<'_>>) -> Option<Worst<'e>> {
+        let differing: BTreeSet<String> =
+            evidence.iter().filter_map(about).map(|(_, key)| fold_key(key)).collect();
+        let ranked = evidence.iter().filter_map(|one| {
+            let (cursor, key) = about(one)?;
+            let judged = &judged[&cursor];
+            let follows = judged.any(key).is_some_and(|object| {
+                owners(object).any(|owner| differing.contains(&owner) && owner != fold_key(key))
+            });
+            // At the end before on the way: what is mended by then is the lesser evil.
+            Some(((kind(one) == Kind::Counter, !judged.settled.end, follows, kind(one)), one))
+        });
+        let (_, worst) = ranked.min_by_key(|(rank, _)| *rank)?;
+        let (cursor, key) = about(worst)?;
+        let role = match worst {
+            Evidence::Count { objects, owner, .. } => {
+                Role { key: objects.clone(), owner: owner.clone() }
+            }
+            _ => judged[&cursor].any(key).map_or_else(|| Role::named(key), |it| Role::of(key, it)),
+        };
+        Some(Worst { cursor, evidence: worst, role })
+    }
+
+    fn fingerprint(&self, trial: &Trial, judged: &Judged<'_>) -> (Fingerprint, Option<Evidence>) {
+        let (difference, wrong, expected) = match self.evidence {
+            Evidence::Count { references, trial, .. } if trial > references => {
+                (format!("extra {}", self.role), Wrong::Extra, *references)
+            }
+            Evidence::Field { object, path, .. } => {
+                let place = title::Place { path, of: judged.any(object), exactly: false };
+                let place = fold_key(&place.to_string());
+                (format!("field {} {place}", self.role), Wrong::Field(path), 0)
+            }
+            _ => (format!("missing {}", self.role), Wrong::Missing, 0),
+        };
+        let folder = trial.run.folder();
+        let found = Causes::new(trial, &folder).of(&self.role.key, wrong, expected);
+        let fingerprint = Fingerprint::new(Oracle::EndState, [difference]);
+        (fingerprint.caused_by(&found.cause), found.evidence())
+    }
+}
+
+/// Differences in the order in which they name a verdict.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+enum Kind {
+    /// Objects are missing or too many.
+    Count,
+    /// A field that somebody asked for.
+    Desired,
+    /// A field below `.status`.
+    Status,
+    /// How often built-in controllers did something.
+    Counter,
+}
+
+fn kind(evidence: &Evidence) -> Kind {
+    match evidence {
+        Evidence::Field { path, .. } if title::counted(path).is_some() => Kind::Counter,
+        Evidence::Field { path, .. } if path.to_string().starts_with(".status") => Kind::Status,
+        Evidence::Field { .. } => Kind::Desired,
+        _ => Kind::Count,
+    }
+}
+
+/// At which settle, and the key of the object.
+fn about(evidence: &Evidence) -> Option<(Cursor, &str)> {
+    match evidence {
+        Evidence::Count { cursor, objects, .. } => Some((*cursor, objects)),
+        Evidence::Field { cursor, object, .. } => Some((*cursor, object)),
         _ => None,
-    });
-    let differences = if objects.is_empty() { fields.collect() } else { objects };
-    Fingerprint::new(Oracle::EndState, differences)
+    }
+}
+
+/// Folded keys of the owners of an object in comparison form, where a uid names its object.
+fn owners(object: &Value) -> impl Iterator<Item = String> {
+    let owners = object.pointer("/metadata/ownerReferences").and_then(Value::as_array);
+    let uids = owners.into_iter().flatten().filter_map(|owner| owner["uid"].as_str());
+    uids.filter_map(|uid| Some(fold_key(uid.strip_prefix("‹uid of ")?.strip_suffix('›')?)))
 }

@@ -2,17 +2,22 @@
 //!
 //! A deletion counts if it comes after the last perturbation, and later in the workload than any that a
 //! reference makes of such an object, or (fixed names) beyond the number of deletions that any makes. What goes before the
-//! workload is where references make it for the last time was never the one that lives on. Of generated siblings only those count that stood there when the perturbation
-//! came: a surplus one that the subject cleans up is no loss. Surplus creations are reported, not judged.
+//! workload is where references make it for the last time was never the one that lives on. Of generated siblings only those
+//! count that stood there when the perturbation came: a surplus one that the subject cleans up is no loss. Surplus creations
+//! are reported, not judged.
+//!
+//! **One loss names the verdict**: the one that was asked for first. Others follow from it, as Pods go with their owner.
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use trace::{Actor, Change, Cursor, Folder, ObjectKey, Revision};
+use trace::{Change, Commit, Cursor, Folder, ObjectKey};
 
 use super::ended;
 use crate::{
     baseline::{Baseline, segment},
-    run::{Move, Trial, by},
+    cause::{Cause, Causes},
+    role::Role,
+    run::{Move, Trial},
     verdict::{Evidence, Fingerprint, Oracle, Verdict, VerdictValue},
 };
 
@@ -21,7 +26,7 @@ pub(super) fn judge(trial: &Trial, baseline: &Baseline) -> Verdict {
     let moves = trial.run.moves();
     let losses = losses(trial, baseline, &folder, &moves);
     let surplus = surplus(trial, baseline, &folder, &moves);
-    let Some(first) = losses.first() else {
+    if losses.is_empty() {
         let mut verdict = if ended(trial) {
             Verdict::held(
                 Oracle::ObjectLives,
@@ -32,48 +37,66 @@ pub(super) fn judge(trial: &Trial, baseline: &Baseline) -> Verdict {
         };
         verdict.evidence = surplus;
         return verdict;
-    };
-    let what = if first.recreated { "deleted and created again" } else { "deleted" };
-    let title = format!(
-        "{} was {what} by {}; in all {} undisturbed runs it stays until the end",
-        folder.key(&first.key),
-        by(&first.actor),
-        baseline.references
-    );
-    let kinds = losses.iter().map(|loss| {
-        let kind = if loss.recreated { "recreated" } else { "deleted" };
-        format!("{kind} {}", folder.key(&loss.key))
+    }
+    let causes = Causes::new(trial, &folder);
+    let caused = losses.iter().filter_map(|loss| Some((causes.of_commit(loss.commit)?, loss)));
+    let first = caused.min_by_key(|(found, loss)| {
+        (found.commit.map(|commit| commit.revision), loss.commit.revision)
     });
+    let Some((found, loss)) = first else {
+        return Verdict::unknown(Oracle::ObjectLives, "a deletion is in no history");
+    };
+    let value = folder.object(&loss.commit.key, &loss.commit.object, &baseline.masks);
+    let role = Role::of(&folder.key(&loss.commit.key), &value);
+    let kind = if loss.recreated { "recreated" } else { "deleted" };
+    let fingerprint = Fingerprint::new(Oracle::ObjectLives, [format!("{kind} {role}")]);
     Verdict {
         oracle: Oracle::ObjectLives,
         value: VerdictValue::Violated,
-        title,
-        fingerprint: Fingerprint::new(Oracle::ObjectLives, kinds),
-        evidence: losses.iter().map(Loss::evidence).chain(surplus).collect(),
+        title: loss.title(&role, &found.cause),
+        fingerprint: fingerprint.caused_by(&found.cause),
+        evidence: losses
+            .iter()
+            .map(Loss::evidence)
+            .chain(found.evidence())
+            .chain(surplus)
+            .collect(),
     }
 }
 
 /// A deletion that counts.
-struct Loss {
-    key: ObjectKey,
-    actor: Actor,
-    revision: Revision,
+struct Loss<'t> {
+    commit: &'t Commit,
     /// Whether one like it was created later.
     recreated: bool,
 }
 
-impl Loss {
+impl Loss<'_> {
     fn evidence(&self) -> Evidence {
         Evidence::Deleted {
-            object: self.key.to_string(),
-            actor: self.actor.clone(),
-            revision: self.revision,
+            object: self.commit.key.to_string(),
+            actor: self.commit.actor.clone(),
+            revision: self.commit.revision,
             recreated: self.recreated,
         }
     }
+
+    fn title(&self, role: &Role, cause: &Cause) -> String {
+        let what = if self.recreated { "deleted and created again" } else { "deleted" };
+        let by = match cause {
+            Cause::Write { actor, object, .. } if *object == role.key => format!("by {actor}"),
+            cause => format!("because {cause}"),
+        };
+        format!("{role} was {what} {by}; in undisturbed runs it stays until the end")
+    }
 }
 
-fn losses(trial: &Trial, baseline: &Baseline, folder: &Folder, moves: &[Move<'_>]) -> Vec<Loss> {
+fn losses<'t>(
+    trial: &Trial,
+    baseline: &Baseline,
+    folder: &Folder,
+    moves: &[Move<'t>],
+) -> Vec<Loss<'t>> {
     let after = trial.after_last_perturbation();
     let settles: Vec<Cursor> = baseline.settles.iter().map(|settled| settled.cursor).collect();
     let mut standing: BTreeSet<&ObjectKey> = trial.run.start.iter().map(|(key, _)| key).collect();
@@ -101,12 +124,8 @@ fn losses(trial: &Trial, baseline: &Baseline, folder: &Folder, moves: &[Move<'_>
                 // What stands there too early is none that a reference keeps.
                 let early = !generated && life.made_at.is_some_and(|made| happened.cursor < made);
                 if !surplus && !early && (late || once_more) {
-                    losses.push(Loss {
-                        key: commit.key.clone(),
-                        actor: commit.actor.clone(),
-                        revision: commit.revision,
-                        recreated: created_later(&moves[at + 1..], folder, &commit.key),
-                    });
+                    let recreated = created_later(&moves[at + 1..], folder, &commit.key);
+                    losses.push(Loss { commit, recreated });
                 }
             }
             Change::Created | Change::Updated => {}

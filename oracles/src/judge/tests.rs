@@ -70,17 +70,18 @@ fn double_foo_by_fork(suffix: &str) -> Builder {
 fn two_foos() {
     let baseline = bar_foo_baseline();
     let title = "end-state violated: \
-        2 objects foos.example.com in default; undisturbed runs have 1";
+        2 objects foos.example.com/default/foo-*; undisturbed runs have 1";
     let mut fingerprints = Vec::new();
     for trial in [double_foo_by_prefix(), double_foo_by_fork("bbbbb"), double_foo_by_fork("a1a1a")]
     {
         let verdicts = check(trial, &baseline, &[ASSUMPTIONS, WORKLOAD, title, LIVES]);
         assert_eq!(summary(&verdicts), VerdictValue::Violated);
         assert_eq!(
-            verdicts[2].evidence,
+            verdicts[2].evidence[..1],
             [Evidence::Count {
                 cursor: trace::Cursor { operation: 1, document: 0 },
                 objects: "foos.example.com/default/foo-‹*›".into(),
+                owner: None,
                 references: 1,
                 trial: 2,
             }]
@@ -95,7 +96,9 @@ fn two_foos() {
         );
         fingerprints.push(verdicts[2].fingerprint.clone());
     }
-    assert_eq!(fingerprints[0].0, ["oracle end-state", "extra foos.example.com/default/foo-‹*›"]);
+    let created = "cause: the controller created foos.example.com/default/foo-*";
+    let extra = "extra foos.example.com/default/foo-*";
+    assert_eq!(fingerprints[0].0, ["oracle end-state", extra, created]);
     assert!(fingerprints.iter().all(|other| other.id() == fingerprints[0].id()));
 }
 
@@ -119,7 +122,7 @@ fn two_foos_are_explained() {
             explanation.sentences,
             [
                 let_sentence,
-                "Then 2 objects foos.example.com in default; undisturbed runs have 1,",
+                "Then 2 objects foos.example.com/default/foo-*; undisturbed runs have 1,",
                 "because subject/0 created foos.example.com/default/foo-bbbbb (revision 3), \
                  number 2 of its kind; undisturbed runs have 1.",
             ]
@@ -154,10 +157,10 @@ fn what_stood_there_must_live() {
         .delete(SUBJECT, "foos.example.com/default/foo-aaaaa")
         .mark("bbbbb")
         .settle(1, true);
-    let lives = "object-lives violated: foos.example.com/default/foo-‹*› was deleted by subject/0; \
-        in all 3 undisturbed runs it stays until the end";
+    let lives = "object-lives violated: foos.example.com/default/foo-* was deleted by the controller; \
+        in undisturbed runs it stays until the end";
     let verdicts = check(replaced, &bar_foo_baseline(), &[ASSUMPTIONS, WORKLOAD, END_STATE, lives]);
-    assert_eq!(verdicts[3].fingerprint.0[1], "deleted foos.example.com/default/foo-‹*›");
+    assert_eq!(verdicts[3].fingerprint.0[1], "deleted foos.example.com/default/foo-*");
 
     let recreated = killed_between_writes()
         .crash("a crash")
@@ -165,7 +168,7 @@ fn what_stood_there_must_live() {
         .mark("aaaaa")
         .settle(1, true);
     let lives = "object-lives violated: bars.example.com/default/bar was deleted and created again by \
-        subject/0; in all 3 undisturbed runs it stays until the end";
+        the controller; in undisturbed runs it stays until the end";
     check(recreated, &bar_foo_baseline(), &[ASSUMPTIONS, WORKLOAD, END_STATE, lives]);
 }
 
@@ -215,7 +218,7 @@ fn one_deletion_more_than_in_any_reference_counts() {
     check(twice(true).settle(3, true), &baseline, &[ASSUMPTIONS, WORKLOAD, END_STATE, LIVES]);
     let thrice = twice(true).delete(SUBJECT, key).put(SUBJECT, key, map()).settle(3, true);
     let lives = "object-lives violated: configmaps/default/a was deleted and created again by \
-        subject/0; in all 2 undisturbed runs it stays until the end";
+        the controller; in undisturbed runs it stays until the end";
     check(thrice, &baseline, &[ASSUMPTIONS, WORKLOAD, END_STATE, lives]);
 }
 
@@ -235,7 +238,7 @@ fn states_on_the_way_count() {
         .put(Actor::User, "configmaps/default/a", json!({"kind": "ConfigMap"}))
         .settle(3, true);
     let title = "end-state violated: configmaps/default/b exists; undisturbed runs do not have it, \
-        when it settled at operation 1";
+        when it had settled on the way";
     check(trial, &baseline, &[ASSUMPTIONS, WORKLOAD, title, LIVES]);
 }
 
@@ -299,7 +302,7 @@ fn fields_that_differ() {
 fn objects_that_are_missing() {
     let trial = Builder::new().started().called().bar().crash("a crash").settle(1, true);
     let title = "end-state violated: \
-        no objects foos.example.com in default; undisturbed runs have 1";
+        no objects foos.example.com/default/foo-*; undisturbed runs have 1";
     check(trial, &bar_foo_baseline(), &[ASSUMPTIONS, WORKLOAD, title, LIVES]);
     let trial = killed_between_writes()
         .crash("a crash")
@@ -374,7 +377,7 @@ fn a_settle_on_the_way_is_not_the_end() {
 fn violated_beats_unknown() {
     let trial = killed_between_writes()
         .crash("a crash")
-        .step(1, StepState::Failed { message: "expected x\nfound y".into() });
+        .step(1, StepState::Failed { message: "expected x\nfound y".into(), unmet: None });
     let verdicts = check(
         trial,
         &bar_foo_baseline(),
@@ -386,7 +389,7 @@ fn violated_beats_unknown() {
         ],
     );
     assert_eq!(summary(&verdicts), VerdictValue::Violated);
-    assert_eq!(verdicts[1].fingerprint.0[1], "failed operation 1");
+    assert_eq!(verdicts[1].fingerprint.0[1], "failed step 1");
 }
 
 #[test]

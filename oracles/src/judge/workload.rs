@@ -1,9 +1,11 @@
 //! Did each operation of the workload succeed?
 
-use trace::{Event, StepState};
+use trace::{Event, Folder, Lack, Path, StepEvent, StepState, Unmet};
 
 use super::ended;
 use crate::{
+    baseline::fold_path,
+    cause::{Causes, Found, Wrong},
     run::Trial,
     verdict::{Evidence, Fingerprint, Oracle, Verdict, VerdictValue},
 };
@@ -11,30 +13,68 @@ use crate::{
 pub(super) fn judge(trial: &Trial) -> Verdict {
     let failed = trial.run.history.records.iter().find_map(|record| match &record.event {
         Event::Step(step) => match &step.state {
-            StepState::Failed { message } => Some((step, message)),
+            StepState::Failed { message, unmet } => Some((step, message, unmet)),
             _ => None,
         },
         _ => None,
     });
     match failed {
-        Some((step, message)) => Verdict {
-            oracle: Oracle::Workload,
-            value: VerdictValue::Violated,
-            title: format!("{} failed: {}", step.title, first_line(message)),
-            evidence: vec![Evidence::Step {
-                cursor: step.cursor,
-                title: step.title.clone(),
-                message: message.clone(),
-            }],
-            // The operation's number, not its message: messages carry names and values.
-            fingerprint: Fingerprint::new(
-                Oracle::Workload,
-                [format!("failed operation {}", step.cursor.operation)],
-            ),
-        },
+        Some((step, message, unmet)) => violated(trial, step, message, unmet.as_ref()),
         None if ended(trial) => Verdict::held(Oracle::Workload, "every operation succeeded"),
         None => Verdict::unknown(Oracle::Workload, "the workload was not done"),
     }
+}
+
+fn violated(trial: &Trial, step: &StepEvent, message: &str, unmet: Option<&Unmet>) -> Verdict {
+    let folder = trial.run.folder();
+    let mut evidence = vec![Evidence::Step {
+        cursor: step.cursor,
+        title: step.title.clone(),
+        message: message.to_owned(),
+    }];
+    // Messages carry names and values: only the object and the field tell failures of a step apart.
+    let failed = format!("failed {}", folder.text(&step.title));
+    let lacks = unmet.map(|unmet| lack(&folder.text(&unmet.object), &unmet.how));
+    let mut fingerprint =
+        Fingerprint::new(Oracle::Workload, [Some(failed), lacks].into_iter().flatten());
+    if let Some(found) = unmet.and_then(|unmet| cause(trial, &folder, unmet)) {
+        fingerprint = fingerprint.caused_by(&found.cause);
+        evidence.extend(found.evidence());
+    }
+    Verdict {
+        oracle: Oracle::Workload,
+        value: VerdictValue::Violated,
+        title: format!("{} failed: {}", step.title, first_line(message)),
+        evidence,
+        fingerprint,
+    }
+}
+
+fn lack(object: &str, how: &Lack) -> String {
+    let object = object.replace("‹*›", "*");
+    match how {
+        Lack::Missing => format!("missing {object}"),
+        Lack::Present => format!("extra {object}"),
+        Lack::Field(path) => match path.parse::<Path>() {
+            Ok(path) => format!("field {object} {}", fold_path(&path)),
+            Err(_) => format!("field {object} {path}"),
+        },
+    }
+}
+
+/// Why the object is not as expected; none of a path that only an expression gives.
+fn cause<'t>(trial: &'t Trial, folder: &Folder, unmet: &Unmet) -> Option<Found<'t>> {
+    let object = folder.text(&unmet.object);
+    let path;
+    let wrong = match &unmet.how {
+        Lack::Missing => Wrong::Missing,
+        Lack::Present => Wrong::Extra,
+        Lack::Field(text) => {
+            path = text.parse::<Path>().ok()?;
+            Wrong::Field(&path)
+        }
+    };
+    Some(Causes::new(trial, folder).of(&object, wrong, 0))
 }
 
 fn first_line(text: &str) -> &str {

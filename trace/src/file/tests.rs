@@ -91,7 +91,7 @@ fn sample() -> History {
         process(ProcessHappening::Exited { code: None, signal: Some(9) }),
         step(StepState::Started),
         step(StepState::Done),
-        step(StepState::Failed { message: "no".into() }),
+        step(StepState::Failed { message: "no".into(), unmet: None }),
         Event::Clock { from: Time(5) },
         Event::Perturbed { index: 0, text: "killed".into() },
         Event::Note { text: "noted".into() },

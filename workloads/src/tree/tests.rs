@@ -55,7 +55,7 @@ const TABLE: &[(&str, &str)] = &[
     ("status: {ready: 3}", r#".status.ready: expected 3, found "3""#),
     ("spec: {missing: 1}", ".spec.missing: expected 1, found nothing"),
     ("spec: {missing: null}", ".spec.missing: expected null, found nothing"),
-    ("missing: {a: 1}", ".missing: expected a map, found nothing"),
+    ("missing: {a: 1}", ".missing.a: expected 1, found nothing"),
     ("spec: {none: null}", ""),
     ("spec: {none: 1}", ".spec.none: expected 1, found null"),
     ("spec: {none: {a: 1}}", ".spec.none.a: expected 1, found nothing"),

@@ -49,6 +49,9 @@ pub struct Carried {
     /// Of each violated verdict: its fingerprint's id.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub fingerprints: Vec<String>,
+    /// The trial's folder, relative to that of the run, where its files are kept.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub folder: Option<String>,
     /// Why it proved nothing, if so.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub why: Option<String>,
@@ -72,6 +75,7 @@ impl Carried {
             forked: matches!(run.spec.start, Start::Fork(..)),
             verdict,
             fingerprints: violated.map(|one| one.fingerprint.id()).collect(),
+            folder: None,
             why: unknown.then(|| judge::why_unknown(run, verdicts)),
             not_possible: matches!(run.end, RunEnd::NotPossible(_)),
             text: plan.to_string(),
@@ -218,7 +222,7 @@ fn tried(
         let violated = carried.fingerprints.iter().map(|id| format!("violated {id}"));
         signature.iter().cloned().chain(violated).collect()
     });
-    let tried = Tried {
+    let mut tried = Tried {
         family: run.spec.plan.family(),
         never_fired: matches!(run.end, RunEnd::NeverFired(_)),
         not_possible: match &run.end {
@@ -251,15 +255,24 @@ fn tried(
         verdict,
         suspect: None,
     };
-    match unknown {
-        true => history_file::keep(setup, &run),
-        false => setup.forget(&run),
+    let shows_more = |id: &String| setup.keeps_another(id);
+    if unknown || (violated && tried.carried.fingerprints.first().is_some_and(shows_more)) {
+        history_file::keep(setup, &run);
+        tried.carried.folder = folder_of(setup, &run);
+    } else {
+        setup.forget(&run);
     }
     run.server = None; // its worlds are in the harvest now
     let verdict = verdicts.into_iter().find(|verdict| verdict.value == VerdictValue::Violated);
     let (plan, repeat) = (run.spec.plan, run.spec.repeat);
     let suspect = verdict.filter(|_| violated).map(|verdict| Suspect { plan, repeat, verdict });
     Tried { suspect, ..tried }
+}
+
+/// A trial's folder, relative to that of the campaign's run.
+fn folder_of(setup: &Setup, run: &TrialRun) -> Option<String> {
+    let below = run.folder.strip_prefix(setup.scratch.parent()?).ok()?;
+    Some(below.display().to_string())
 }
 
 impl Asked {

@@ -6,17 +6,18 @@ use plans::Family;
 use serde_json::Value;
 use trace::WorldForm;
 
-use super::{by_hand, replay_file, shown};
+use super::{by_hand, replay_file};
 use crate::{
     campaign::{
         confirm::{self, Tried},
-        explore::Explored,
+        explore::{Carried, Explored},
         judge,
         reference::References,
         run_folder::RunFolder,
         setup::Setup,
     },
     report::{difference, model, timeline},
+    trial::history_file,
 };
 
 /// The finding, explained.
@@ -49,8 +50,13 @@ pub fn finding(
         family: found.plan.family().map_or(String::new(), |family| family.to_string()),
         oracle: found.verdict.oracle.to_string(),
         confirmed: model::Confirmed { k: found.confirmed.0, n: found.confirmed.1 },
-        trials: trials(explored, &found.id),
-        replay_command: format!("trommel replay {}", shown(&folder.path.join(&replay_path))),
+        trials: trials(explored, found.ids()),
+        also: found
+            .also
+            .iter()
+            .map(|also| model::Also { id: also.id.clone(), title: also.title.clone() })
+            .collect(),
+        replay_command: super::command(folder, &replay_path),
         replay: replay_path,
         explanation: model::Explanation {
             saw: saw(&trial, found),
@@ -62,12 +68,23 @@ pub fn finding(
         timeline: timeline::around_perturbation(&found.shown.history),
         kubectl_steps: by_hand::steps(setup, found, &diff),
         diff,
-        replay_text: replay_file::text(setup, &references.settle, found),
+        replay_text: replay_file::of_finding(setup, &references.settle, found),
     }
 }
 
 /// What was suspected and is no finding.
-pub fn suspicion(explored: &Explored, suspected: &confirm::Unconfirmed) -> model::Suspicion {
+pub fn suspicion(
+    setup: &Setup,
+    folder: &RunFolder,
+    references: &References,
+    explored: &Explored,
+    suspected: &confirm::Unconfirmed,
+) -> model::Suspicion {
+    let id = suspected.verdict.fingerprint.id();
+    let replay = format!("suspicions/{id}/replay.yaml");
+    let first = |carried: &&Carried| carried.fingerprints.first() == Some(&id);
+    let kept = explored.trials.iter().filter(first).find_map(|carried| carried.folder.as_ref());
+    let history = kept.map(|folder| format!("{folder}/{}", history_file::NAME));
     let state = match suspected.tried {
         Tried::Not => {
             "not tried to confirm, for the budget, or an interrupt, ended the run before".to_owned()
@@ -79,19 +96,28 @@ pub fn suspicion(explored: &Explored, suspected: &confirm::Unconfirmed) -> model
         }
     };
     model::Suspicion {
-        id: suspected.id.clone(),
-        title: suspected.title.clone(),
+        title: suspected.verdict.title.clone(),
+        oracle: suspected.verdict.oracle.to_string(),
         state,
         plan: suspected.plan.to_string(),
-        trials: trials(explored, &suspected.id),
+        trials: trials(explored, [&*id]),
+        history,
+        replay_command: super::command(folder, &replay),
+        replay_text: replay_file::of_suspicion(setup, &references.settle, suspected),
+        replay,
+        id,
     }
 }
 
-/// Trials of the exploration whose first violated verdict has this fingerprint, by the family of their plan.
-fn trials(explored: &Explored, id: &str) -> BTreeMap<String, u64> {
+/// Trials of the exploration whose first violated verdict has one of these fingerprints, by the family of their plan.
+fn trials<'i>(
+    explored: &Explored,
+    ids: impl IntoIterator<Item = &'i str>,
+) -> BTreeMap<String, u64> {
+    let ids: Vec<&str> = ids.into_iter().collect();
     let mut trials = BTreeMap::new();
     for carried in &explored.trials {
-        if carried.fingerprints.first().is_some_and(|first| first == id) {
+        if carried.fingerprints.first().is_some_and(|first| ids.contains(&&**first)) {
             let family = carried.plan.family().map_or("undisturbed", Family::name);
             *trials.entry(family.to_owned()).or_default() += 1;
         }

@@ -1,30 +1,51 @@
-//! Writes a finding's replay file.
+//! Writes the replay file of a finding or of a suspicion.
 
+use oracles::Verdict;
 use plans::{
-    Expectation, Replay,
+    Citation, Expectation, Plan, Replay,
     replay::{ReplaySettings, ReplaySubject},
 };
 use serde_json::{Value, json};
 
 use crate::{
-    campaign::{confirm::Finding, settle::Settle, setup::Setup},
+    campaign::{
+        confirm::{Finding, Unconfirmed},
+        settle::Settle,
+        setup::Setup,
+    },
     config::{ClockSpec, ClusterSpec, DeterminismSpec, EmbeddedSpec, Horizon, Transport},
     trial::history_file,
 };
 
 /// The replay file of a finding.
-pub fn text(setup: &Setup, settle: &Settle, found: &Finding) -> String {
+pub fn of_finding(setup: &Setup, settle: &Settle, found: &Finding) -> String {
+    text(setup, settle, &found.verdict, &found.plan, found.citations().collect())
+}
+
+/// The replay file of a suspicion, which says that it is none that was confirmed.
+pub fn of_suspicion(setup: &Setup, settle: &Settle, suspected: &Unconfirmed) -> String {
+    let text = text(setup, settle, &suspected.verdict, &suspected.plan, vec![]);
+    format!("# Not confirmed: this plan did not always lead to it, or was not tried again.\n{text}")
+}
+
+fn text(
+    setup: &Setup,
+    settle: &Settle,
+    verdict: &Verdict,
+    plan: &Plan,
+    legality: Vec<Citation>,
+) -> String {
     let spec = &setup.campaign.file.spec;
     let replay = Replay {
         api_version: plans::replay::API_VERSION.to_owned(),
         kind: "Replay".to_owned(),
-        finding: found.id.clone(),
-        title: found.verdict.title.clone(),
+        finding: verdict.fingerprint.id(),
+        title: verdict.title.clone(),
         expect: Expectation::Finding,
-        oracle: found.verdict.oracle.to_string(),
-        fingerprint: found.verdict.fingerprint.id(),
-        plan: found.plan.clone(),
-        legality: found.citations().collect(),
+        oracle: verdict.oracle.to_string(),
+        fingerprint: verdict.fingerprint.id(),
+        plan: plan.clone(),
+        legality,
         campaign: setup.campaign.name().to_owned(),
         folder: super::portable(&setup.campaign.folder),
         campaign_file: setup

@@ -3,7 +3,7 @@
 use std::{
     path::{Path, PathBuf},
     process::Command,
-    sync::{Arc, OnceLock},
+    sync::{Arc, Mutex, OnceLock},
     time::Duration,
 };
 
@@ -191,6 +191,7 @@ impl Setup {
             workers,
             slots: Slots::new(workers),
             keep_files: false,
+            kept: Mutex::default(),
         })
     }
 }

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use oracles::{Baseline, Fingerprint, VerdictValue};
+use oracles::{Baseline, Verdict, VerdictValue};
 use plans::{Expectation, Replay};
 
 use crate::{campaign::judge, exit::Exit, trial::TrialRun};
@@ -30,8 +30,7 @@ impl Outcome {
     fn count(&mut self, replay: &Replay, run: &TrialRun, baseline: &Baseline) {
         let verdicts = judge::verdicts(run, baseline);
         let violated = verdicts.iter().filter(|verdict| verdict.value == VerdictValue::Violated);
-        let (same, others): (Vec<_>, Vec<_>) =
-            violated.partition(|verdict| is_of(replay, &verdict.fingerprint));
+        let (same, others): (Vec<_>, Vec<_>) = violated.partition(|verdict| is_of(replay, verdict));
         let unknown = judge::summary(run, &verdicts) == VerdictValue::Unknown;
         let why = match run.undone() {
             Some(why) => Some(format!("not all of the plan happened: {why}")),
@@ -98,12 +97,13 @@ impl Outcome {
     }
 }
 
-/// Whether a violation is the file's. Files that older versions wrote name the families of perturbations too.
-fn is_of(replay: &Replay, fingerprint: &Fingerprint) -> bool {
+/// Whether a violation is the file's, which an older version may have written.
+fn is_of(replay: &Replay, verdict: &Verdict) -> bool {
     let families: BTreeSet<&str> =
         replay.plan.perturbations.iter().map(|one| one.family().name()).collect();
     let families = families.into_iter().collect::<Vec<_>>().join("+");
-    [fingerprint.id(), fingerprint.of_families(&families).id()].contains(&replay.fingerprint)
+    verdict.fingerprint.id() == replay.fingerprint
+        || verdict.older_ids(&families).contains(&replay.fingerprint)
 }
 
 #[cfg(test)]

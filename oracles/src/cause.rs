@@ -1,0 +1,315 @@
+//! The first wrong write: which commit made an object differ from the references, and whose doing that was.
+//!
+//! **Follow-ups.** A built-in controller does what objects ask of it. A deletion by the garbage collector comes from
+//! the deletion of an owner, a Pod that the ReplicaSet controller creates from a change of the ReplicaSet. So a commit
+//! of a built-in controller is traced back to the commit that asked for it: through the object itself and its owners
+//! (`metadata.ownerReferences`), to the last one that somebody else made.
+
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    fmt,
+};
+
+use serde_json::Value;
+use trace::{Actor, Change, Commit, Event, Folder, Path, comparison::Segment, diff, fold_key};
+
+use crate::{
+    baseline::{did, fold_path},
+    run::Trial,
+    verdict::Evidence,
+};
+
+/// The actor of a write that never came.
+pub(crate) const NOBODY: &str = "nobody";
+
+/// How an object differs.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Wrong<'e> {
+    /// Fewer than in the references.
+    Missing,
+    /// More than there.
+    Extra,
+    /// This field differs.
+    Field(&'e Path),
+}
+
+/// Why it differs, the same from run to run: no drawn names, no values.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum Cause {
+    /// A commit after the last perturbation.
+    Write {
+        /// `the controller`, `the user`, `the garbage-collector`.
+        actor: String,
+        /// `created`, `deleted`, `wrote .spec.replicas of`.
+        did: String,
+        /// Folded key.
+        object: String,
+    },
+    /// None: what the references write never came. `created`, `deleted`, `wrote .spec.x`.
+    Never {
+        /// What nobody did.
+        did: String,
+        /// Folded key.
+        object: String,
+    },
+}
+
+impl fmt::Display for Cause {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Cause::Write { actor, did, object } => {
+                write!(f, "{actor} {did} {}", object.replace("‹*›", "*"))
+            }
+            Cause::Never { did, object } => {
+                write!(f, "{NOBODY} {did} {}", object.replace("‹*›", "*"))
+            }
+        }
+    }
+}
+
+/// A cause, and the commit where there is one.
+pub(crate) struct Found<'t> {
+    pub cause: Cause,
+    pub commit: Option<&'t Commit>,
+}
+
+impl Found<'_> {
+    /// The commit as evidence.
+    pub fn evidence(&self) -> Option<Evidence> {
+        let commit = self.commit?;
+        Some(Evidence::WrongWrite {
+            object: commit.key.to_string(),
+            actor: commit.actor.clone(),
+            change: commit.change,
+            revision: commit.revision,
+        })
+    }
+}
+
+/// Commits of a trial, to look for causes in.
+pub(crate) struct Causes<'t> {
+    trial: &'t Trial,
+    commits: Vec<&'t Commit>,
+    /// Folded keys of them.
+    keys: Vec<String>,
+    /// The first after the last perturbation.
+    after: usize,
+    /// Objects at the last perturbation, by folded key.
+    standing: BTreeMap<String, usize>,
+}
+
+impl<'t> Causes<'t> {
+    pub fn new(trial: &'t Trial, folder: &Folder) -> Causes<'t> {
+        let records = &trial.run.history.records;
+        let of = |records: &'t [trace::Record]| {
+            records.iter().filter_map(|record| match &record.event {
+                Event::Commit(commit) if !commit.is_bookkeeping() => Some(commit),
+                _ => None,
+            })
+        };
+        let (before, later) = records.split_at(trial.after_last_perturbation());
+        let mut commits: Vec<&Commit> = of(before).collect();
+        let after = commits.len();
+        commits.extend(of(later));
+        let keys: Vec<String> = commits.iter().map(|commit| folder.key(&commit.key)).collect();
+        let mut standing: BTreeMap<String, usize> = BTreeMap::new();
+        for (key, _) in trial.run.start.iter() {
+            *standing.entry(folder.key(key)).or_default() += 1;
+        }
+        for (commit, key) in commits[..after].iter().zip(&keys) {
+            let count = standing.entry(key.clone()).or_default();
+            match commit.change {
+                Change::Created => *count += 1,
+                Change::Deleted => *count = count.saturating_sub(1),
+                Change::Updated => {}
+            }
+        }
+        Causes { trial, commits, keys, after, standing }
+    }
+
+    /// Why objects of this folded key differ. `expected`: how many the references have.
+    pub fn of(&self, object: &str, wrong: Wrong<'_>, expected: usize) -> Found<'t> {
+        let never = |did: &str| {
+            let (did, object) = (did.to_owned(), object.to_owned());
+            Found { cause: Cause::Never { did, object }, commit: None }
+        };
+        match wrong {
+            Wrong::Missing => {
+                let last = self.about(object).filter(|at| self.did(*at, Change::Deleted)).last();
+                last.map_or_else(|| never("created"), |at| self.write(at))
+            }
+            Wrong::Extra => {
+                let created = self.about(object).filter(|at| self.did(*at, Change::Created));
+                let standing = self.standing.get(object).copied().unwrap_or(0);
+                // The creation that made them too many, unless others went meanwhile.
+                let created: Vec<usize> = created.collect();
+                let first = expected.saturating_sub(standing).min(created.len().saturating_sub(1));
+                created.get(first).map_or_else(|| never("deleted"), |at| self.write(*at))
+            }
+            Wrong::Field(path) => {
+                let last = self.about(object).filter(|at| self.changes(*at, path)).last();
+                let did = format!("wrote {} of", fold_path(path));
+                match last {
+                    None => never(&did),
+                    Some(at) if self.asked_for(at) == at => self.found(at, did),
+                    Some(at) => self.write(at),
+                }
+            }
+        }
+    }
+
+    /// Why this commit was made.
+    pub fn of_commit(&self, commit: &Commit) -> Option<Found<'t>> {
+        let at = self.commits.iter().position(|one| one.revision == commit.revision)?;
+        Some(self.write(at))
+    }
+
+    /// Commits about it after the last perturbation.
+    fn about<'s>(&'s self, object: &'s str) -> impl Iterator<Item = usize> + 's {
+        (self.after..self.commits.len()).filter(move |at| self.keys[*at] == object)
+    }
+
+    fn did(&self, at: usize, change: Change) -> bool {
+        self.commits[at].change == change
+    }
+
+    /// Whether a commit gives this field another value than it had before.
+    fn changes(&self, at: usize, path: &Path) -> bool {
+        let commit = self.commits[at];
+        let before = self.before(at).and_then(|before| field(before, path));
+        commit.change != Change::Deleted && before != field(&commit.object, path)
+    }
+
+    /// The object as it was before a commit.
+    fn before(&self, at: usize) -> Option<&'t Value> {
+        let key = &self.commits[at].key;
+        let earlier = self.commits[..at].iter().rev().find(|one| one.key == *key);
+        let start = || self.trial.run.start.iter().find(|(one, _)| one == key);
+        match earlier {
+            Some(commit) if commit.change == Change::Deleted => None,
+            Some(commit) => Some(&commit.object),
+            None => start().map(|(_, object)| &**object),
+        }
+    }
+
+    /// The write that asked for a commit.
+    fn write(&self, at: usize) -> Found<'t> {
+        let at = self.asked_for(at);
+        let commit = self.commits[at];
+        let did = match commit.change {
+            // The deletion waits for finalizers, or for the kubelet.
+            Change::Updated if is_deleted(&commit.object) => did(Change::Deleted).to_owned(),
+            Change::Updated => format!("wrote {} of", self.changed(at).join(", ")),
+            change => did(change).to_owned(),
+        };
+        self.found(at, did)
+    }
+
+    fn found(&self, at: usize, did: String) -> Found<'t> {
+        let commit = self.commits[at];
+        let (actor, object) = (whose(&commit.actor), self.keys[at].clone());
+        Found { cause: Cause::Write { actor, did, object }, commit: Some(commit) }
+    }
+
+    /// The fields that an update changed, the first ones.
+    fn changed(&self, at: usize) -> Vec<String> {
+        const SHOWN: usize = 3;
+        let (commit, before) = (self.commits[at], self.before(at));
+        let all = diff::object_differences("", before.unwrap_or(&Value::Null), &commit.object);
+        let paths: BTreeSet<String> =
+            all.iter().map(|one| fold_path(&one.path).to_string()).collect();
+        let bookkeeping = |path: &String| {
+            ["resourceVersion", "managedFields", "generation"]
+                .iter()
+                .any(|name| path.starts_with(&format!(".metadata.{name}")))
+        };
+        paths.into_iter().filter(|path| !bookkeeping(path)).take(SHOWN).collect()
+    }
+
+    /// The commit that asked for this one: itself, unless somebody else marked its object for deletion, or a built-in
+    /// controller made it.
+    fn asked_for(&self, at: usize) -> usize {
+        let commit = self.commits[at];
+        let earlier = || (self.after..at).rev();
+        if commit.change == Change::Deleted
+            && let Some(asked) = earlier().find(|other| self.asks_for_deletion(*other, commit))
+        {
+            return self.asked_for(asked);
+        }
+        if !matches!(commit.actor, Actor::Environment(_)) {
+            return at;
+        }
+        let of_owner = |other: &usize| {
+            let other = self.commits[*other];
+            owners(&commit.object).any(|owner| owner == uid(&other.object))
+        };
+        let found = match commit.change {
+            Change::Deleted => earlier().filter(of_owner).find(|at| self.ends(*at)),
+            _ => {
+                let by_others = |other: &usize| {
+                    let other = self.commits[*other];
+                    other.key == commit.key && !matches!(other.actor, Actor::Environment(_))
+                };
+                earlier().find(by_others).or_else(|| earlier().find(of_owner))
+            }
+        };
+        found.map_or(at, |found| self.asked_for(found))
+    }
+
+    /// Whether an object is gone, or about to go, by this commit.
+    fn ends(&self, at: usize) -> bool {
+        let commit = self.commits[at];
+        commit.change == Change::Deleted || is_deleted(&commit.object)
+    }
+
+    /// Whether this commit marks the other's object for deletion.
+    fn asks_for_deletion(&self, at: usize, deleted: &Commit) -> bool {
+        let commit = self.commits[at];
+        if commit.key != deleted.key || !is_deleted(&commit.object) {
+            return false;
+        }
+        self.before(at).is_none_or(|before| !is_deleted(before))
+    }
+}
+
+/// Whose doing, without the number of a replica.
+pub(crate) fn whose(actor: &Actor) -> String {
+    match actor {
+        Actor::Subject(_) => "the controller".to_owned(),
+        Actor::User => "the user".to_owned(),
+        Actor::Environment(name) => format!("the {name}"),
+        Actor::Trommel => "Trommel".to_owned(),
+    }
+}
+
+fn is_deleted(object: &Value) -> bool {
+    object.pointer("/metadata/deletionTimestamp").is_some()
+}
+
+fn uid(object: &Value) -> &str {
+    object["metadata"]["uid"].as_str().unwrap_or_default()
+}
+
+fn owners(object: &Value) -> impl Iterator<Item = &str> {
+    let owners = object.pointer("/metadata/ownerReferences").and_then(Value::as_array);
+    owners.into_iter().flatten().filter_map(|owner| owner["uid"].as_str())
+}
+
+/// The value at a path of comparison form, in an object as it is stored. Names in it are folded, and list positions may
+/// be others: the whole list stands for its items.
+fn field<'v>(object: &'v Value, path: &Path) -> Option<&'v Value> {
+    let mut at = object;
+    for segment in &path.0 {
+        at = match (segment, at) {
+            (Segment::Key(key), Value::Object(map)) => match map.get(key) {
+                Some(inner) => inner,
+                None => {
+                    map.iter().find(|(name, _)| fold_key(name) == *key).map(|(_, inner)| inner)?
+                }
+            },
+            (_, Value::Array(_)) => return Some(at),
+            _ => return None,
+        };
+    }
+    Some(at)
+}
