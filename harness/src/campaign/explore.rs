@@ -130,6 +130,8 @@ pub struct Explored {
     pub end_states: BTreeSet<String>,
     /// Trials from the beginning that were still to come when it ended.
     pub left_from_beginning: u64,
+    /// Trials that were asked for and not begun before it had to end.
+    pub withdrawn: u64,
     /// Why it ended before the frontier was empty.
     pub stopped: Option<String>,
     /// The level at which it may end.
@@ -182,7 +184,7 @@ impl Explored {
     /// The finest level at which every crash schedule was covered, except behind findings: none if not even the coarsest
     /// is.
     pub fn closed(&self) -> Option<Level> {
-        if self.unknown > 0 || !self.frontier.left_out.is_empty() {
+        if self.unknown > 0 || self.withdrawn > 0 || !self.frontier.left_out.is_empty() {
             return None;
         }
         let coarsely = !self.restless.is_empty() || self.frontier.has_samples();
@@ -204,7 +206,8 @@ pub fn to_closure(
     let runs_before = setup.slots.taken();
     let mut explorer = Explorer::new(setup, references, bounds, progress, folder, suspicions);
     explorer.take_references();
-    let work = |job: Job| carry_out(setup, references, job);
+    // Jobs wait for threads: what has not begun when the end comes is none of this run.
+    let work = |job: Job| (!bounds.are_over()).then(|| carry_out(setup, references, job));
     // Enough for threads never to wait for a result that is counted late.
     pool::stream(setup.workers, 4 * setup.workers, &mut explorer, work);
     let left = [
@@ -225,6 +228,11 @@ pub fn to_closure(
 }
 
 impl Bounds {
+    /// Whether nothing more may begin, not even what was asked for.
+    fn are_over(&self) -> bool {
+        interrupt::asked() || self.until.is_some_and(|until| Instant::now() >= until)
+    }
+
     /// Why it ends now. `suspicions`: some are still to be confirmed, for which time is kept.
     fn reached(&self, begun: u64, suspicions: bool) -> Option<String> {
         if interrupt::asked() {
@@ -286,9 +294,13 @@ struct Visit {
 
 impl Work for Explorer<'_> {
     type Job = Job;
-    type Done = Done;
+    /// None: it was withdrawn.
+    type Done = Option<Done>;
 
     fn next(&mut self) -> Option<Job> {
+        if self.bounds.are_over() {
+            self.explored.withdrawn += self.repeats.drain(..).count() as u64;
+        }
         if let Some((world, repeat)) = self.repeats.pop_front() {
             return self.job(world, repeat);
         }
@@ -318,8 +330,15 @@ impl Work for Explorer<'_> {
         }
     }
 
-    fn take(&mut self, done: Done) {
-        self.count_in(done);
+    fn take(&mut self, done: Option<Done>) {
+        match done {
+            Some(done) => self.count_in(done),
+            None => {
+                self.explored.withdrawn += 1;
+                let why = || self.bounds.reached(self.begun, false);
+                self.explored.stopped = self.explored.stopped.take().or_else(why);
+            }
+        }
         // The trial is taken apart, and what waits is packed: nobody holds its objects any more.
         versions::forget_unheld();
     }

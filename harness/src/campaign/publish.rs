@@ -176,7 +176,7 @@ fn exit_code(report: &Report, explored: &Explored, findings: &Findings, max_unkn
         exits.push(Exit::Unknown);
     }
     if explored.frontier.due().is_some_and(|due| due <= explored.required())
-        || explored.left_from_beginning > 0
+        || explored.left_from_beginning + explored.withdrawn > 0
     {
         exits.push(Exit::Incomplete);
     }
