@@ -77,6 +77,9 @@ pub struct RunArgs {
     /// How many plans may stay without a verdict before the exit code is 2.
     #[arg(long, default_value_t = 0, env = "TROMMEL_MAX_UNKNOWN")]
     pub max_unknown: u64,
+    /// Fail (exit 100) also for this: `transient`, what was wrong for a while and is right in the end.
+    #[arg(long, value_enum, env = "TROMMEL_FAIL_ON")]
+    pub fail_on: Option<FailOn>,
     /// Run every crash schedule up to this depth and merge no worlds: a check of Trommel itself.
     #[arg(long, env = "TROMMEL_BRUTE_FORCE")]
     pub brute_force: Option<u32>,
@@ -89,6 +92,13 @@ pub struct RunArgs {
     /// No progress.
     #[arg(short, long, env = "TROMMEL_QUIET")]
     pub quiet: bool,
+}
+
+/// What fails a run besides findings.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum FailOn {
+    /// Something was wrong for a while, and is right in the end.
+    Transient,
 }
 
 /// A family by its name.

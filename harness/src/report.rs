@@ -29,7 +29,7 @@ pub use model::Report;
 /// (`InvalidInput`).
 pub fn write(report: &Report, folder: &Path) -> io::Result<()> {
     let report = mask::report(report);
-    for finding in &report.findings {
+    for finding in report.confirmed() {
         if !is_plain(&finding.id) {
             let message = format!("{:?} can't name a folder", finding.id);
             return Err(io::Error::new(io::ErrorKind::InvalidInput, message));

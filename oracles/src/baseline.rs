@@ -22,6 +22,7 @@ pub use self::lives::{Life, Span};
 pub use self::settles::SettledWorld;
 pub(crate) use self::{lives::segment, settles::fold_path};
 use crate::{
+    examine, flips,
     restart_writes::RestartWrites,
     run::{Run, by},
 };
@@ -54,6 +55,15 @@ pub struct Baseline {
     /// The same of those that a run changed, to another random one.
     #[serde(default, skip_serializing_if = "BTreeSet::is_empty")]
     pub changing_payloads: BTreeSet<String>,
+    /// Fields that the subject changes and changes back in undisturbed runs: folded key and path.
+    #[serde(default, skip_serializing_if = "BTreeSet::is_empty")]
+    pub flips: BTreeSet<String>,
+    /// Objects, by folded key, of which undisturbed runs seem to have too many: a trial with fewer is no worse.
+    #[serde(default, skip_serializing_if = "BTreeSet::is_empty")]
+    pub doubled: BTreeSet<String>,
+    /// Objects, by folded key, that never become ready in undisturbed runs: a trial in which they do is no worse.
+    #[serde(default, skip_serializing_if = "BTreeSet::is_empty")]
+    pub not_ready: BTreeSet<String>,
     /// What restarts on the worlds at their ends write, where that was tried.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub restart: Option<RestartWrites>,
@@ -209,6 +219,9 @@ pub fn learn(runs: &[Run], accepted: &[Accepted]) -> Learnt {
         random_payloads: random.constant,
         changing_payloads: random.changing,
         commits: commits(runs, &masks),
+        flips: flips(runs),
+        doubled: runs.iter().flat_map(examine::doubled).map(|one| one.objects).collect(),
+        not_ready: runs.iter().flat_map(not_ready).collect(),
         order: runs.first().map_or(vec![], |run| order(run, &masks)),
         settles: agreed.worlds,
         later: vec![],
@@ -254,6 +267,23 @@ fn commits(runs: &[Run], masks: &Masks) -> BTreeMap<String, u32> {
     most
 }
 
+fn not_ready(run: &Run) -> Vec<String> {
+    let (folder, never) = (run.folder(), examine::not_ready(&run.history));
+    never.iter().map(|one| folder.text(&one.object)).collect()
+}
+
+fn flips(runs: &[Run]) -> BTreeSet<String> {
+    let mut fields = BTreeSet::new();
+    for run in runs {
+        let folder = run.folder();
+        let start = run.start.iter().map(|(key, object)| (key, &**object));
+        for flip in flips::flips(start, &run.history.records) {
+            fields.insert(format!("{} {}", folder.key(&flip.away.0.key), fold_path(&flip.path)));
+        }
+    }
+    fields
+}
+
 fn order(run: &Run, masks: &Masks) -> Vec<Written> {
     let folder = run.folder();
     let written = |commit: &Commit| Written {
@@ -279,7 +309,12 @@ pub(crate) fn did(change: Change) -> &'static str {
 
 /// A commit in folded form, as sixteen hexadecimal digits.
 pub(crate) fn digest(commit: &Commit, folder: &Folder, masks: &Masks) -> String {
-    let change = did(commit.change);
+    digest_as(commit.change, commit, folder, masks)
+}
+
+/// The same, of a commit that does this.
+pub(crate) fn digest_as(change: Change, commit: &Commit, folder: &Folder, masks: &Masks) -> String {
+    let change = did(change);
     let object = folder.object(&commit.key, &commit.object, masks);
     let text = format!("{change} {} {object}", folder.key(&commit.key));
     blake3::hash(text.as_bytes()).to_hex()[..16].to_owned()

@@ -14,7 +14,7 @@ use serde_json::Value;
 use trace::{Actor, Change, Commit, Event, Folder, Path, comparison::Segment, diff, fold_key};
 
 use crate::{
-    baseline::{did, fold_path},
+    baseline::{Baseline, did, digest, fold_path},
     run::Trial,
     verdict::Evidence,
 };
@@ -30,7 +30,11 @@ pub(crate) enum Wrong<'e> {
     /// More than there.
     Extra,
     /// This field differs.
-    Field(&'e Path),
+    Field {
+        path: &'e Path,
+        /// What the references have there, if that is known.
+        expected: Option<&'e Value>,
+    },
 }
 
 /// Why it differs, the same from run to run: no drawn names, no values.
@@ -89,6 +93,8 @@ impl Found<'_> {
 /// Commits of a trial, to look for causes in.
 pub(crate) struct Causes<'t> {
     trial: &'t Trial,
+    baseline: &'t Baseline,
+    folder: &'t Folder,
     commits: Vec<&'t Commit>,
     /// Folded keys of them.
     keys: Vec<String>,
@@ -99,7 +105,7 @@ pub(crate) struct Causes<'t> {
 }
 
 impl<'t> Causes<'t> {
-    pub fn new(trial: &'t Trial, folder: &Folder) -> Causes<'t> {
+    pub fn new(trial: &'t Trial, baseline: &'t Baseline, folder: &'t Folder) -> Causes<'t> {
         let records = &trial.run.history.records;
         let of = |records: &'t [trace::Record]| {
             records.iter().filter_map(|record| match &record.event {
@@ -124,38 +130,74 @@ impl<'t> Causes<'t> {
                 Change::Updated => {}
             }
         }
-        Causes { trial, commits, keys, after, standing }
+        Causes { trial, baseline, folder, commits, keys, after, standing }
     }
 
-    /// Why objects of this folded key differ. `expected`: how many the references have.
-    pub fn of(&self, object: &str, wrong: Wrong<'_>, expected: usize) -> Found<'t> {
-        let never = |did: &str| {
-            let (did, object) = (did.to_owned(), object.to_owned());
-            Found { cause: Cause::Never { did, object }, commit: None }
-        };
+    /// Why objects of this folded key differ.
+    ///
+    /// A write counts as wrong if references don't make it so often. Whether a legal one came before the perturbation or
+    /// after it depends on the plan, and so can't tell one cause from another.
+    pub fn of(&self, object: &str, wrong: Wrong<'_>) -> Found<'t> {
         match wrong {
-            Wrong::Missing => {
-                let last = self.about(object).filter(|at| self.did(*at, Change::Deleted)).last();
-                last.map_or_else(|| never("created"), |at| self.write(at))
-            }
-            Wrong::Extra => {
-                let created = self.about(object).filter(|at| self.did(*at, Change::Created));
-                let standing = self.standing.get(object).copied().unwrap_or(0);
-                // The creation that made them too many, unless others went meanwhile.
-                let created: Vec<usize> = created.collect();
-                let first = expected.saturating_sub(standing).min(created.len().saturating_sub(1));
-                created.get(first).map_or_else(|| never("deleted"), |at| self.write(*at))
-            }
-            Wrong::Field(path) => {
-                let last = self.about(object).filter(|at| self.changes(*at, path)).last();
-                let did = format!("wrote {} of", fold_path(path));
-                match last {
-                    None => never(&did),
-                    Some(at) if self.asked_for(at) == at => self.found(at, did),
-                    Some(at) => self.write(at),
-                }
-            }
+            Wrong::Missing => self.missing(object),
+            Wrong::Extra => self.extra(object),
+            Wrong::Field { path, expected } => self.field(object, path, expected),
         }
+    }
+
+    fn missing(&self, object: &str) -> Found<'t> {
+        let deleted: Vec<usize> =
+            self.about(object).filter(|at| self.did(*at, Change::Deleted)).collect();
+        let legal = self.baseline.lives.get(object).map_or(0, |life| life.deleted.max as usize);
+        match deleted.last() {
+            Some(last) if deleted.len() > legal => self.write(*last),
+            _ => never("created", object),
+        }
+    }
+
+    fn extra(&self, object: &str) -> Found<'t> {
+        let created: Vec<usize> =
+            self.about(object).filter(|at| self.did(*at, Change::Created)).collect();
+        let standing = self.standing.get(object).copied().unwrap_or(0);
+        let life = self.baseline.lives.get(object);
+        let legal = life.map_or(0, |life| (life.started.max + life.created.max) as usize);
+        if standing + created.len() <= legal {
+            return never("deleted", object);
+        }
+        // Before the last perturbation it is not known whose doing it was.
+        let first = created.get(legal.saturating_sub(standing)).or(created.first());
+        let (actor, did) = ("somebody".to_owned(), did(Change::Created).to_owned());
+        let cause = Cause::Write { actor, did, object: object.to_owned() };
+        Found { cause, commit: first.and_then(|at| self.write(*at).commit) }
+    }
+
+    fn field(&self, object: &str, path: &Path, expected: Option<&Value>) -> Found<'t> {
+        let did = format!("wrote {} of", fold_path(path));
+        let last = self.about(object).filter(|at| self.changes(*at, path)).last();
+        match last.filter(|at| self.is_wrong(*at, object, path, expected)) {
+            None => never(&did, object),
+            Some(at) if self.asked_for(at) == at => self.found(at, did),
+            Some(at) => self.write(at),
+        }
+    }
+
+    /// Whether a write of a field is one that references don't make: it takes the expected value away, or gives a value
+    /// that no reference has.
+    fn is_wrong(&self, at: usize, object: &str, path: &Path, expected: Option<&Value>) -> bool {
+        let Baseline { masks, settles, commits, .. } = self.baseline;
+        let commit = self.commits[at];
+        let folded = |value: &Value| self.folder.object(&commit.key, value, masks);
+        let before = self.before(at).map(folded);
+        if expected.is_some() && before.as_ref().and_then(|before| field(before, path)) == expected
+        {
+            return true;
+        }
+        let after = folded(&commit.object);
+        let value = field(&after, path);
+        let known = settles.iter().flat_map(|settled| settled.world.objects());
+        let mut known = known.filter(|(key, _)| fold_key(key) == object);
+        !known.any(|(_, known)| field(known, path) == value)
+            && !commits.contains_key(&digest(commit, self.folder, masks))
     }
 
     /// Why this commit was made.
@@ -272,6 +314,11 @@ impl<'t> Causes<'t> {
     }
 }
 
+fn never(did: &str, object: &str) -> Found<'static> {
+    let (did, object) = (did.to_owned(), object.to_owned());
+    Found { cause: Cause::Never { did, object }, commit: None }
+}
+
 /// Whose doing, without the number of a replica.
 pub(crate) fn whose(actor: &Actor) -> String {
     match actor {
@@ -286,11 +333,13 @@ fn is_deleted(object: &Value) -> bool {
     object.pointer("/metadata/deletionTimestamp").is_some()
 }
 
-fn uid(object: &Value) -> &str {
+/// The uid of an object as it is stored.
+pub(crate) fn uid(object: &Value) -> &str {
     object["metadata"]["uid"].as_str().unwrap_or_default()
 }
 
-fn owners(object: &Value) -> impl Iterator<Item = &str> {
+/// The uids of its owners.
+pub(crate) fn owners(object: &Value) -> impl Iterator<Item = &str> {
     let owners = object.pointer("/metadata/ownerReferences").and_then(Value::as_array);
     owners.into_iter().flatten().filter_map(|owner| owner["uid"].as_str())
 }

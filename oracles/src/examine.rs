@@ -5,15 +5,18 @@
 //! anything is explored, so that its user can say whether it is meant to be so.
 
 mod log;
+mod made;
 mod objects;
 mod requests;
 
 use serde::{Deserialize, Serialize};
-use trace::History;
+
+use crate::run::Run;
 
 pub use self::{
     log::{LoggedError, errors, unresolved},
-    objects::{NotReady, not_ready},
+    made::{Doubled, Endless, doubled, endless},
+    objects::{NotReady, is_ready, not_ready},
     requests::{Refused, refused},
 };
 
@@ -21,6 +24,12 @@ pub use self::{
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Examination {
+    /// Equal objects that several replicas made.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub doubled: Vec<Doubled>,
+    /// Objects that it makes and deletes without end.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub endless: Vec<Endless>,
     /// Requests of the controller that were refused, without what controllers ask for to learn that it is not there
     /// (404 to a get or delete) or that somebody was faster (409).
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
@@ -44,9 +53,12 @@ pub struct Examination {
 
 impl Examination {
     /// Of a run that was not disturbed.
-    pub fn of(history: &History) -> Examination {
+    pub fn of(run: &Run) -> Examination {
+        let history = &run.history;
         let lines = log::lines(history);
         Examination {
+            doubled: doubled(run),
+            endless: endless(run),
             refused: requests::refused(history),
             logged: log::errors(lines.iter().copied()),
             unresolved: log::unresolved(lines.iter().copied()),
@@ -63,6 +75,8 @@ impl Examination {
 
     /// One sentence each, the most telling first.
     pub fn sentences(&self) -> Vec<String> {
+        let doubled = self.doubled.iter().map(ToString::to_string);
+        let endless = self.endless.iter().map(ToString::to_string);
         let unresolved =
             self.unresolved.iter().map(|name| format!("the name {name} could not be resolved"));
         let refused = self.refused.iter().map(ToString::to_string);
@@ -73,7 +87,8 @@ impl Examination {
             .map(|step| format!("{step} checks nothing: no assert, error or wait"));
         let logged = self.logged.iter().map(ToString::to_string);
         let restart = self.restart_writes.iter().cloned();
-        let told = refused.chain(unresolved).chain(not_ready).chain(restart);
+        let told =
+            doubled.chain(endless).chain(refused).chain(unresolved).chain(not_ready).chain(restart);
         told.chain(logged).chain(unchecked).collect()
     }
 }

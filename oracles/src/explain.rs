@@ -10,7 +10,7 @@ use trace::{Actor, Change, Event, Revision};
 use crate::{
     baseline::{Baseline, Written, did, digest},
     run::{Trial, by},
-    verdict::{Verdict, VerdictValue},
+    verdict::{Evidence, Verdict, VerdictValue},
 };
 
 /// The first wrong write: the commit that led to what the verdict names, or else the first after the last perturbation that
@@ -57,7 +57,7 @@ pub fn explain(trial: &Trial, baseline: &Baseline, verdict: &Verdict) -> Explana
         }
     }
     let sure = if verdict.value == VerdictValue::Unknown { "nothing is known: " } else { "" };
-    sentences.push(format!("Then {sure}{},", verdict.title));
+    sentences.push(format!("Then {sure}{}{},", verdict.title, meanwhile(verdict)));
     sentences.push(match &divergence {
         Some(divergence) => format!("because {}.", because(divergence)),
         None => match missing(trial, baseline) {
@@ -69,6 +69,20 @@ pub fn explain(trial: &Trial, baseline: &Baseline, verdict: &Verdict) -> Explana
         },
     });
     Explanation { divergence, sentences }
+}
+
+/// How long a rollback lasted, and what the cluster did with it.
+fn meanwhile(verdict: &Verdict) -> String {
+    let rollback = verdict.evidence.iter().find_map(|evidence| match evidence {
+        Evidence::Rollback { lasted, replaced, .. } => Some((lasted, replaced)),
+        _ => None,
+    });
+    match rollback {
+        None => String::new(),
+        Some((lasted, 0)) => format!("; it lasted {lasted:.1} s"),
+        Some((lasted, 1)) => format!("; it lasted {lasted:.1} s, and 1 Pod was replaced"),
+        Some((lasted, pods)) => format!("; it lasted {lasted:.1} s, and {pods} Pods were replaced"),
+    }
 }
 
 fn because(divergence: &Divergence) -> String {

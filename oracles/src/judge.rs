@@ -6,6 +6,7 @@ mod exits;
 pub mod livelock;
 mod object_lives;
 mod restart_writes;
+mod rollback;
 mod workload;
 
 use trace::Event;
@@ -24,12 +25,16 @@ pub fn judge(trial: &Trial, baseline: &Baseline) -> Vec<Verdict> {
     let assumptions = assumptions::judge(trial);
     let verdicts = if trial.never_fired().is_empty() {
         let mut verdicts = vec![
-            workload::judge(trial),
+            workload::judge(trial, baseline),
             end_state::judge(trial, baseline),
             object_lives::judge(trial, baseline),
         ];
         verdicts.extend(restart_writes::judge(trial, baseline));
-        verdicts.extend([exits::judge(trial), livelock::judge(trial)]);
+        verdicts.extend([
+            exits::judge(trial),
+            livelock::judge(trial),
+            rollback::judge(trial, baseline),
+        ]);
         verdicts
     } else {
         let oracles = [
@@ -39,6 +44,7 @@ pub fn judge(trial: &Trial, baseline: &Baseline) -> Vec<Verdict> {
             Oracle::RestartWrites,
             Oracle::Exits,
             Oracle::Livelock,
+            Oracle::Rollback,
         ];
         let asked =
             |oracle: &Oracle| *oracle != Oracle::RestartWrites || restart_writes::asked(trial);
@@ -48,9 +54,13 @@ pub fn judge(trial: &Trial, baseline: &Baseline) -> Vec<Verdict> {
     std::iter::once(assumptions).chain(verdicts).collect()
 }
 
-/// The whole in one word: violated beats unknown beats held; nothing at all is unknown.
+/// The whole in one word: violated beats unknown beats held; nothing at all is unknown. What is right in the end is held.
 pub fn summary(verdicts: &[Verdict]) -> VerdictValue {
-    verdicts.iter().map(|verdict| verdict.value).max().unwrap_or(VerdictValue::Unknown)
+    let value = |verdict: &Verdict| match verdict.value {
+        VerdictValue::Violated if !verdict.is_lasting_violation() => VerdictValue::Held,
+        value => value,
+    };
+    verdicts.iter().map(value).max().unwrap_or(VerdictValue::Unknown)
 }
 
 /// Whether the whole workload was done and all settled after the last perturbation.

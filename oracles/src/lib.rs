@@ -12,6 +12,7 @@ pub mod examine;
 pub mod explain;
 #[cfg(test)]
 mod fixture;
+mod flips;
 pub mod heartbeats;
 pub mod judge;
 pub mod legality;
@@ -26,4 +27,4 @@ pub use explain::{Explanation, explain};
 pub use judge::{judge, summary};
 pub use restart_writes::{RestartWrite, RestartWrites};
 pub use run::{Planned, Run, Trial};
-pub use verdict::{Evidence, Fingerprint, Oracle, Verdict, VerdictValue};
+pub use verdict::{Evidence, Fingerprint, Oracle, Severity, Verdict, VerdictValue};

@@ -34,6 +34,31 @@ pub enum Oracle {
     Exits,
     /// Does it come to rest?
     Livelock,
+    /// Did a field go back to an earlier value and forward again?
+    Rollback,
+}
+
+/// How much a violation matters.
+#[derive(
+    Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default, Serialize, Deserialize,
+)]
+#[serde(rename_all = "kebab-case")]
+pub enum Severity {
+    /// The cluster stays wrong, or something was lost.
+    #[default]
+    Lasting,
+    /// It was wrong for a while, and is right in the end.
+    Transient,
+}
+
+impl Oracle {
+    /// How much its violations matter.
+    pub fn severity(self) -> Severity {
+        match self {
+            Oracle::Rollback => Severity::Transient,
+            _ => Severity::Lasting,
+        }
+    }
 }
 
 impl fmt::Display for Oracle {
@@ -46,6 +71,7 @@ impl fmt::Display for Oracle {
             Oracle::EndState => "end-state",
             Oracle::ObjectLives => "object-lives",
             Oracle::RestartWrites => "restart-writes",
+            Oracle::Rollback => "rollback",
         })
     }
 }
@@ -115,6 +141,11 @@ impl Verdict {
         })
     }
 
+    /// Whether the cluster stays wrong.
+    pub fn is_lasting_violation(&self) -> bool {
+        self.value == VerdictValue::Violated && self.oracle.severity() == Severity::Lasting
+    }
+
     pub(crate) fn unknown(oracle: Oracle, title: impl Into<String>) -> Verdict {
         Verdict { value: VerdictValue::Unknown, ..Verdict::held(oracle, title) }
     }
@@ -181,6 +212,23 @@ pub enum Evidence {
         change: Change,
         /// The revision that it made.
         revision: Revision,
+    },
+    /// A field went back and forward again.
+    Rollback {
+        /// The key of its object, with the real name.
+        object: String,
+        /// Which field.
+        path: Path,
+        /// Its value before and afterwards.
+        from: Value,
+        /// Its value meanwhile.
+        to: Value,
+        /// The revision that brought it forward again.
+        back: Revision,
+        /// Seconds of the world's time in between.
+        lasted: f64,
+        /// Pods of the object that built-in controllers deleted because of it.
+        replaced: usize,
     },
     /// Restarted when all had settled, the controller wrote what no undisturbed one does.
     Restart(RestartWrite),

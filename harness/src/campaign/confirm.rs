@@ -123,10 +123,19 @@ pub enum Tried {
 /// What became of the suspects.
 #[derive(Default)]
 pub struct Findings {
-    /// Confirmed ones, in the order in which they were found.
+    /// Confirmed ones, the simplest plan first.
     pub confirmed: Vec<Finding>,
+    /// The same of what is right in the end.
+    pub transient: Vec<Finding>,
     /// The others: reported, never counted as findings.
     pub unconfirmed: Vec<Unconfirmed>,
+}
+
+impl Findings {
+    /// All that was confirmed.
+    pub fn all(&self) -> impl Iterator<Item = &Finding> {
+        self.confirmed.iter().chain(&self.transient)
+    }
 }
 
 /// Suspects on their way from the exploration to the thread that confirms.
@@ -235,13 +244,15 @@ struct Cases<'c> {
 }
 
 impl Cases<'_> {
-    /// The next one: of the case of which the fewest plans were tried, so that noise that is never confirmed keeps nothing
-    /// waiting.
+    /// The next one: what lasts first, then of the case of which the fewest plans were tried, so that noise that is never
+    /// confirmed keeps nothing waiting.
     fn next(&self, waiting: &mut VecDeque<Suspect>) -> Option<Suspect> {
         let tried = |suspect: &Suspect| {
             self.cases.get(&suspect.verdict.fingerprint).map_or(0, |case| case.candidates)
         };
-        let first = (0..waiting.len()).min_by_key(|at| (tried(&waiting[*at]), *at))?;
+        let severity = |suspect: &Suspect| suspect.verdict.oracle.severity();
+        let turn = |at: &usize| (severity(&waiting[*at]), tried(&waiting[*at]), *at);
+        let first = (0..waiting.len()).min_by_key(turn)?;
         waiting.remove(first)
     }
 
@@ -290,7 +301,7 @@ impl Cases<'_> {
         } else if let Some(run) = shown.first {
             let finding = self.finding(suspect, plan, run);
             let known = case.finding.take();
-            if known.is_none() {
+            if known.is_none() && finding.verdict.is_lasting_violation() {
                 self.progress.tell(Event::Finding { title: finding.verdict.title.clone() });
             }
             let confirmed_at = known.map_or(finding.confirmed_at, |known| known.confirmed_at);
@@ -324,7 +335,8 @@ impl Cases<'_> {
         }
         confirmed.sort_by_key(|finding| {
             let oracle = finding.verdict.oracle;
-            (finding.plan.weight(), oracle, finding.plan.to_string(), finding.id.clone())
+            let weight = (oracle.severity(), finding.plan.weight(), oracle);
+            (weight, finding.plan.to_string(), finding.id.clone())
         });
         let mut findings = Findings::default();
         for finding in confirmed {
@@ -343,6 +355,10 @@ impl Cases<'_> {
                 None => findings.unconfirmed.push(suspected),
             }
         }
+        let lasting = |finding: &Finding| finding.verdict.is_lasting_violation();
+        let split = findings.confirmed.iter().position(|finding| !lasting(finding));
+        findings.transient =
+            findings.confirmed.split_off(split.unwrap_or(findings.confirmed.len()));
         findings
     }
 }

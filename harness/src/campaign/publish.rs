@@ -18,14 +18,14 @@ use serde_json::{Value, json};
 
 use crate::{
     campaign::{
-        confirm::Findings,
+        confirm::{Findings, Unconfirmed},
         explore::{self, Explored},
         frontier, missing_permissions,
         reference::References,
         run_folder::RunFolder,
         setup::Setup,
     },
-    cli::RunArgs,
+    cli::{FailOn, RunArgs},
     config::repository,
     exit::Exit,
     report::{self, Report, model, text},
@@ -63,7 +63,7 @@ pub fn report(
             frontier: explored.frontier.waiting() as u64,
             // Behind a suspect that was not confirmed nothing was explored either.
             closed: closed.is_some_and(|level| level >= explored.required())
-                && findings.unconfirmed.is_empty(),
+                && lasting(findings) == 0,
             level: closed.map_or("none".to_owned(), |level| level.to_string()),
             levels: explored.frontier.coverage().iter().map(level_coverage).collect(),
             behind_findings: explored.frontier.behind_findings() as u64,
@@ -74,6 +74,11 @@ pub fn report(
         first_finding: first_finding(explored, findings, began),
         findings: findings
             .confirmed
+            .iter()
+            .map(|found| finding::finding(setup, folder, references, explored, found))
+            .collect(),
+        transient: findings
+            .transient
             .iter()
             .map(|found| finding::finding(setup, folder, references, explored, found))
             .collect(),
@@ -91,8 +96,8 @@ pub fn report(
         notes: remarks::notes(setup, references, explored, findings),
         ..Report::default()
     };
-    report.exit = exit_code(&report, explored, findings, args.max_unknown).code();
-    report.result = claim::line(&report, findings.unconfirmed.len(), spec.subject.replicas);
+    report.exit = exit_code(&report, explored, findings, args).code();
+    report.result = claim::line(&report, lasting(findings), spec.subject.replicas);
     report
 }
 
@@ -167,12 +172,19 @@ fn level_coverage(coverage: &frontier::Coverage) -> model::LevelCoverage {
     }
 }
 
-fn exit_code(report: &Report, explored: &Explored, findings: &Findings, max_unknown: u64) -> Exit {
+/// How many suspicions there are of what would last.
+fn lasting(findings: &Findings) -> usize {
+    let lasting = |one: &&Unconfirmed| one.verdict.is_lasting_violation();
+    findings.unconfirmed.iter().filter(lasting).count()
+}
+
+fn exit_code(report: &Report, explored: &Explored, findings: &Findings, args: &RunArgs) -> Exit {
     let mut exits = vec![Exit::Clean];
-    if !findings.confirmed.is_empty() {
+    let transient = args.fail_on == Some(FailOn::Transient) && !findings.transient.is_empty();
+    if !findings.confirmed.is_empty() || transient {
         exits.push(Exit::Finding);
     }
-    if explored.unknown + findings.unconfirmed.len() as u64 > max_unknown {
+    if explored.unknown + lasting(findings) as u64 > args.max_unknown {
         exits.push(Exit::Unknown);
     }
     if explored.frontier.due().is_some_and(|due| due <= explored.required())
@@ -212,7 +224,7 @@ pub fn write(
     explored: &Explored,
     findings: &Findings,
 ) -> anyhow::Result<()> {
-    for (found, shown) in findings.confirmed.iter().zip(&report.findings) {
+    for (found, shown) in findings.all().zip(report.confirmed()) {
         folder.write(&shown.replay, shown.replay_text.as_bytes())?;
         let below = format!("findings/{}", found.id);
         folder.write_json(&format!("{below}/verdicts.json"), &found.verdicts)?;

@@ -100,6 +100,10 @@ pub fn learn(
                 let _ = setup.lease.set(runs.iter().filter_map(lease).max());
                 let never_stable = end == Enough::NeverStable;
                 let mut examination = examine(setup, &runs[0]);
+                // It waits for longest.
+                if let Some(rehearsal) = &rehearsal {
+                    examination.endless = oracles::examine::endless(&judge::run_view(rehearsal));
+                }
                 if restarts {
                     let learnt = settled_restart::learn(setup, &settle, &runs, rehearsal.as_ref());
                     examination.restart_writes = learnt.sentences();
@@ -181,7 +185,7 @@ fn changed_later(runs: &[TrialRun]) -> Vec<(ObjectKey, Arc<Value>)> {
 /// What was not well in an undisturbed run.
 pub fn examine(setup: &Setup, run: &TrialRun) -> Examination {
     let unchecked_steps = setup.workload.unchecked_steps();
-    Examination { unchecked_steps, ..Examination::of(&run.history) }
+    Examination { unchecked_steps, ..Examination::of(&judge::run_view(run)) }
 }
 
 /// One undisturbed run from the beginning.

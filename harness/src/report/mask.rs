@@ -16,7 +16,7 @@ const MASKED: &str = "(masked)";
 /// The same report without credentials, and without what steers a terminal ([`plain`]).
 pub fn report(report: &Report) -> Report {
     let mut clean = report.clone();
-    for finding in &mut clean.findings {
+    for finding in clean.findings.iter_mut().chain(&mut clean.transient) {
         finding.replay_text = yaml(&finding.replay_text);
         for diff in finding.diff.iter_mut().filter(|diff| diff.object.starts_with("secrets/")) {
             mask_blocks(&mut diff.lines, 1, 0..usize::MAX);

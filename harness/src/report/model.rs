@@ -7,6 +7,7 @@
 
 use std::collections::BTreeMap;
 
+use oracles::Severity;
 use serde::{Deserialize, Serialize};
 
 /// One campaign's result.
@@ -37,6 +38,9 @@ pub struct Report {
     pub first_finding: Option<Found>,
     /// Confirmed findings, the simplest plan first.
     pub findings: Vec<Finding>,
+    /// The same of what was wrong for a while, and is right in the end.
+    #[serde(default)]
+    pub transient: Vec<Finding>,
     /// What was suspected and is no finding, in the order in which it was met.
     #[serde(default)]
     pub suspicions: Vec<Suspicion>,
@@ -258,6 +262,9 @@ pub struct Suspicion {
     pub plan: String,
     /// Trials of the exploration that showed it, by the family of their plan.
     pub trials: BTreeMap<String, u64>,
+    /// Whether it would last.
+    #[serde(default)]
+    pub severity: Severity,
     /// The oracle that objected.
     #[serde(default)]
     pub oracle: String,
@@ -432,6 +439,7 @@ pub struct Summary<'a> {
     first_finding: Option<Found>,
     undisturbed: &'a oracles::Examination,
     findings: Vec<FindingSummary<'a>>,
+    transient: Vec<FindingSummary<'a>>,
     suspicions: Vec<SuspicionSummary<'a>>,
     #[serde(rename = "violatedTrials")]
     violated_trials: u64,
@@ -457,6 +465,7 @@ struct FindingSummary<'a> {
 struct SuspicionSummary<'a> {
     id: &'a str,
     title: &'a str,
+    severity: Severity,
     oracle: &'a str,
     state: &'a str,
     plan: &'a str,
@@ -471,6 +480,7 @@ impl Suspicion {
         SuspicionSummary {
             id: &self.id,
             title: &self.title,
+            severity: self.severity,
             oracle: &self.oracle,
             state: &self.state,
             plan: &self.plan,
@@ -482,6 +492,11 @@ impl Suspicion {
 }
 
 impl Report {
+    /// All that was confirmed: what lasts first.
+    pub fn confirmed(&self) -> impl Iterator<Item = &Finding> {
+        self.findings.iter().chain(&self.transient)
+    }
+
     /// The part that programs read.
     pub fn summary(&self) -> Summary<'_> {
         Summary {
@@ -495,6 +510,7 @@ impl Report {
             first_finding: self.first_finding,
             undisturbed: &self.undisturbed,
             findings: self.findings.iter().map(Finding::summary).collect(),
+            transient: self.transient.iter().map(Finding::summary).collect(),
             suspicions: self.suspicions.iter().map(Suspicion::summary).collect(),
             violated_trials: self.violated_trials,
             never_tried: &self.never_tried,

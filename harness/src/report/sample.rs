@@ -62,6 +62,7 @@ pub fn violated() -> Report {
         first_violated: Some(Found { trials: 3, seconds: 0.75 }),
         first_finding: Some(Found { trials: 40, seconds: 3.0 }),
         findings: vec![double_foo(), hostile()],
+        transient: vec![rollback()],
         missing_permissions: vec!["create configmaps in namespace default".to_owned()],
         undisturbed: oracles::Examination {
             unresolved: vec!["db.default.svc".to_owned()],
@@ -77,6 +78,7 @@ pub fn violated() -> Report {
             state: "not confirmed, reproduced 2 of 5".to_owned(),
             plan: "killed after the first create of foos".to_owned(),
             trials: [("intermediate-state".to_owned(), 1)].into(),
+            severity: oracles::Severity::Lasting,
             oracle: "end-state".to_owned(),
             history: Some("trials/7/history.jsonl.zst".to_owned()),
             replay: "suspicions/0f1e2d3c/replay.yaml".to_owned(),
@@ -118,6 +120,7 @@ pub fn clean() -> Report {
         result: "No finding: every crash schedule was covered.".to_owned(),
         exit: 0,
         findings: Vec::new(),
+        transient: Vec::new(),
         suspicions: Vec::new(),
         violated_trials: 0,
         first_violated: None,
@@ -133,6 +136,21 @@ pub fn clean() -> Report {
             ..Coverage::default()
         },
         ..violated()
+    }
+}
+
+fn rollback() -> Finding {
+    Finding {
+        id: "c3d4e5f6".to_owned(),
+        title: "configmaps/default/child .data.image went back from 2 to 1 and forward again"
+            .to_owned(),
+        family: "stale-state".to_owned(),
+        oracle: "rollback".to_owned(),
+        confirmed: Confirmed { k: 5, n: 5 },
+        trials: [("stale-state".to_owned(), 3)].into(),
+        replay: "findings/c3d4e5f6/replay.yaml".to_owned(),
+        replay_command: "trommel replay trommel-out/findings/c3d4e5f6/replay.yaml".to_owned(),
+        ..Finding::default()
     }
 }
 

@@ -36,6 +36,13 @@ pub fn terminal(report: &Report, page: &str, style: Style) -> String {
         findings(&mut out, report, style);
     }
     line(&mut out, "");
+    for one in &report.transient {
+        line(
+            &mut out,
+            &format!("transient: {} {}; shown by {}", one.id, one.title, trials(&one.trials)),
+        );
+        line(&mut out, &format!("           see it: {}", one.replay_command));
+    }
     suspicions(&mut out, report);
     for permission in &report.missing_permissions {
         line(&mut out, &format!("refused:  {permission} (RBAC)"));

@@ -62,6 +62,12 @@ pub fn not_ready(history: &History) -> Vec<NotReady> {
     order.iter().filter_map(never).collect()
 }
 
+/// Whether an object says that it is ready. Its key may be canonical.
+pub fn is_ready(key: &str, object: &Value) -> bool {
+    let key = key.parse::<ObjectKey>();
+    key.is_ok_and(|key| why_not(&key, object).is_none() && says_ready(object))
+}
+
 /// Whether it says that it is ready, or has nothing by which it could.
 fn says_ready(object: &Value) -> bool {
     object.get("status").is_some()

@@ -6,7 +6,10 @@
 //! are missing or too many come before fields, desired state before status, and an object whose owner differs as well comes
 //! last. The verdict's fingerprint is that difference and its cause.
 
+mod better;
 mod title;
+
+pub(super) use title::short;
 
 use std::{
     borrow::Cow,
@@ -47,8 +50,12 @@ pub(super) fn judge(trial: &Trial, baseline: &Baseline) -> Verdict {
     }
     let reached_end = judged.values().any(|judged| judged.settled.end);
     let evidence: Vec<Evidence> = judged.values().flat_map(Judged::compare).collect();
+    let (better, evidence): (Vec<Evidence>, Vec<Evidence>) =
+        evidence.into_iter().partition(|one| {
+            better::is(one, baseline, |cursor, key| judged[&cursor].world.get(key).map(|it| &***it))
+        });
     if let Some(worst) = Worst::of(&evidence, &judged) {
-        let (fingerprint, cause) = worst.fingerprint(trial, &judged[&worst.cursor]);
+        let (fingerprint, cause) = worst.fingerprint(trial, baseline, &judged[&worst.cursor]);
         return Verdict {
             oracle: Oracle::EndState,
             value: VerdictValue::Violated,
@@ -56,6 +63,11 @@ pub(super) fn judge(trial: &Trial, baseline: &Baseline) -> Verdict {
             fingerprint,
             evidence: evidence.iter().cloned().chain(cause).collect(),
         };
+    }
+    if let Some(first) = better.first() {
+        let title = format!("{}: the undisturbed runs may be the wrong ones", better::title(first));
+        let unknown = Verdict::unknown(Oracle::EndState, title);
+        return Verdict { evidence: better, ..unknown };
     }
     match judged.len() {
         0 => Verdict::unknown(Oracle::EndState, "nothing settled where undisturbed runs do"),
@@ -174,20 +186,26 @@ impl<'e> Worst<'e> {
         Some(Worst { cursor, evidence: worst, role })
     }
 
-    fn fingerprint(&self, trial: &Trial, judged: &Judged<'_>) -> (Fingerprint, Option<Evidence>) {
-        let (difference, wrong, expected) = match self.evidence {
+    fn fingerprint(
+        &self,
+        trial: &Trial,
+        baseline: &Baseline,
+        judged: &Judged<'_>,
+    ) -> (Fingerprint, Option<Evidence>) {
+        let (difference, wrong) = match self.evidence {
             Evidence::Count { references, trial, .. } if trial > references => {
-                (format!("extra {}", self.role), Wrong::Extra, *references)
+                (format!("extra {}", self.role), Wrong::Extra)
             }
-            Evidence::Field { object, path, .. } => {
+            Evidence::Field { object, path, references, .. } => {
                 let place = title::Place { path, of: judged.any(object), exactly: false };
                 let place = fold_key(&place.to_string());
-                (format!("field {} {place}", self.role), Wrong::Field(path), 0)
+                let wrong = Wrong::Field { path, expected: references.as_ref() };
+                (format!("field {} {place}", self.role), wrong)
             }
-            _ => (format!("missing {}", self.role), Wrong::Missing, 0),
+            _ => (format!("missing {}", self.role), Wrong::Missing),
         };
         let folder = trial.run.folder();
-        let found = Causes::new(trial, &folder).of(&self.role.key, wrong, expected);
+        let found = Causes::new(trial, baseline, &folder).of(&self.role.key, wrong);
         let fingerprint = Fingerprint::new(Oracle::EndState, [difference]);
         (fingerprint.caused_by(&found.cause), found.evidence())
     }

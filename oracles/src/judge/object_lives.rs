@@ -38,7 +38,7 @@ pub(super) fn judge(trial: &Trial, baseline: &Baseline) -> Verdict {
         verdict.evidence = surplus;
         return verdict;
     }
-    let causes = Causes::new(trial, &folder);
+    let causes = Causes::new(trial, baseline, &folder);
     let caused = losses.iter().filter_map(|loss| Some((causes.of_commit(loss.commit)?, loss)));
     let first = caused.min_by_key(|(found, loss)| {
         (found.commit.map(|commit| commit.revision), loss.commit.revision)

@@ -4,13 +4,13 @@ use trace::{Event, Folder, Lack, Path, StepEvent, StepState, Unmet};
 
 use super::ended;
 use crate::{
-    baseline::fold_path,
+    baseline::{Baseline, fold_path},
     cause::{Causes, Found, Wrong},
     run::Trial,
     verdict::{Evidence, Fingerprint, Oracle, Verdict, VerdictValue},
 };
 
-pub(super) fn judge(trial: &Trial) -> Verdict {
+pub(super) fn judge(trial: &Trial, baseline: &Baseline) -> Verdict {
     let failed = trial.run.history.records.iter().find_map(|record| match &record.event {
         Event::Step(step) => match &step.state {
             StepState::Failed { message, unmet } => Some((step, message, unmet)),
@@ -19,13 +19,19 @@ pub(super) fn judge(trial: &Trial) -> Verdict {
         _ => None,
     });
     match failed {
-        Some((step, message, unmet)) => violated(trial, step, message, unmet.as_ref()),
+        Some((step, message, unmet)) => violated(trial, baseline, step, message, unmet.as_ref()),
         None if ended(trial) => Verdict::held(Oracle::Workload, "every operation succeeded"),
         None => Verdict::unknown(Oracle::Workload, "the workload was not done"),
     }
 }
 
-fn violated(trial: &Trial, step: &StepEvent, message: &str, unmet: Option<&Unmet>) -> Verdict {
+fn violated(
+    trial: &Trial,
+    baseline: &Baseline,
+    step: &StepEvent,
+    message: &str,
+    unmet: Option<&Unmet>,
+) -> Verdict {
     let folder = trial.run.folder();
     let mut evidence = vec![Evidence::Step {
         cursor: step.cursor,
@@ -37,7 +43,7 @@ fn violated(trial: &Trial, step: &StepEvent, message: &str, unmet: Option<&Unmet
     let lacks = unmet.map(|unmet| lack(&folder.text(&unmet.object), &unmet.how));
     let mut fingerprint =
         Fingerprint::new(Oracle::Workload, [Some(failed), lacks].into_iter().flatten());
-    if let Some(found) = unmet.and_then(|unmet| cause(trial, &folder, unmet)) {
+    if let Some(found) = unmet.and_then(|unmet| cause(trial, baseline, &folder, unmet)) {
         fingerprint = fingerprint.caused_by(&found.cause);
         evidence.extend(found.evidence());
     }
@@ -63,7 +69,12 @@ fn lack(object: &str, how: &Lack) -> String {
 }
 
 /// Why the object is not as expected; none of a path that only an expression gives.
-fn cause<'t>(trial: &'t Trial, folder: &Folder, unmet: &Unmet) -> Option<Found<'t>> {
+fn cause<'t>(
+    trial: &'t Trial,
+    baseline: &'t Baseline,
+    folder: &'t Folder,
+    unmet: &Unmet,
+) -> Option<Found<'t>> {
     let object = folder.text(&unmet.object);
     let path;
     let wrong = match &unmet.how {
@@ -71,10 +82,10 @@ fn cause<'t>(trial: &'t Trial, folder: &Folder, unmet: &Unmet) -> Option<Found<'
         Lack::Present => Wrong::Extra,
         Lack::Field(text) => {
             path = text.parse::<Path>().ok()?;
-            Wrong::Field(&path)
+            Wrong::Field { path: &path, expected: None }
         }
     };
-    Some(Causes::new(trial, folder).of(&object, wrong, 0))
+    Some(Causes::new(trial, baseline, folder).of(&object, wrong))
 }
 
 fn first_line(text: &str) -> &str {

@@ -51,6 +51,15 @@ impl Path {
         Path(self.0.iter().map(any).collect())
     }
 
+    /// What an object has at this place; none where it has nothing, or the path means several places.
+    pub fn value<'v>(&self, object: &'v Value) -> Option<&'v Value> {
+        self.0.iter().try_fold(object, |at, segment| match segment {
+            Segment::Key(key) => at.get(key),
+            Segment::Index(index) => at.get(index),
+            Segment::Any => None,
+        })
+    }
+
     /// The last map key on the way, if any.
     pub fn last_key(&self) -> Option<&str> {
         self.0.iter().rev().find_map(|segment| match segment {

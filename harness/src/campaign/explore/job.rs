@@ -7,7 +7,7 @@ use std::{
     time::{Duration, Instant},
 };
 
-use oracles::{Verdict, VerdictValue};
+use oracles::{Severity, Verdict, VerdictValue};
 use plans::{Family, Perturbation, Plan, PlanId};
 use serde::Serialize;
 use trace::GroupResource;
@@ -49,6 +49,9 @@ pub struct Carried {
     /// Of each violated verdict: its fingerprint's id.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub fingerprints: Vec<String>,
+    /// The same of what was wrong for a while, and is right in the end.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub transient: Vec<String>,
     /// The trial's folder, relative to that of the run, where its files are kept.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub folder: Option<String>,
@@ -67,14 +70,19 @@ pub struct Carried {
 impl Carried {
     fn new(run: &TrialRun, verdicts: &[Verdict], verdict: VerdictValue) -> Carried {
         let plan = run.spec.plan.clone();
-        let violated = verdicts.iter().filter(|one| one.value == VerdictValue::Violated);
+        let ids = |of: Severity| -> Vec<String> {
+            let violated = verdicts.iter().filter(|one| one.value == VerdictValue::Violated);
+            let of = violated.filter(|one| one.oracle.severity() == of);
+            of.map(|one| one.fingerprint.id()).collect()
+        };
         let unknown = verdict == VerdictValue::Unknown;
         Carried {
             id: plan.id(),
             repeat: run.spec.repeat,
             forked: matches!(run.spec.start, Start::Fork(..)),
             verdict,
-            fingerprints: violated.map(|one| one.fingerprint.id()).collect(),
+            fingerprints: ids(Severity::Lasting),
+            transient: ids(Severity::Transient),
             folder: None,
             why: unknown.then(|| judge::why_unknown(run, verdicts)),
             not_possible: matches!(run.end, RunEnd::NotPossible(_)),
@@ -263,9 +271,10 @@ fn tried(
         setup.forget(&run);
     }
     run.server = None; // its worlds are in the harvest now
-    let verdict = verdicts.into_iter().find(|verdict| verdict.value == VerdictValue::Violated);
+    let all = verdicts.into_iter().filter(|verdict| verdict.value == VerdictValue::Violated);
+    let worst = all.filter(|_| !unknown).min_by_key(|verdict| verdict.oracle.severity());
     let (plan, repeat) = (run.spec.plan, run.spec.repeat);
-    let suspect = verdict.filter(|_| violated).map(|verdict| Suspect { plan, repeat, verdict });
+    let suspect = worst.map(|verdict| Suspect { plan, repeat, verdict });
     Tried { suspect, ..tried }
 }
 

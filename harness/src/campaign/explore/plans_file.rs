@@ -65,6 +65,7 @@ mod tests {
                 forked: true,
                 verdict: VerdictValue::Unknown,
                 fingerprints: vec![],
+                transient: vec![],
                 folder: None,
                 why: Some("it can't be had".to_owned()),
                 not_possible: lines == 2,

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use oracles::Severity;
 use plans::Family;
 use serde_json::Value;
 use trace::WorldForm;
@@ -28,6 +29,7 @@ pub fn finding(
     explored: &Explored,
     found: &confirm::Finding,
 ) -> model::Finding {
+    let severity = found.verdict.oracle.severity();
     let trial = judge::trial_view(&found.shown);
     let explanation = oracles::explain(&trial, &references.baseline, &found.verdict);
     let mut sentences = explanation.sentences;
@@ -50,7 +52,7 @@ pub fn finding(
         family: found.plan.family().map_or(String::new(), |family| family.to_string()),
         oracle: found.verdict.oracle.to_string(),
         confirmed: model::Confirmed { k: found.confirmed.0, n: found.confirmed.1 },
-        trials: trials(explored, found.ids()),
+        trials: trials(explored, severity, found.ids()),
         also: found
             .also
             .iter()
@@ -80,6 +82,7 @@ pub fn suspicion(
     explored: &Explored,
     suspected: &confirm::Unconfirmed,
 ) -> model::Suspicion {
+    let severity = suspected.verdict.oracle.severity();
     let id = suspected.verdict.fingerprint.id();
     let replay = format!("suspicions/{id}/replay.yaml");
     let first = |carried: &&Carried| carried.fingerprints.first() == Some(&id);
@@ -96,11 +99,12 @@ pub fn suspicion(
         }
     };
     model::Suspicion {
+        severity,
         title: suspected.verdict.title.clone(),
         oracle: suspected.verdict.oracle.to_string(),
         state,
         plan: suspected.plan.to_string(),
-        trials: trials(explored, [&*id]),
+        trials: trials(explored, severity, [&*id]),
         history,
         replay_command: super::command(folder, &replay),
         replay_text: replay_file::of_suspicion(setup, &references.settle, suspected),
@@ -109,15 +113,20 @@ pub fn suspicion(
     }
 }
 
-/// Trials of the exploration whose first violated verdict has one of these fingerprints, by the family of their plan.
+/// Trials of the exploration that show one of these fingerprints first, by the family of their plan.
 fn trials<'i>(
     explored: &Explored,
+    severity: Severity,
     ids: impl IntoIterator<Item = &'i str>,
 ) -> BTreeMap<String, u64> {
     let ids: Vec<&str> = ids.into_iter().collect();
     let mut trials = BTreeMap::new();
     for carried in &explored.trials {
-        if carried.fingerprints.first().is_some_and(|first| ids.contains(&&**first)) {
+        let shown = match severity {
+            Severity::Lasting => &carried.fingerprints,
+            Severity::Transient => &carried.transient,
+        };
+        if shown.first().is_some_and(|first| ids.contains(&&**first)) {
             let family = carried.plan.family().map_or("undisturbed", Family::name);
             *trials.entry(family.to_owned()).or_default() += 1;
         }

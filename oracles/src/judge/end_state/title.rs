@@ -128,7 +128,7 @@ impl fmt::Display for Place<'_> {
 }
 
 /// A value as it fits into a sentence.
-fn short(value: &Value) -> String {
+pub(in crate::judge) fn short(value: &Value) -> String {
     const LENGTH_MAX: usize = 60;
     match value {
         Value::Array(items) => format!("a list of {}", items.len()),
