@@ -39,7 +39,8 @@ const FOREIGN: &[&str] = &["tests/foreign"];
 const CORPUS: &[&str] = &["tests/corpus"];
 /// Of those, the ones that are run with every change: one a family, and one that only a restart on a settled world shows.
 /// The rest is nightly's.
-const CORPUS_QUICK: &[&str] = &["keystores", "tls-toggle", "drain", "checksum"];
+const CORPUS_QUICK: &[&str] =
+    &["keystores", "tls-toggle", "drain", "checksum", "optional-part", "rolls-back"];
 
 /// A campaign file that can run here.
 #[derive(Debug)]

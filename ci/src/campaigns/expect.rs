@@ -42,7 +42,9 @@ pub struct Expected {
     #[serde(default)]
     level: Level,
     findings: usize,
-    /// How many of them are of which family, where it matters.
+    /// What was wrong for a while and is right in the end, where it matters.
+    transient: Option<usize>,
+    /// How many findings are of which family, where it matters.
     families: Option<BTreeMap<String, usize>>,
     unknown: u64,
     /// How many worlds the exploration met, where it matters that it met them.
@@ -99,6 +101,8 @@ pub struct Given {
     pub seconds: f64,
     /// In the order of the summary.
     pub findings: Vec<GivenFinding>,
+    /// How many were wrong for a while and right in the end.
+    pub transient: usize,
     /// Violated trials, and those of them that belong to a finding or suspicion.
     violated: (u64, u64),
     workload: Value,
@@ -150,7 +154,18 @@ impl Given {
             });
         }
         let violated = violated(summary)?;
-        Ok(Given { exit, closed, unknown, worlds, seconds, findings, violated, workload })
+        let transient = summary["transient"].as_array().map_or(0, Vec::len);
+        Ok(Given {
+            exit,
+            closed,
+            unknown,
+            worlds,
+            seconds,
+            findings,
+            transient,
+            violated,
+            workload,
+        })
     }
 }
 
@@ -158,7 +173,9 @@ impl Given {
 fn violated(summary: &Value) -> anyhow::Result<(u64, u64)> {
     let all = summary["violatedTrials"].as_u64().context("violatedTrials is missing")?;
     let cases = ["findings", "suspicions"].map(|key| summary[key].as_array());
-    let cases = cases.into_iter().flatten().flatten();
+    // What is right in the end is no violated trial.
+    let cases =
+        cases.into_iter().flatten().flatten().filter(|case| case["severity"] != "transient");
     let trials = cases.filter_map(|case| case["trials"].as_object()).flat_map(|of| of.values());
     Ok((all, trials.filter_map(Value::as_u64).sum()))
 }
@@ -193,6 +210,9 @@ pub fn compare(expected: &Expected, given: &Given) -> Vec<String> {
     }
     let (violated, told) = given.violated;
     differ("number of violated trials of findings and suspicions", &violated, &told);
+    if let Some(transient) = &expected.transient {
+        differ("number of transient ones", transient, &given.transient);
+    }
     differ("number of findings", &expected.findings, &given.findings.len());
     if let Some(families) = &expected.families {
         let mut found: BTreeMap<String, usize> = BTreeMap::new();

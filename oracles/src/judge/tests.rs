@@ -1,5 +1,7 @@
 //! Small trials and what is said of them.
 
+mod causes;
+
 use std::sync::Arc;
 
 use serde_json::json;
