@@ -117,7 +117,8 @@ impl Workload {
         self.catches.get(operation.step as usize).map(Vec::as_slice).unwrap_or_default()
     }
 
-    /// Steps that do something and check nothing, as a person would name them.
+    /// Steps that do something and check nothing, as a person would name them; `the whole workload` if no step checks
+    /// anything.
     pub fn unchecked_steps(&self) -> Vec<String> {
         let steps = self.operations.iter().filter(|operation| operation.step > 0);
         let mut seen: BTreeMap<u32, (&str, bool, bool)> = BTreeMap::new();
@@ -128,6 +129,9 @@ impl Workload {
                 OperationKind::Check(_) | OperationKind::Run(_) => step.2 = true,
                 OperationKind::Sleep(_) | OperationKind::Settle | OperationKind::Restart => {}
             }
+        }
+        if !seen.is_empty() && seen.values().all(|(_, _, checks)| !checks) {
+            return vec!["the whole workload".to_owned()];
         }
         let unchecked = seen.into_iter().filter(|(_, (_, acts, checks))| *acts && !*checks);
         unchecked

@@ -23,14 +23,16 @@
 //! A controller that is killed remembers nothing, so nothing before the fork matters. A local disk and foreign
 //! services are left out; the report's claim says so.
 
+mod bounds;
+mod explored;
 mod job;
 mod plans_file;
 mod settled_restarts;
 
 use std::{
-    collections::{BTreeMap, BTreeSet, HashMap, VecDeque},
+    collections::{BTreeSet, HashMap, VecDeque},
     num::NonZeroU32,
-    time::{Duration, Instant},
+    time::Instant,
 };
 
 use oracles::{Verdict, VerdictValue};
@@ -40,10 +42,9 @@ use trace::{Event as Happened, GroupResource, History, Level, Masks, versions};
 use crate::{
     campaign::{
         confirm::{self, Suspicions},
-        disk,
         families::{self, unobserved_state::Intervals},
         frontier::{Frontier, New, Writes},
-        interrupt, judge,
+        judge,
         lens::Lens,
         node::Waiting,
         order::{self, Depth, Queue, Score, Source, Turns},
@@ -57,6 +58,8 @@ use crate::{
     },
     trial::cpu_time,
 };
+pub use bounds::Bounds;
+pub use explored::Explored;
 use job::{Asked, Done, Job, Shows, Tried, carry_out};
 pub use job::{Carried, Cost};
 use plans_file::PlansFile;
@@ -73,24 +76,6 @@ const REPEATS_AT_MOST: u64 = 10;
 /// same.
 const SAMPLES: u64 = 20;
 
-/// Violated trials of a family with the same fingerprint that are told to whoever confirms.
-const SUSPECTS_PER_KIND: usize = 8;
-
-/// How far to go.
-#[derive(Debug, Clone, Default)]
-pub struct Bounds {
-    /// Stop at this time.
-    pub until: Option<Instant>,
-    /// So much of it is kept for confirming, where something is to be confirmed.
-    pub reserve: Duration,
-    /// Stop after this many trials.
-    pub trials: Option<u64>,
-    /// Expand behind this many violated trials.
-    pub through_findings: u64,
-    /// Explore every schedule of at most this depth without de-duplication.
-    pub brute_force: Option<u32>,
-}
-
 /// A violated trial. What happened in it is not kept: those that confirm show it again.
 pub struct Suspect {
     /// What was done.
@@ -99,98 +84,6 @@ pub struct Suspect {
     pub repeat: u64,
     /// The violated verdict that names it: the first in the order of the oracles.
     pub verdict: Verdict,
-}
-
-/// What was explored.
-#[derive(Default)]
-pub struct Explored {
-    /// All worlds.
-    pub frontier: Frontier,
-    /// Trials run.
-    pub run: u64,
-    /// By their verdict.
-    pub held: u64,
-    /// See [`VerdictValue::Violated`].
-    pub violated: u64,
-    /// See [`VerdictValue::Unknown`].
-    pub unknown: u64,
-    /// Why trials proved nothing, with how often.
-    pub unknown_reasons: BTreeMap<String, u64>,
-    /// What the subject was refused for want of permission.
-    pub missing_permissions: BTreeSet<String>,
-    /// What trials had to tell, each once: see [`trace::Event::Note`].
-    pub notes: BTreeSet<String>,
-    /// Worlds whose repeats wrote differently.
-    pub nondeterministic: u64,
-    /// Those of them that are calm as far as `scale` tells, and still to be repeated before `exact` is closed.
-    restless: Vec<(usize, Visit)>,
-    /// How many violated trials show each fingerprint, by the family of their plan.
-    suspected: BTreeMap<(String, Option<Family>), usize>,
-    /// Every end state met, in comparison form, by hash.
-    pub end_states: BTreeSet<String>,
-    /// Trials from the beginning that were still to come when it ended.
-    pub left_from_beginning: u64,
-    /// Trials that were asked for and not begun before it had to end.
-    pub withdrawn: u64,
-    /// Why it ended before the frontier was empty.
-    pub stopped: Option<String>,
-    /// The level at which it may end.
-    pub precision: Level,
-    /// What each trial took, in the order in which they were counted.
-    pub costs: Vec<Cost>,
-    /// Real time of the exploration, for figures.
-    pub real: Duration,
-    /// Trials that ran meanwhile, with those that confirm.
-    pub runs: u64,
-    /// Processor time of the exploration: ours, and that of all subjects.
-    pub cpu: cpu_time::Used,
-    /// One entry a trial, in the order in which they were counted.
-    pub trials: Vec<Carried>,
-}
-
-impl Explored {
-    /// What a live reader may want to know.
-    fn stats(&self) -> serde_json::Value {
-        serde_json::json!({
-            "plans": {
-                "run": self.run,
-                "held": self.held,
-                "violated": self.violated,
-                "unknown": self.unknown,
-            },
-            "coverage": {
-                "worlds": self.frontier.worlds(),
-                "frontier": self.frontier.waiting(),
-                "nondeterministic": self.nondeterministic,
-            },
-        })
-    }
-
-    /// Whether another suspect like this is of use: a few of each kind are enough to confirm it.
-    fn wants(&mut self, suspect: &Suspect) -> bool {
-        let known = self
-            .suspected
-            .entry((suspect.verdict.fingerprint.id(), suspect.plan.family()))
-            .or_default();
-        *known += 1;
-        *known <= SUSPECTS_PER_KIND
-    }
-
-    /// The level at which it is not complete if a world is left.
-    pub fn required(&self) -> Level {
-        self.precision.min(Level::Scale)
-    }
-
-    /// The finest level at which every crash schedule was covered, except behind findings: none if not even the coarsest
-    /// is.
-    pub fn closed(&self) -> Option<Level> {
-        if self.unknown > 0 || self.withdrawn > 0 || !self.frontier.left_out.is_empty() {
-            return None;
-        }
-        let coarsely = !self.restless.is_empty() || self.frontier.has_samples();
-        let due = self.frontier.due().or(coarsely.then_some(Level::Exact));
-        Level::ALL.into_iter().rev().find(|level| due.is_none_or(|due| due > *level))
-    }
 }
 
 /// Explores from the reference runs on.
@@ -225,31 +118,6 @@ pub fn to_closure(
     explored.runs = setup.slots.taken() - runs_before;
     (explored.real, explored.cpu) = (began.elapsed(), cpu_time::Used::so_far().since(used_before));
     explored
-}
-
-impl Bounds {
-    /// Whether nothing more may begin, not even what was asked for.
-    fn are_over(&self) -> bool {
-        interrupt::asked() || self.until.is_some_and(|until| Instant::now() >= until)
-    }
-
-    /// Why it ends now. `suspicions`: some are still to be confirmed, for which time is kept.
-    fn reached(&self, begun: u64, suspicions: bool) -> Option<String> {
-        if interrupt::asked() {
-            return Some("interrupted".to_owned());
-        }
-        if let Some(why) = disk::why() {
-            return Some(why.to_owned());
-        }
-        let kept = if suspicions { self.reserve } else { Duration::ZERO };
-        if self.until.is_some_and(|until| Instant::now() + kept >= until) {
-            return Some("the time budget was used up".to_owned());
-        }
-        if self.trials.is_some_and(|trials| begun >= trials) {
-            return Some("the budget of trials was used up".to_owned());
-        }
-        None
-    }
 }
 
 /// What is under way and to come.
