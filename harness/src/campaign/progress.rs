@@ -214,20 +214,21 @@ impl State {
             }
             Event::Finding { title } => {
                 self.findings += 1;
-                Some(format!("finding {}: {}", self.findings, plain::text(title)))
+                let (number, after) = (self.findings, now.as_secs());
+                Some(format!("finding {number} after {after} s: {}", plain::text(title)))
             }
             Event::Examined(sentences) => examined(sentences),
             Event::Note(text) => Some(format!("note: {}", plain::text(text))),
         }
     }
 
-    /// `2 findings, 0 unknown, 31.4/s`. Violations become findings when they are confirmed.
+    /// `2 findings, 7 violated, 0 unknown, 31.4/s`. Violated trials become findings when they are confirmed.
     fn counts(&self, now: Duration) -> String {
         let seconds = now.saturating_sub(self.phase_began).as_secs_f64();
         let plural = if self.findings == 1 { "" } else { "s" };
         let mut text = format!("{} finding{plural}, ", self.findings);
         if self.violated > 0 {
-            text += &format!("{} violated (to be confirmed), ", self.violated);
+            text += &format!("{} violated, ", self.violated);
         }
         text += &format!("{} unknown", self.unknown);
         // A rate over less than a tenth of a second is noise.
@@ -320,9 +321,9 @@ mod tests {
             told,
             [
                 "phase: exploring",
-                "finding 1: two Foos",
+                "finding 1 after 3 s: two Foos",
                 "exploring: 2/40 done, 1 finding, 1 unknown, 0.2/s",
-                "exploring: 3/50 done, 1 finding, 1 violated (to be confirmed), 1 unknown, 0.1/s",
+                "exploring: 3/50 done, 1 finding, 1 violated, 1 unknown, 0.1/s",
             ]
         );
     }
