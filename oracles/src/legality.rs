@@ -45,7 +45,7 @@ pub enum Rule {
     /// A watch shows each event after its beginning once, in order, with none left out (API concepts, *efficient detection
     /// of changes*).
     StreamOrder,
-    /// A bookmark names no revision beyond what the watch has shown (KEP-956).
+    /// A bookmark names no revision beyond what the watch has shown, and none before it (KEP-956).
     Bookmark,
     /// The end of the initial events comes after all of them (KEP-3157).
     InitialEventsEnd,
