@@ -12,6 +12,7 @@ mod answers;
 mod content;
 mod effects;
 mod fields;
+mod lists;
 mod refusals;
 mod selector;
 mod store;
@@ -28,7 +29,11 @@ use trace::{
 };
 
 pub use self::store::{Logged, Store};
-use self::{selector::Scope, streams::Stream};
+use self::{
+    lists::{Page, Token},
+    selector::Scope,
+    streams::Stream,
+};
 
 /// A rule that was broken; each with where it stands.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -38,7 +43,8 @@ pub enum Rule {
     ConsistentRead,
     /// A read at a revision shows a state that is not older, or exactly that one (API concepts, `resourceVersionMatch`).
     AskedRevision,
-    /// A list is one state of the store at its `metadata.resourceVersion` (API concepts; KEP-4988 for pages).
+    /// A list is one state of the store at its `metadata.resourceVersion`, each object once, in etcd's order (API concepts;
+    /// KEP-4988 for pages).
     Snapshot,
     /// A read shows an object as it was stored at some time (the store is the only source).
     Content,
@@ -130,8 +136,8 @@ struct Look<'h> {
     /// The store's revision.
     now: Revision,
     open: HashMap<CallId, Open<'h>>,
-    /// Where lists go on, by the token that was given, and which state they show.
-    pages: HashMap<String, Revision>,
+    /// Where lists go on, by the token that was given.
+    pages: HashMap<Token, Page>,
     /// What was answered to have been created.
     created: HashSet<(ObjectKey, Revision)>,
     /// Calls about which webhooks were asked.

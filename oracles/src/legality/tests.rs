@@ -15,6 +15,7 @@ use super::{Logged, Rule, Store, check};
 
 mod contents;
 mod effects;
+mod lists;
 mod refusals;
 mod selectors;
 
@@ -223,29 +224,6 @@ fn bookmarks_and_errors() {
     let error = event(DeliveryKind::Error, "", 0, 0);
     assert_eq!(watch(from, vec![error.clone()]), []);
     assert_eq!(watch(from, vec![error, b]), [Rule::AfterError]);
-}
-
-#[test]
-fn lists_are_states() {
-    let now = || list(14, &[("a", 12, 2), ("c", 14, 1)]);
-    let old = || list(11, &[("a", 10, 1), ("b", 11, 1)]);
-    assert_eq!(read(Verb::List, "", 200, now()), []);
-    assert_eq!(read(Verb::List, "?resourceVersion=0", 200, old()), [], "any state");
-    assert_eq!(read(Verb::List, "?resourceVersion=11", 200, old()), []);
-    assert_eq!(read(Verb::List, "?labelSelector=app+in+(c,d)", 200, list(14, &[("c", 14, 1)])), []);
-    assert_eq!(read(Verb::List, "", 200, old()), [Rule::ConsistentRead]);
-    assert_eq!(read(Verb::List, "?resourceVersion=12", 200, old()), [Rule::AskedRevision]);
-    let exact = "?resourceVersion=12&resourceVersionMatch=Exact";
-    assert_eq!(read(Verb::List, exact, 200, now()), [Rule::AskedRevision]);
-    let snapshot = [Rule::Snapshot];
-    assert_eq!(read(Verb::List, "", 200, list(14, &[("a", 12, 2)])), snapshot, "one is missing");
-    let mixed = list(14, &[("a", 10, 1), ("c", 14, 1)]);
-    assert_eq!(read(Verb::List, "", 200, mixed), snapshot, "one is older");
-    assert_eq!(read(Verb::List, "", 200, list(20, &[])), snapshot, "yet to come");
-    let page = list(14, &[("b", 11, 1)]);
-    assert_eq!(read(Verb::List, "?limit=1&continue=x", 200, page), snapshot, "of another state");
-    let changed = list(14, &[("a", 12, 7), ("c", 14, 1)]);
-    assert_eq!(read(Verb::List, "", 200, changed), [Rule::Content]);
 }
 
 #[test]
