@@ -10,6 +10,7 @@
 
 mod answers;
 mod content;
+mod definition;
 mod effects;
 mod fields;
 mod lists;
@@ -25,7 +26,8 @@ use std::{
 };
 
 use trace::{
-    Answer, Call, CallId, Delivery, DeliveryKind, Event, History, ObjectKey, Revision, Verb,
+    Answer, Call, CallId, Delivery, DeliveryKind, Event, GroupResource, History, ObjectKey,
+    Revision, Verb,
 };
 
 pub use self::store::{Logged, Store};
@@ -60,7 +62,8 @@ pub enum Rule {
     /// A write that succeeds is in the store, on top of what its sender said it was (optimistic concurrency, API
     /// conventions).
     Write,
-    /// A refusal has its reason in the store: a conflict a competing write, *not found* an absence, *already exists* an object.
+    /// A refusal has its reason in the store: a conflict a competing write, *not found* an absence, *already exists* an
+    /// object, *expired* a revision that was asked for.
     Refusal,
     /// What is not the cluster's answer is one that it could have given to that request (kubernetes-api.md §8.1).
     Injected,
@@ -140,6 +143,8 @@ struct Look<'h> {
     pages: HashMap<Token, Page>,
     /// What was answered to have been created.
     created: HashSet<(ObjectKey, Revision)>,
+    /// Subresources that were answered.
+    served: HashSet<Endpoint>,
     /// Calls about which webhooks were asked.
     hooked: HashSet<CallId>,
     checked: Checked,
@@ -155,6 +160,7 @@ impl<'h> Look<'h> {
             open: HashMap::new(),
             pages: HashMap::new(),
             created: HashSet::new(),
+            served: HashSet::new(),
             hooked: HashSet::new(),
             checked: Checked::default(),
         }
@@ -173,6 +179,8 @@ impl<'h> Look<'h> {
             // It is recorded when it ends; what it showed was looked at as it came.
             if answer.injected {
                 self.injected(call, since, answer);
+            } else if answer.status >= 400 {
+                self.refused(call, since, answer);
             } else if let Some(problem) = stream.ends(self.store, since, self.now) {
                 self.object(problem.0, problem.1);
             }
@@ -181,7 +189,18 @@ impl<'h> Look<'h> {
         if answer.injected {
             return self.injected(call, since, answer);
         }
+        if answer.succeeded() && !call.subresource.is_empty() {
+            self.served.insert(endpoint(call));
+        }
         match call.verb {
+            Verb::Get if call.subresource.is_empty() && answer.status == 404 => {
+                self.got(call, since, answer);
+            }
+            Verb::List if answer.status == 410 => {
+                self.expired(call, answer);
+                self.refused(call, since, answer);
+            }
+            _ if answer.status >= 400 => self.refused(call, since, answer),
             _ if !call.subresource.is_empty() && !call.verb.is_write() => {
                 self.unseen("reads of subresources");
             }
@@ -224,6 +243,13 @@ impl<'h> Look<'h> {
     fn unseen(&mut self, what: &str) {
         *self.checked.unseen.entry(what.to_owned()).or_default() += 1;
     }
+}
+
+/// A type in a version, and a subresource.
+type Endpoint = (Option<GroupResource>, String, String);
+
+fn endpoint(call: &Call) -> Endpoint {
+    (call.resource.clone(), call.version.clone(), call.subresource.clone())
 }
 
 /// `list of pods in default with resourceVersion=0`.

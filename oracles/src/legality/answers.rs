@@ -30,7 +30,10 @@ impl Look<'_> {
         };
         let mut versions = self.store.between(&key, from, self.now);
         let (possible, shows) = match (answer.status, object) {
-            (404, _) => (versions.any(|object| object.is_none()), "nothing".to_owned()),
+            (404, _) => {
+                let absent = versions.any(|object| object.is_none());
+                (absent || !self.is_served(call, resource, since), "nothing".to_owned())
+            }
             (200, Some(object)) => {
                 let shown = revision(object);
                 let same = |stored: Option<&Arc<Value>>| {

@@ -35,17 +35,7 @@ impl Look<'_> {
         let body = answer.body.json();
         let goes_on = body.and_then(|body| body["metadata"]["continue"].as_str());
         let goes_on = goes_on.filter(|text| !text.is_empty());
-        let begins = match scope.continues() {
-            true => self.pages.get(&token(call, &scope, &scope.token)).cloned(),
-            false => Some(Page::default()),
-        };
-        if answer.status != 200 {
-            if let (Some(text), Some(Page { after, .. })) = (goes_on, begins) {
-                let page = Page { revision: None, after };
-                self.pages.insert(token(call, &scope, text), page);
-            }
-            return;
-        }
+        let begins = self.begins(call, &scope);
         let items = body.and_then(|body| body.get("items")?.as_array());
         if !self.store.has(resource) {
             let held = items.and_then(|items| items.iter().find(|item| revision(item).is_some()));
@@ -64,7 +54,7 @@ impl Look<'_> {
             let text = format!("{} is in no order of the store: {wrong}", said(call));
             return self.object(Rule::Snapshot, text);
         }
-        if let Some(text) = goes_on {
+        if let (Some(text), Some(_)) = (goes_on, items) {
             let before = begins.as_ref().and_then(|page| page.after.clone());
             let page = Page { revision: Some(shown), after: keys.last().cloned().or(before) };
             self.pages.insert(token(call, &scope, text), page);
@@ -95,6 +85,23 @@ impl Look<'_> {
             items.into_iter().find_map(|item| differs(self.store, &scope, item, body))
         {
             self.object(rule, text);
+        }
+    }
+
+    /// Where a list begins; none if its token was given before the history began.
+    fn begins(&self, call: &Call, scope: &Scope) -> Option<Page> {
+        match scope.continues() {
+            true => self.pages.get(&token(call, scope, &scope.token)).cloned(),
+            false => Some(Page::default()),
+        }
+    }
+
+    /// A list that can't go on says with which token it goes on in the present state.
+    pub(super) fn expired(&mut self, call: &Call, answer: &Answer) {
+        let scope = Scope::of(call);
+        let text = answer.body.json().and_then(|body| body["metadata"]["continue"].as_str());
+        if let (Some(text), Some(Page { after, .. })) = (text, self.begins(call, &scope)) {
+            self.pages.insert(token(call, &scope, text), Page { revision: None, after });
         }
     }
 

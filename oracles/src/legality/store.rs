@@ -87,10 +87,19 @@ impl Store {
         self.of_type(resource).flat_map(|(_, versions)| versions).filter_map(|(_, is)| is.as_ref())
     }
 
-    fn of_type(&self, resource: &GroupResource) -> impl Iterator<Item = (&ObjectKey, &Versions)> {
+    /// The objects of a type, with all that they were.
+    pub fn of_type(
+        &self,
+        resource: &GroupResource,
+    ) -> impl Iterator<Item = (&ObjectKey, &Versions)> {
         let first = ObjectKey::new(resource.clone(), "", "");
         let from_first = self.objects.range(first..);
         from_first.take_while(move |(key, _)| key.resource == *resource)
+    }
+
+    /// Whether it ever held this object.
+    pub fn knows(&self, key: &ObjectKey) -> bool {
+        self.objects.contains_key(key)
     }
 
     /// Whether this revision is that in which an object began.

@@ -22,7 +22,6 @@ impl Look<'_> {
                 self.deleted(call, &scope, since, answer);
             }
             (200..300, _) => self.succeeded(call, &scope, since, answer),
-            (404 | 409, _) => self.refused(call, since, answer),
             _ => {}
         }
     }
@@ -79,7 +78,7 @@ impl Look<'_> {
 }
 
 /// Whether it says that nothing be written; deletes may say so in their body.
-fn is_dry(call: &Call) -> bool {
+pub fn is_dry(call: &Call) -> bool {
     let options =
         call.body.json().filter(|_| matches!(call.verb, Verb::Delete | Verb::DeleteCollection));
     !call.is_write() || options.is_some_and(|options| !content::is_empty(&options["dryRun"]))
