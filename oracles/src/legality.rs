@@ -13,7 +13,10 @@ mod content;
 mod definition;
 mod effects;
 mod fields;
+mod kept;
 mod lists;
+mod meant;
+mod patch;
 mod refusals;
 mod selector;
 mod store;
@@ -27,7 +30,7 @@ use std::{
 
 use trace::{
     Answer, Call, CallId, Delivery, DeliveryKind, Event, GroupResource, History, ObjectKey,
-    Revision, Verb,
+    Revision, Verb, Webhook, WebhookOutcome,
 };
 
 pub use self::store::{Logged, Store};
@@ -113,7 +116,7 @@ pub fn check(history: &History, store: &Store, minor: u8) -> Checked {
             Event::Call(call) if call.actor.is_subject() => look.called(call),
             Event::Answer(answer) => look.answered(answer),
             Event::Delivery(delivery) => look.delivered(delivery),
-            Event::Webhook(webhook) => look.hooked.extend(webhook.call),
+            Event::Webhook(webhook) => look.asked(webhook),
             _ => {}
         }
     }
@@ -147,6 +150,8 @@ struct Look<'h> {
     served: HashSet<Endpoint>,
     /// Calls about which webhooks were asked.
     hooked: HashSet<CallId>,
+    /// Those to which a webhook may have done something.
+    changed: HashSet<CallId>,
     checked: Checked,
 }
 
@@ -162,6 +167,7 @@ impl<'h> Look<'h> {
             created: HashSet::new(),
             served: HashSet::new(),
             hooked: HashSet::new(),
+            changed: HashSet::new(),
             checked: Checked::default(),
         }
     }
@@ -169,6 +175,14 @@ impl<'h> Look<'h> {
     fn called(&mut self, call: &'h Call) {
         let stream = (call.verb == Verb::Watch).then(|| Stream::new(Scope::of(call)));
         self.open.insert(call.id, Open { call, since: self.now, stream });
+    }
+
+    /// A webhook was asked.
+    fn asked(&mut self, webhook: &Webhook) {
+        self.hooked.extend(webhook.call);
+        if webhook.outcome != (WebhookOutcome::Allowed { patched: false }) {
+            self.changed.extend(webhook.call);
+        }
     }
 
     fn answered(&mut self, answer: &Answer) {

@@ -1,4 +1,4 @@
-//! What a CustomResourceDefinition says of a type: where it is served.
+//! What a CustomResourceDefinition says of a type: where it is served, and which fields it keeps.
 
 use serde_json::Value;
 use trace::{GroupResource, ObjectKey, Revision};
@@ -51,5 +51,64 @@ impl<'s> Definition<'s> {
     /// Whether it has the subresource; empty for the type itself.
     pub fn serves(&self, subresource: &str) -> bool {
         subresource.is_empty() || self.0["subresources"][subresource].is_object()
+    }
+}
+
+impl<'s> Definition<'s> {
+    /// What is kept of objects of this version; unknown where they are stored in another one.
+    pub fn schema(self) -> Schema<'s> {
+        match &self.0["schema"]["openAPIV3Schema"] {
+            schema @ Value::Object(_) if self.0["storage"] == true => Schema::Declared(schema),
+            _ => Schema::Unknown,
+        }
+    }
+}
+
+/// What is known of a field of a custom type (structural schemas, KEP-2337 and the documentation of CRDs, *field pruning*).
+#[derive(Debug, Clone, Copy)]
+pub enum Schema<'s> {
+    /// It is kept, and this is said of it.
+    Declared(&'s Value),
+    /// It is kept, whatever it is.
+    Open,
+    /// It is pruned, or nothing is known of it.
+    Unknown,
+}
+
+impl<'s> Schema<'s> {
+    /// Of a member of an object.
+    pub fn member(self, name: &str) -> Schema<'s> {
+        let Schema::Declared(schema) = self else { return self };
+        // Metadata of an object within is read as such, and comes out as the server writes it.
+        if schema["x-kubernetes-embedded-resource"] == true && name == "metadata" {
+            return Schema::Unknown;
+        }
+        let open = schema["x-kubernetes-preserve-unknown-fields"] == true;
+        match (&schema["properties"][name], &schema["additionalProperties"]) {
+            (Value::Null, more @ Value::Object(_)) => Schema::Declared(more),
+            (Value::Null, Value::Bool(true)) => Schema::Open,
+            (Value::Null, _) if open => Schema::Open,
+            (Value::Null, _) => Schema::Unknown,
+            (declared, _) => Schema::Declared(declared),
+        }
+    }
+
+    /// Of an item of a list.
+    pub fn item(self) -> Schema<'s> {
+        let Schema::Declared(schema) = self else { return self };
+        match &schema["items"] {
+            items @ Value::Object(_) => Schema::Declared(items),
+            _ => Schema::Unknown,
+        }
+    }
+
+    /// Whether a value is kept.
+    pub fn keeps(self) -> bool {
+        !matches!(self, Schema::Unknown)
+    }
+
+    /// Whether it is filled in where it is left out.
+    pub fn has_default(self) -> bool {
+        matches!(self, Schema::Declared(schema) if schema.get("default").is_some())
     }
 }

@@ -15,6 +15,7 @@ use super::{Logged, Rule, Store, check};
 
 mod contents;
 mod effects;
+mod kept;
 mod lists;
 mod refusals;
 mod selectors;

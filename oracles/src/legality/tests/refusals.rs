@@ -95,7 +95,7 @@ fn refused(asked: Event, status: u16, body: Value, more: Vec<Logged>) -> Vec<Rul
     rules(stored, events)
 }
 
-fn other(revision: u64, group: &str, resource: &str, name: &str, object: Value) -> Logged {
+pub fn other(revision: u64, group: &str, resource: &str, name: &str, object: Value) -> Logged {
     let mut object = object;
     object["metadata"]["name"] = name.into();
     object["metadata"]["resourceVersion"] = revision.to_string().into();
