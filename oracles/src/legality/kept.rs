@@ -5,14 +5,16 @@
 //! - labels, annotations but those of Kubernetes itself, finalizers, owner references, and the name;
 //! - all other fields but `status` (on its own endpoint: `status` and nothing else). What is shown otherwise was lost,
 //!   except texts of built-in types that may be quantities or times, which have many forms, and what is empty there.
-//! - A field that is not shown was lost where it is known that servers keep it: of custom types the definition says so,
-//!   of built-in ones the store has it in another object of the type, or it is an entry of a map of texts.
+//! - A field that is not shown was lost where it is known that servers keep it: of custom types the definition says so. Of
+//!   built-in ones: it came as protobuf, which has no unknown fields; the store has it elsewhere, in an object of the type
+//!   or, of a template, in a pod; or it is an entry of a map of texts.
 //! - A field that was to go and is still there: where the definition has no default for it, and in maps of texts.
 //!
 //! Lists of custom types are as they were meant; to those of built-in types servers append. Of patches that are merged
 //! into lists (apply, strategic), each item that was sent is among those that are shown.
 //!
-//! Not compared: what definitions, requests for certificates and Services lose by their own rules.
+//! Not compared: what definitions and requests for certificates are made of, and what Services and claims of devices lose
+//! by their own rules.
 
 use base64::{Engine, prelude::BASE64_STANDARD};
 use serde_json::{Map, Value};
@@ -49,6 +51,8 @@ pub struct Kept<'k> {
     call: &'k Call,
     resource: &'k GroupResource,
     schema: Schema<'k>,
+    /// The store has nothing that says which fields the type has.
+    undefined: bool,
     /// A type of Kubernetes itself.
     built_in: bool,
     /// It has its `status` among its other fields.
@@ -77,8 +81,9 @@ impl<'k> Kept<'k> {
             Defined::So(definition) => (definition.schema(), !definition.serves("status")),
             _ => (Schema::Unknown, false),
         };
+        let undefined = matches!(defined, Defined::Nowhere);
         let built_in = is_built_in(resource);
-        Kept { store, call, resource, schema, built_in, with_status, whole: false }
+        Kept { store, call, resource, schema, undefined, built_in, with_status, whole: false }
     }
 
     /// What is wrong with what is shown: it is to be this, instead of what was there before.
@@ -248,12 +253,26 @@ impl Kept<'_> {
 
     /// Whether it is known that servers keep what is not shown.
     fn is_kept(&self, path: &Path<'_>, meant: &Value, schema: Schema<'_>) -> bool {
-        match self.built_in {
-            false if schema.keeps() => true,
-            true if is_empty(meant) || *self.resource.resource == *"services" => false,
-            true if is_in_map(path) => true,
-            _ => self.store.versions(self.resource).any(|object| has(object, path)),
+        if !self.built_in {
+            return schema.keeps() || (self.undefined && self.is_elsewhere(path));
         }
+        let drops_fields =
+            *self.resource.resource == *"services" || *self.resource.group == *"resource.k8s.io";
+        !is_empty(meant)
+            && !drops_fields
+            && (is_in_map(path)
+                || self.call.content_type.contains("protobuf")
+                || self.is_elsewhere(path))
+    }
+
+    /// Whether the store has such a field in an object of the type, or in a pod if it is one of a template.
+    fn is_elsewhere(&self, path: &Path<'_>) -> bool {
+        let in_any = |resource: &GroupResource, path: &[Step<'_>]| {
+            self.store.versions(resource).any(|object| has(object, path))
+        };
+        let template = path.iter().rposition(|step| *step == Step::Member("template"));
+        in_any(self.resource, path)
+            || template.is_some_and(|at| in_any(&GroupResource::new("", "pods"), &path[at + 1..]))
     }
 
     /// Whether it is known that servers leave out what was not meant to be there.

@@ -82,13 +82,19 @@ impl Write {
         let mut other = at(12, Change::Created, &json!({"spec": {"on": true, "list": [{"y": 1}]}}));
         other.key = ObjectKey::new(self.resource.clone(), "default", "other");
         log.push(other);
+        let mut pod = log[1].clone();
+        pod.revision = Revision(13);
+        pod.key = ObjectKey::new(core("pods"), "default", "pod");
+        let spec = json!({"spec": {"image": "i"}});
+        pod.object = Arc::new(object(&pod.key.resource, 13, spec));
+        log.push(pod);
         if !creates {
-            log.push(at(13, Change::Created, &self.before));
+            log.push(at(14, Change::Created, &self.before));
         }
         let mut events: Vec<_> = log.iter().map(commit).collect();
         let mut sent = self.sent.clone();
         if matches!(self.verb, Verb::Create | Verb::Update) {
-            sent = object(&self.resource, 13, sent);
+            sent = object(&self.resource, 14, sent);
         }
         let asked = call(1, self.verb, "", PATH, Some(sent));
         let Event::Call(mut asked) = asked else { unreachable!() };
@@ -96,7 +102,7 @@ impl Write {
         asked.name = if creates { String::new() } else { "a".into() };
         asked.content_type = self.content_type.into();
         asked.subresource = self.subresource.into();
-        let mine = at(14, change, &after);
+        let mine = at(15, change, &after);
         let answered = answer(1, if creates { 201 } else { 200 }, (*mine.object).clone());
         events.extend([Event::Call(asked), commit(&mine), answered]);
         log.push(mine);
@@ -179,7 +185,7 @@ fn a_create_stores_the_metadata_that_was_sent() {
         assert_eq!(leaves("finalizers", json!(["f", "server"])), [], "one is added");
         let owner = json!([{"kind": "Foo", "name": "o", "uid": "p"}]);
         assert_eq!(leaves("ownerReferences", owner), OTHER);
-        assert_eq!(leaves("name", "b".into()).contains(&Rule::Write), true);
+        assert!(leaves("name", "b".into()).contains(&Rule::Write));
     }
     let named = |name: &str| {
         let sent = json!({"metadata": {"name": null, "generateName": "a"}});
@@ -206,6 +212,18 @@ fn built_in_types_keep_maps_and_what_the_store_has_elsewhere() {
     assert_eq!(check(json!({"list": [1, 2]}), json!({"list": [1]})), OTHER);
     assert_eq!(check(json!({"image": "a:1"}), json!({"image": "b:1"})), OTHER);
     assert_eq!(check(json!({"cpu": "1000m"}), json!({"cpu": "1"})), [], "the same quantity");
+    let sets = || GroupResource::new("apps", "statefulsets");
+    let template = |spec: Value| json!({"spec": {"template": {"spec": spec}}});
+    let templated =
+        |sent: Value| create(sets(), template(sent)).leaves(template(json!({"other": true})));
+    assert_eq!(templated(json!({"image": "i"})), OTHER, "a pod has it");
+    assert_eq!(templated(json!({"never": "i"})), []);
+    let typed = |sent: Value| {
+        let content_type = "application/vnd.kubernetes.protobuf";
+        Write { content_type, ..create(pods(), spec(sent)) }.leaves(spec(json!({})))
+    };
+    assert_eq!(typed(json!({"never": true})), OTHER, "protobuf has no unknown fields");
+    assert_eq!(typed(json!({"never": false})), [], "nor a difference between empty and absent");
     let text = |sent: Value, left: Value| create(core("secrets"), sent).leaves(left);
     let sent = || json!({"stringData": {"k": "text"}, "data": {"k": "b2xk"}});
     assert_eq!(text(sent(), json!({"data": {"k": "dGV4dA=="}})), []);
