@@ -10,8 +10,13 @@
 
 mod answers;
 mod content;
+mod definition;
 mod effects;
 mod fields;
+mod kept;
+mod lists;
+mod meant;
+mod patch;
 mod refusals;
 mod selector;
 mod store;
@@ -24,11 +29,16 @@ use std::{
 };
 
 use trace::{
-    Answer, Call, CallId, Delivery, DeliveryKind, Event, History, ObjectKey, Revision, Verb,
+    Answer, Call, CallId, Delivery, DeliveryKind, Event, GroupResource, History, ObjectKey,
+    Revision, Verb, Webhook, WebhookOutcome,
 };
 
 pub use self::store::{Logged, Store};
-use self::{selector::Scope, streams::Stream};
+use self::{
+    lists::{Page, Token},
+    selector::Scope,
+    streams::Stream,
+};
 
 /// A rule that was broken; each with where it stands.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -38,14 +48,15 @@ pub enum Rule {
     ConsistentRead,
     /// A read at a revision shows a state that is not older, or exactly that one (API concepts, `resourceVersionMatch`).
     AskedRevision,
-    /// A list is one state of the store at its `metadata.resourceVersion` (API concepts; KEP-4988 for pages).
+    /// A list is one state of the store at its `metadata.resourceVersion`, each object once, in etcd's order (API concepts;
+    /// KEP-4988 for pages).
     Snapshot,
     /// A read shows an object as it was stored at some time (the store is the only source).
     Content,
     /// A watch shows each event after its beginning once, in order, with none left out (API concepts, *efficient detection
     /// of changes*).
     StreamOrder,
-    /// A bookmark names no revision beyond what the watch has shown (KEP-956).
+    /// A bookmark names no revision beyond what the watch has shown, and none before it (KEP-956).
     Bookmark,
     /// The end of the initial events comes after all of them (KEP-3157).
     InitialEventsEnd,
@@ -54,7 +65,8 @@ pub enum Rule {
     /// A write that succeeds is in the store, on top of what its sender said it was (optimistic concurrency, API
     /// conventions).
     Write,
-    /// A refusal has its reason in the store: a conflict a competing write, *not found* an absence, *already exists* an object.
+    /// A refusal has its reason in the store: a conflict a competing write, *not found* an absence, *already exists* an
+    /// object, *expired* a revision that was asked for.
     Refusal,
     /// What is not the cluster's answer is one that it could have given to that request (kubernetes-api.md §8.1).
     Injected,
@@ -104,7 +116,7 @@ pub fn check(history: &History, store: &Store, minor: u8) -> Checked {
             Event::Call(call) if call.actor.is_subject() => look.called(call),
             Event::Answer(answer) => look.answered(answer),
             Event::Delivery(delivery) => look.delivered(delivery),
-            Event::Webhook(webhook) => look.hooked.extend(webhook.call),
+            Event::Webhook(webhook) => look.asked(webhook),
             _ => {}
         }
     }
@@ -130,12 +142,16 @@ struct Look<'h> {
     /// The store's revision.
     now: Revision,
     open: HashMap<CallId, Open<'h>>,
-    /// Where lists go on, by the token that was given, and which state they show.
-    pages: HashMap<String, Revision>,
+    /// Where lists go on, by the token that was given.
+    pages: HashMap<Token, Page>,
     /// What was answered to have been created.
     created: HashSet<(ObjectKey, Revision)>,
+    /// Subresources that were answered.
+    served: HashSet<Endpoint>,
     /// Calls about which webhooks were asked.
     hooked: HashSet<CallId>,
+    /// Those to which a webhook may have done something.
+    changed: HashSet<CallId>,
     checked: Checked,
 }
 
@@ -149,7 +165,9 @@ impl<'h> Look<'h> {
             open: HashMap::new(),
             pages: HashMap::new(),
             created: HashSet::new(),
+            served: HashSet::new(),
             hooked: HashSet::new(),
+            changed: HashSet::new(),
             checked: Checked::default(),
         }
     }
@@ -157,6 +175,14 @@ impl<'h> Look<'h> {
     fn called(&mut self, call: &'h Call) {
         let stream = (call.verb == Verb::Watch).then(|| Stream::new(Scope::of(call)));
         self.open.insert(call.id, Open { call, since: self.now, stream });
+    }
+
+    /// A webhook was asked.
+    fn asked(&mut self, webhook: &Webhook) {
+        self.hooked.extend(webhook.call);
+        if webhook.outcome != (WebhookOutcome::Allowed { patched: false }) {
+            self.changed.extend(webhook.call);
+        }
     }
 
     fn answered(&mut self, answer: &Answer) {
@@ -167,6 +193,8 @@ impl<'h> Look<'h> {
             // It is recorded when it ends; what it showed was looked at as it came.
             if answer.injected {
                 self.injected(call, since, answer);
+            } else if answer.status >= 400 {
+                self.refused(call, since, answer);
             } else if let Some(problem) = stream.ends(self.store, since, self.now) {
                 self.object(problem.0, problem.1);
             }
@@ -175,7 +203,18 @@ impl<'h> Look<'h> {
         if answer.injected {
             return self.injected(call, since, answer);
         }
+        if answer.succeeded() && !call.subresource.is_empty() {
+            self.served.insert(endpoint(call));
+        }
         match call.verb {
+            Verb::Get if call.subresource.is_empty() && answer.status == 404 => {
+                self.got(call, since, answer);
+            }
+            Verb::List if answer.status == 410 => {
+                self.expired(call, answer);
+                self.refused(call, since, answer);
+            }
+            _ if answer.status >= 400 => self.refused(call, since, answer),
             _ if !call.subresource.is_empty() && !call.verb.is_write() => {
                 self.unseen("reads of subresources");
             }
@@ -218,6 +257,13 @@ impl<'h> Look<'h> {
     fn unseen(&mut self, what: &str) {
         *self.checked.unseen.entry(what.to_owned()).or_default() += 1;
     }
+}
+
+/// A type in a version, and a subresource.
+type Endpoint = (Option<GroupResource>, String, String);
+
+fn endpoint(call: &Call) -> Endpoint {
+    (call.resource.clone(), call.version.clone(), call.subresource.clone())
 }
 
 /// `list of pods in default with resourceVersion=0`.

@@ -3,9 +3,15 @@
 use std::sync::Arc;
 
 use serde_json::Value;
-use trace::{Answer, Call, GroupResource, ObjectKey, Revision, Verb};
+use trace::{Answer, Call, Fate, GroupResource, ObjectKey, Revision, Verb};
 
-use super::{Look, Rule, content, said, selector::Scope};
+use super::{
+    Look, Rule, content,
+    definition::{Defined, Definition},
+    endpoint, said,
+    selector::{Scope, is_built_in},
+    writes::is_dry,
+};
 
 /// Which state of an object a write says that it is about.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
@@ -49,28 +55,97 @@ impl Named {
     }
 }
 
+/// Subresources whose refusals say something of the object; others are answered by a node, or are about other objects too.
+const OF_THE_OBJECT: [&str; 8] =
+    ["", "status", "scale", "eviction", "approval", "ephemeralcontainers", "finalize", "resize"];
+
 impl Look<'_> {
+    /// A refusal has its reason in the store, or one that the store does not have. Who may do what (401, 403), what is
+    /// valid (400, 405, 406, 413, 415, 422), and whether a server is well (429, 5xx) can't be told from a history: of
+    /// these only the mention of a namespace that ends is looked at.
     pub(super) fn refused(&mut self, call: &Call, since: Revision, answer: &Answer) {
-        let reason = answer.body.json().map(|body| body["reason"].clone()).unwrap_or_default();
-        let Some(key) = meant(call) else { return };
-        let mut versions = self.store.between(&key, since, self.now);
-        let possible = match (answer.status, reason.as_str().unwrap_or_default()) {
-            // Its namespace may be what is not there.
-            (404, _) => call.verb == Verb::Create || versions.any(|object| object.is_none()),
-            (409, "AlreadyExists") => versions.any(|object| object.is_some()),
-            // Names and addresses that are handed out may be taken.
-            (409, "Conflict") if call.verb != Verb::Create => {
-                self.competes(call, &key, since) || self.refuses_otherwise(call, &key)
-            }
-            _ => true,
+        let scope = Scope::of(call);
+        let Some(resource) = scope.resource else { return };
+        if answer.fate != Fate::Answered {
+            return;
+        }
+        let of_the_object = OF_THE_OBJECT.contains(&&*call.subresource);
+        if !self.store.has(&resource) || resource.is_bookkeeping() || !of_the_object {
+            return self.unseen("refusals of what the store does not hold");
+        }
+        // A webhook refuses with what it likes, and none is asked about reads.
+        if self.hooked.contains(&call.id) || (call.verb.is_write() && is_dry(call)) {
+            return self.unseen("refusals that may be a webhook's, or of dry runs");
+        }
+        // A read that takes an older state may be refused for that.
+        let takes_older = call.verb == Verb::Get && scope.revision.is_some();
+        let since = if takes_older { self.store.since() } else { since };
+        let status = answer.body.json().map(|body| &**body).unwrap_or(&Value::Null);
+        let possible = match answer.status {
+            404 => self.misses(call, &resource, since),
+            409 => self.conflicts_with(call, since, status["reason"].as_str()),
+            410 => expires(call),
+            403 if is_cause(status, "NamespaceTerminating") => self.ends_namespace(call, since),
+            _ => return self.unseen("refusals of which the store says nothing"),
         };
         if !possible {
+            let (said, code) = (said(call), answer.status);
             let text = format!(
-                "{} is refused with {} {reason}, for which there was no reason",
-                said(call),
-                answer.status
+                "{said} is refused with {code} {}, for which there was no reason",
+                status["reason"].as_str().unwrap_or_default()
             );
             self.object(Rule::Refusal, text);
+        }
+    }
+
+    /// Whether something that the request names was not there: the object, its namespace, or the place of its type.
+    fn misses(&self, call: &Call, resource: &GroupResource, since: Revision) -> bool {
+        let absent =
+            |key: &ObjectKey| self.store.between(key, since, self.now).any(|state| state.is_none());
+        let named = Scope::of(call).object_key();
+        // Only what is created needs its namespace; lists of one that is not there are empty.
+        let namespace =
+            (named.is_none() && call.verb == Verb::Create && !call.namespace.is_empty())
+                .then(|| namespace(call));
+        let untold = namespace.as_ref().is_some_and(|key| !self.store.has(&key.resource));
+        untold
+            || named.iter().chain(&namespace).any(absent)
+            || !self.is_served(call, resource, since)
+    }
+
+    /// Whether the type, its version and the subresource are known to have been served all the time.
+    pub(super) fn is_served(&self, call: &Call, resource: &GroupResource, since: Revision) -> bool {
+        match Definition::of(self.store, resource, &call.version, since, self.now) {
+            Defined::So(definition) => definition.serves(&call.subresource),
+            Defined::Otherwise => false,
+            // What is kept in a version is served in it; a subresource is where one was answered.
+            Defined::Nowhere => match &*call.subresource {
+                "" => self.store.keeps_as(resource, &Scope::of(call).api_version),
+                _ => self.served.contains(&endpoint(call)),
+            },
+        }
+    }
+
+    /// Whether a write may be refused with a conflict for this reason. A read never is.
+    fn conflicts_with(&self, call: &Call, since: Revision, reason: Option<&str>) -> bool {
+        if !call.verb.is_write() {
+            return false;
+        }
+        // Names that the server makes may be taken, and of many objects each may be the one.
+        let Some(key) = meant(call) else { return true };
+        match reason {
+            Some("AlreadyExists") => {
+                self.store.between(&key, since, self.now).any(|object| object.is_some())
+            }
+            Some("Conflict") if !matches!(&*call.subresource, "" | "status" | "scale") => true,
+            // Nothing is compared where nothing was. What built-in types hand out may be taken.
+            Some("Conflict") if call.verb == Verb::Create => {
+                is_built_in(&key.resource) || self.has_quota(&key, since)
+            }
+            Some("Conflict") => {
+                self.competes(call, &key, since) || self.refuses_otherwise(call, &key, since)
+            }
+            _ => true,
         }
     }
 
@@ -82,13 +157,31 @@ impl Look<'_> {
         states.next().is_some_and(other) || states.next().is_some()
     }
 
-    /// Whether there are reasons for a conflict other than a competing write: a field of another manager, a webhook that
-    /// says so, a namespace that is still emptied, a quota that others use up.
-    fn refuses_otherwise(&self, call: &Call, key: &ObjectKey) -> bool {
-        call.content_type.contains("apply-patch")
-            || self.hooked.contains(&call.id)
-            || *key.resource.resource == *"namespaces"
-            || self.store.has(&GroupResource::new("", "resourcequotas"))
+    /// Whether there are reasons for a conflict other than a competing write: a field of another manager, where the write
+    /// does not take it; a namespace that is still emptied; a quota that others use up.
+    fn refuses_otherwise(&self, call: &Call, key: &ObjectKey, since: Revision) -> bool {
+        (call.content_type.contains("apply-patch") && !call.uri.contains("force=true"))
+            || (call.verb == Verb::Delete && *key.resource.resource == *"namespaces")
+            || self.has_quota(key, since)
+    }
+
+    fn has_quota(&self, key: &ObjectKey, since: Revision) -> bool {
+        let quotas = GroupResource::new("", "resourcequotas");
+        self.store.of_type(&quotas).any(|(quota, _)| {
+            quota.namespace == key.namespace
+                && self.store.between(quota, since, self.now).any(|state| state.is_some())
+        })
+    }
+
+    /// Whether the namespace of what was to be created was ending.
+    fn ends_namespace(&self, call: &Call, since: Revision) -> bool {
+        let namespace = namespace(call);
+        let ends = |state: &Arc<Value>| {
+            state["metadata"]["deletionTimestamp"].is_string()
+                || state["status"]["phase"] == "Terminating"
+        };
+        !self.store.has(&namespace.resource)
+            || self.store.between(&namespace, since, self.now).flatten().any(ends)
     }
 
     /// An answer of a plan: one that a cluster could have given to this request.
@@ -102,7 +195,7 @@ impl Look<'_> {
                 32 | 34.. => Some("servers of this release stream lists"),
                 _ => None,
             },
-            410 if scope.continues() || scope.is_exact() => None,
+            410 if call.verb == Verb::List && expires(call) => None,
             // The head of a watch; its only event is an error.
             200 if call.verb == Verb::Watch => match scope.revision {
                 Some(revision) if revision.0 > 0 && !scope.streams_list => None,
@@ -129,10 +222,30 @@ impl Look<'_> {
     }
 }
 
+/// Whether what is asked for may be too old to be had: an exact state, or what happened since one (API concepts, *410
+/// Gone*).
+fn expires(call: &Call) -> bool {
+    let scope = Scope::of(call);
+    match call.verb {
+        Verb::List => scope.continues() || scope.is_exact(),
+        Verb::Watch => scope.revision.is_some_and(|revision| revision.0 > 0) && !scope.streams_list,
+        _ => false,
+    }
+}
+
+fn is_cause(status: &Value, reason: &str) -> bool {
+    let causes = status["details"]["causes"].as_array();
+    causes.is_some_and(|causes| causes.iter().any(|cause| cause["reason"] == *reason))
+}
+
+fn namespace(call: &Call) -> ObjectKey {
+    ObjectKey::new(GroupResource::new("", "namespaces"), "", &call.namespace)
+}
+
 /// The object that a write is about.
 fn meant(call: &Call) -> Option<ObjectKey> {
     let scope = Scope::of(call);
-    if call.verb != Verb::Create {
+    if call.verb != Verb::Create || !call.subresource.is_empty() {
         return scope.object_key();
     }
     let name = call.body.json()?["metadata"]["name"].as_str()?;

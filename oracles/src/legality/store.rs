@@ -1,6 +1,7 @@
 //! The store's log: what was true when.
 
 use std::{
+    cmp::Ordering,
     collections::{BTreeMap, BTreeSet},
     sync::Arc,
 };
@@ -78,9 +79,27 @@ impl Store {
 
     /// Whether it holds all objects of the type in this version.
     pub fn keeps_as(&self, resource: &GroupResource, api_version: &str) -> bool {
-        let of_type = self.objects.iter().filter(|(key, _)| key.resource == *resource);
-        let objects = of_type.flat_map(|(_, versions)| versions).filter_map(|(_, is)| is.as_ref());
-        objects.into_iter().all(|object| object["apiVersion"] == *api_version)
+        self.versions(resource).all(|object| object["apiVersion"] == *api_version)
+    }
+
+    /// All that objects of the type ever were.
+    pub fn versions(&self, resource: &GroupResource) -> impl Iterator<Item = &Arc<Value>> {
+        self.of_type(resource).flat_map(|(_, versions)| versions).filter_map(|(_, is)| is.as_ref())
+    }
+
+    /// The objects of a type, with all that they were.
+    pub fn of_type(
+        &self,
+        resource: &GroupResource,
+    ) -> impl Iterator<Item = (&ObjectKey, &Versions)> {
+        let first = ObjectKey::new(resource.clone(), "", "");
+        let from_first = self.objects.range(first..);
+        from_first.take_while(move |(key, _)| key.resource == *resource)
+    }
+
+    /// Whether it ever held this object.
+    pub fn knows(&self, key: &ObjectKey) -> bool {
+        self.objects.contains_key(key)
     }
 
     /// Whether this revision is that in which an object began.
@@ -93,9 +112,7 @@ impl Store {
 
     /// An object as it was at a revision.
     pub fn at(&self, key: &ObjectKey, revision: Revision) -> Option<&Arc<Value>> {
-        let versions = self.objects.get(key)?;
-        let later = versions.partition_point(|(since, _)| *since <= revision);
-        versions.get(later.checked_sub(1)?)?.1.as_ref()
+        at(self.objects.get(key)?, revision)
     }
 
     /// All that an object was from one revision to another, both included; the first is what it was when that began, each
@@ -117,10 +134,9 @@ impl Store {
         scope: &'s Scope,
         revision: Revision,
     ) -> impl Iterator<Item = (&'s ObjectKey, &'s Arc<Value>)> {
-        let of_type =
-            self.objects.keys().filter(|key| scope.resource.as_ref() == Some(&key.resource));
-        of_type.filter_map(move |key| {
-            let object = self.at(key, revision)?;
+        let of_type = scope.resource.iter().flat_map(|resource| self.of_type(resource));
+        of_type.filter_map(move |(key, versions)| {
+            let object = at(versions, revision)?;
             scope.selects(key, object).then_some((key, object))
         })
     }
@@ -177,6 +193,20 @@ impl Store {
         }
         found
     }
+}
+
+fn at(versions: &Versions, revision: Revision) -> Option<&Arc<Value>> {
+    let later = versions.partition_point(|(since, _)| *since <= revision);
+    versions.get(later.checked_sub(1)?)?.1.as_ref()
+}
+
+/// Of objects of one type: as etcd orders their keys, `namespace/name` by its bytes.
+pub fn etcd_order(one: &ObjectKey, other: &ObjectKey) -> Ordering {
+    if one.namespace == other.namespace {
+        return one.name.cmp(&other.name);
+    }
+    let path = |key: &ObjectKey| [&*key.namespace, "/", &*key.name].concat();
+    path(one).cmp(&path(other))
 }
 
 fn uid(object: &Value) -> &Value {

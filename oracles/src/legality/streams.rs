@@ -12,12 +12,15 @@ pub struct Stream {
     scope: Scope,
     /// Everything that it showed, in order.
     shown: Vec<Delivery>,
+    /// The newest revision that it was asked to begin after, or showed.
+    newest: Revision,
     failed: bool,
 }
 
 impl Stream {
     pub fn new(scope: Scope) -> Stream {
-        Stream { scope, shown: vec![], failed: false }
+        let newest = scope.revision.unwrap_or_default();
+        Stream { scope, shown: vec![], newest, failed: false }
     }
 
     /// An error came: it is over.
@@ -36,6 +39,13 @@ impl Stream {
             let text = format!("revision {} is yet to come, {} is the newest", revision.0, now.0);
             return Some((Rule::StreamOrder, text));
         }
+        // What a bookmark names has been shown, so it is not older than an event (KEP-956; `cacheWatcher` sends only what
+        // is newer than where it began).
+        if delivery.kind == DeliveryKind::Bookmark && revision < self.newest {
+            let text = format!("a bookmark at {} after {}", revision.0, self.newest.0);
+            return Some((Rule::Bookmark, text));
+        }
+        self.newest = self.newest.max(revision);
         let object = delivery.object.as_ref()?;
         // Rows, not objects.
         self.scope.opaque |= object["kind"] == "Table";
@@ -102,8 +112,12 @@ impl Stream {
                     let text = format!("the initial events end before revision {}", least.0);
                     return Some((Rule::InitialEventsEnd, text));
                 }
-                let from = delivery.revision.unwrap_or(revision);
-                return self.follows(store, revision.max(from), &self.shown[at + 1..]);
+                if delivery.revision.is_some_and(|end| end < revision) {
+                    let text = format!("the state at {} ends before that", revision.0);
+                    return Some((Rule::InitialEventsEnd, text));
+                }
+                // The marker is a bookmark as well: up to its revision nothing is owed.
+                return self.follows(store, revision, &self.shown[at..]);
             }
             let shown = (delivery.object_name.clone(), delivery.revision.unwrap_or_default());
             if delivery.kind != DeliveryKind::Added || !left.remove(&shown) {

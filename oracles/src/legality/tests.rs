@@ -15,6 +15,8 @@ use super::{Logged, Rule, Store, check};
 
 mod contents;
 mod effects;
+mod kept;
+mod lists;
 mod refusals;
 mod selectors;
 
@@ -191,6 +193,15 @@ fn initial_events_are_one_state() {
     assert_eq!(watch(streamed, vec![c(), a(), end(14)]), [], "in any order");
     assert_eq!(watch(streamed, vec![a()]), [], "cut before the end");
     assert_eq!(watch(streamed, vec![a(), end(14)]), [Rule::InitialEventsEnd]);
+    let stale = "sendInitialEvents=true&resourceVersion=0&resourceVersionMatch=NotOlderThan";
+    let old = |end_at| vec![event(Added, "a", 10, 1), end(end_at)];
+    assert_eq!(watch(stale, old(10)), []);
+    assert_eq!(watch(stale, old(14)), [Rule::StreamOrder], "what happened until 14 is not shown");
+    let gone = |end_at| vec![a(), end(end_at)];
+    assert_eq!(watch(stale, gone(13)), []);
+    let older = [Rule::Bookmark, Rule::InitialEventsEnd];
+    assert_eq!(watch(stale, gone(11)), older, "older than the last initial event");
+    assert_eq!(watch(stale, gone(12)), [Rule::InitialEventsEnd], "`b` was there until 13");
     assert_eq!(watch("resourceVersion=0", vec![event(Added, "a", 10, 1)]), [], "any state");
     assert_eq!(watch("resourceVersion=0", vec![a(), event(Added, "b", 11, 1)]), []);
     let mixed = vec![event(Added, "a", 10, 1), c()];
@@ -205,32 +216,15 @@ fn bookmarks_and_errors() {
     let from = "resourceVersion=10";
     assert_eq!(watch(from, vec![b.clone(), event(Bookmark, "", 11, 0)]), []);
     assert_eq!(watch(from, vec![event(Bookmark, "", 11, 0)]), [Rule::Bookmark]);
+    let both = |last| vec![b.clone(), event(Modified, "a", 12, 2), event(Bookmark, "", last, 0)];
+    assert_eq!(watch(from, both(12)), []);
+    assert_eq!(watch(from, both(11)), [Rule::Bookmark], "older than the last event");
+    assert_eq!(watch("resourceVersion=12", vec![event(Bookmark, "", 11, 0)]), [Rule::Bookmark]);
+    let two = vec![event(Bookmark, "", 12, 0), event(Bookmark, "", 11, 0)];
+    assert_eq!(watch("resourceVersion=12", two), [Rule::Bookmark], "older than the one before");
     let error = event(DeliveryKind::Error, "", 0, 0);
     assert_eq!(watch(from, vec![error.clone()]), []);
     assert_eq!(watch(from, vec![error, b]), [Rule::AfterError]);
-}
-
-#[test]
-fn lists_are_states() {
-    let now = || list(14, &[("a", 12, 2), ("c", 14, 1)]);
-    let old = || list(11, &[("a", 10, 1), ("b", 11, 1)]);
-    assert_eq!(read(Verb::List, "", 200, now()), []);
-    assert_eq!(read(Verb::List, "?resourceVersion=0", 200, old()), [], "any state");
-    assert_eq!(read(Verb::List, "?resourceVersion=11", 200, old()), []);
-    assert_eq!(read(Verb::List, "?labelSelector=app+in+(c,d)", 200, list(14, &[("c", 14, 1)])), []);
-    assert_eq!(read(Verb::List, "", 200, old()), [Rule::ConsistentRead]);
-    assert_eq!(read(Verb::List, "?resourceVersion=12", 200, old()), [Rule::AskedRevision]);
-    let exact = "?resourceVersion=12&resourceVersionMatch=Exact";
-    assert_eq!(read(Verb::List, exact, 200, now()), [Rule::AskedRevision]);
-    let snapshot = [Rule::Snapshot];
-    assert_eq!(read(Verb::List, "", 200, list(14, &[("a", 12, 2)])), snapshot, "one is missing");
-    let mixed = list(14, &[("a", 10, 1), ("c", 14, 1)]);
-    assert_eq!(read(Verb::List, "", 200, mixed), snapshot, "one is older");
-    assert_eq!(read(Verb::List, "", 200, list(20, &[])), snapshot, "yet to come");
-    let page = list(14, &[("b", 11, 1)]);
-    assert_eq!(read(Verb::List, "?limit=1&continue=x", 200, page), snapshot, "of another state");
-    let changed = list(14, &[("a", 12, 7), ("c", 14, 1)]);
-    assert_eq!(read(Verb::List, "", 200, changed), [Rule::Content]);
 }
 
 #[test]

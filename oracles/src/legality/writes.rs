@@ -1,11 +1,13 @@
 //! Writes that succeed.
 
+use std::sync::Arc;
+
 use serde_json::Value;
 use trace::{Answer, Call, Fate, ObjectKey, Revision, Verb};
 
 use super::{Look, Rule, content, refusals::Named, said, selector::Scope};
 
-impl Look<'_> {
+impl<'h> Look<'h> {
     pub(super) fn wrote(&mut self, call: &Call, since: Revision, answer: &Answer) {
         let scope = Scope::of(call);
         let (Some(resource), true) = (&scope.resource, answer.fate == Fate::Answered) else {
@@ -22,7 +24,6 @@ impl Look<'_> {
                 self.deleted(call, &scope, since, answer);
             }
             (200..300, _) => self.succeeded(call, &scope, since, answer),
-            (404 | 409, _) => self.refused(call, since, answer),
             _ => {}
         }
     }
@@ -43,8 +44,9 @@ impl Look<'_> {
         if answer.status == 201 {
             self.began(call, &key, since, written);
         }
-        self.is_based(call, &key, since, written);
-        self.keeps(call, scope, body);
+        let before = self.before(&key, since, written);
+        self.is_based(call, before.and_then(|before| content::revision(before)), written);
+        self.keeps(call, scope, body, (before.map(|before| &**before), since));
         // The last write of an object that goes is in no state of the store.
         if !self.store.between(&key, since, self.now).skip(1).any(|state| state.is_none())
             && let Some((rule, text)) = content::differs(self.store, scope, body, None)
@@ -62,14 +64,22 @@ impl Look<'_> {
         }
     }
 
-    /// A write that says on what it is based is on top of that, or changes nothing of it.
-    fn is_based(&mut self, call: &Call, key: &ObjectKey, since: Revision, written: Revision) {
-        let Some(based_on) = Named::of(call).revision else { return };
-        let before = match written > since {
+    /// What the object was before this write, which made the revision or changed nothing.
+    fn before(
+        &self,
+        key: &ObjectKey,
+        since: Revision,
+        written: Revision,
+    ) -> Option<&'h Arc<Value>> {
+        match written > since {
             true => self.store.at(key, Revision(written.0 - 1)),
             false => self.store.at(key, written),
-        };
-        let Some(before) = before.and_then(|object| content::revision(object)) else { return };
+        }
+    }
+
+    /// A write that says on what it is based is on top of that, or changes nothing of it.
+    fn is_based(&mut self, call: &Call, before: Option<Revision>, written: Revision) {
+        let (Some(based_on), Some(before)) = (Named::of(call).revision, before) else { return };
         if based_on != before && based_on != written {
             let (said, based_on, before) = (said(call), based_on.0, before.0);
             let text = format!("{said} succeeds on {based_on}, when the object was at {before}");
@@ -79,7 +89,7 @@ impl Look<'_> {
 }
 
 /// Whether it says that nothing be written; deletes may say so in their body.
-fn is_dry(call: &Call) -> bool {
+pub fn is_dry(call: &Call) -> bool {
     let options =
         call.body.json().filter(|_| matches!(call.verb, Verb::Delete | Verb::DeleteCollection));
     !call.is_write() || options.is_some_and(|options| !content::is_empty(&options["dryRun"]))

@@ -8,7 +8,7 @@
 //! can have what its environment names ([`crate::data`]); what is missing is noticed at once when it comes, by a real
 //! kubelet up to two minutes later ([`waiting`]).
 //!
-//! All containers of a pod do the same; what their probes see of it is told by [`life`]. Images that can't be pulled are
+//! All containers of a pod do the same, but where the image of some is changed ([`replaced`]); what their probes see of it is told by [`life`]. Images that can't be pulled are
 //! not there yet. Where the user gives kwok `Stage` files for pods, this kubelet leaves pods to them (the crate
 //! `stages`).
 
@@ -19,7 +19,7 @@ use trace::{ObjectKey, Time};
 use crate::{
     calls::{Calls, Reconciled, Stop},
     controller::{Affected, Change},
-    object::{Body, Meta, Object},
+    object::{Body, Meta, Object, Text},
     pod::{Pod, Probes},
     request::{PodState, Request},
     scheduler::nodes,
@@ -63,23 +63,30 @@ pub(crate) fn reconcile(
     if object.meta.is_deleted() {
         return end(key, object, pod, &script, now, calls);
     }
-    let mut turn = |state| send(key, &object.meta, state, now, calls);
-    match &*pod.phase {
-        "Pending" => match (lacks(view, key, object, pod), left(pod, now)) {
-            (_, Some(Duration::ZERO)) => turn(PodState::TooLong { restarts: pod.restarts }),
-            (Some(lacks), left) => match wait(pod, lacks, &life(&script, pod), (0, 0), now) {
-                Ok(state) => turn(state),
-                Err(next) => Ok([left, next].into_iter().flatten().min()),
-            },
-            (None, _) => turn(running(&life(&script, pod), Duration::ZERO, 0)),
+    let left = left(pod, now);
+    let next = match &*pod.phase {
+        "Pending" | "Running" if left == Some(Duration::ZERO) => {
+            Ok(PodState::TooLong { restarts: pod.restarts })
+        }
+        "Pending" => match lacks(view, key, object, pod) {
+            Some(lacks) => wait(pod, lacks, &life(&script, pod), (0, 0), now),
+            None => Ok(running(&life(&script, pod), Duration::ZERO, 0)),
         },
-        "Running" => match (next(view, key, object, pod, &script, now), left(pod, now)) {
-            (_, Some(Duration::ZERO)) => turn(PodState::TooLong { restarts: pod.restarts }),
-            (Some(Ok(state)), _) => turn(state),
-            (Some(Err(after)), left) => Ok(Some(left.map_or(after, |left| left.min(after)))),
-            (None, left) => Ok(left),
+        "Running" => match next(view, key, object, pod, &script, now) {
+            Some(Ok(state)) => Ok(state),
+            Some(Err(after)) => Err(Some(after)),
+            None => Err(None),
         },
-        _ => Ok(None),
+        // Of a pod that has ended no change is looked at (`UpdatePod` of `pod_workers.go`).
+        _ => return Ok(None),
+    };
+    match next {
+        Ok(state) => send(key, &object.meta, state, now, calls),
+        // Each change of the spec makes a kubelet tell the status anew (KEP-5067).
+        Err(_) if pod.observed_generation != object.meta.generation => {
+            send(key, &object.meta, PodState::Same, now, calls)
+        }
+        Err(after) => Ok([left, after].into_iter().flatten().min()),
     }
 }
 
@@ -110,6 +117,9 @@ fn next(
     script: &Script,
     now: Time,
 ) -> Option<Result<PodState, Duration>> {
+    if let Some(state) = replaced(pod, &life(script, pod)) {
+        return Some(Ok(state));
+    }
     // What waits for its environment has ended before, whatever runs beside it.
     let waits = pod.containers.iter().find(|one| is_config_error(one));
     let first = waits.or(pod.containers.first());
@@ -118,7 +128,7 @@ fn next(
     if let Some(first) = first
         && let Some((_, ended)) = first.ended
     {
-        let left = restart::told(first).saturating_sub(now.since(ended.unwrap_or(now)));
+        let left = restart::left(first, ended.unwrap_or(now), now);
         if !left.is_zero() {
             return Some(Err(left));
         }
@@ -155,6 +165,21 @@ fn next(
     }
     let next = life.next(age).into_iter().chain(ends.map(|(at, _)| at)).min()?;
     Some(Err(next - age))
+}
+
+/// Containers that run with another image than the pod names by now are ended and started again at once, whatever the
+/// `restartPolicy` (`computePodActions` of `pkg/kubelet/kuberuntime`; the image is all that `HashContainer` looks at,
+/// Kubernetes 1.36); of init containers those that go on beside the others.
+///
+/// Simplifications: what their environment lacks by now does not keep them from it; one that runs while another of its pod
+/// was never started is replaced when all run. Who could notice: whoever changes an image and takes away what the
+/// container names, or changes it before the pod has started.
+fn replaced(pod: &Pod, life: &Life) -> Option<PodState> {
+    let all = pod.init_containers.iter().chain(&pod.containers);
+    let outdated = all.filter(|container| container.is_outdated && container.started.is_some());
+    let containers: Vec<Text> = outdated.map(|container| container.name.clone()).collect();
+    let (started, ready) = (life.is_started(Duration::ZERO), life.is_ready(Duration::ZERO));
+    (!containers.is_empty()).then_some(PodState::Replaced { containers, started, ready })
 }
 
 /// Whether it is there to come to an end: one of a Job, or one that nobody controls and that is not to be started again

@@ -86,6 +86,8 @@ pub struct Pod {
     pub gates: Vec<Text>,
     /// `spec.activeDeadlineSeconds`.
     pub deadline_seconds: Option<i64>,
+    /// `status.observedGeneration`.
+    pub observed_generation: i64,
 }
 
 /// The probes of a pod's containers, of each kind the one that takes longest to begin.
@@ -131,6 +133,8 @@ pub struct Container {
     pub ended_before: Option<Time>,
     /// Why it waits: reason and message.
     pub waits: Option<(Text, Text)>,
+    /// Whether the pod's spec names another image by now than it was started with.
+    pub is_outdated: bool,
 }
 
 /// A toleration.
@@ -213,8 +217,8 @@ impl Pod {
             conditions: read::list(status, "conditions")
                 .map(|found| (read::text(found, "type"), read::text(found, "status")))
                 .collect(),
-            containers: read::list(status, "containerStatuses").map(container).collect(),
-            init_containers: read::list(status, "initContainerStatuses").map(container).collect(),
+            containers: containers(object, "containers", "containerStatuses"),
+            init_containers: containers(object, "initContainers", "initContainerStatuses"),
             claims: read::list(spec, "volumes").filter_map(|one| claim(&name, one)).collect(),
             ephemeral: read::list(spec, "volumes")
                 .filter_map(|volume| Ephemeral::read(&name, volume))
@@ -229,6 +233,7 @@ impl Pod {
                 .map(|gate| read::text(gate, "conditionType"))
                 .collect(),
             deadline_seconds: spec.get("activeDeadlineSeconds").and_then(Value::as_i64),
+            observed_generation: read::number(status, "observedGeneration"),
         }
     }
 }
@@ -273,7 +278,15 @@ fn ports(container: &Value) -> impl Iterator<Item = (Text, Text, i64)> {
     })
 }
 
-fn container(status: &Value) -> Container {
+fn containers(object: &Value, wanted: &str, told: &str) -> Vec<Container> {
+    let wanted = |name: &Value| {
+        read::list(&object["spec"], wanted).find(|container| container["name"] == *name)
+    };
+    let told = read::list(&object["status"], told);
+    told.map(|status| container(wanted(&status["name"]), status)).collect()
+}
+
+fn container(wanted: Option<&Value>, status: &Value) -> Container {
     // What waits to be started again has ended last.
     let waits = status["state"].get("waiting");
     let running = status["state"].get("running");
@@ -288,6 +301,10 @@ fn container(status: &Value) -> Container {
         ended: ended.map(|end| (read::number(end, "exitCode"), read::time(end, "finishedAt"))),
         ended_before: running.and(last).and_then(|end| read::time(end, "finishedAt")),
         waits: waits.map(|wait| (read::text(wait, "reason"), read::text(wait, "message"))),
+        is_outdated: wanted.is_some_and(|wanted| {
+            let (wanted, runs) = (&wanted["image"], &status["image"]);
+            wanted.is_string() && runs.is_string() && wanted != runs
+        }),
     }
 }
 

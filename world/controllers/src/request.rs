@@ -91,6 +91,18 @@ pub enum PodState {
         /// After how long they are started again; none if never.
         again: Option<Duration>,
     },
+    /// Some were ended, because the pod names another image for them, and started again with it. The others do what they
+    /// did.
+    Replaced {
+        /// Names of those that were.
+        containers: Vec<Text>,
+        /// Whether their startup probes have succeeded.
+        started: bool,
+        /// Whether they are ready.
+        ready: bool,
+    },
+    /// What they did. What the pod's spec says has changed, and is seen.
+    Same,
     /// They were ended, because the pod had run for longer than it may (`spec.activeDeadlineSeconds`).
     TooLong {
         /// How often they were started again.

@@ -80,31 +80,3 @@ fn a_limit_means_exactly_only_where_nothing_else_is_said() {
     let short = list(14, &[("a", 12, 2)]);
     assert_eq!(read(Verb::List, "?limit=500", 200, short), [Rule::Snapshot], "it is all");
 }
-
-#[test]
-fn pages_are_of_one_state() {
-    let page = |token: &str, revision, items: &[(&str, u64, u64)]| {
-        let mut page = list(revision, items);
-        page["metadata"]["continue"] = token.into();
-        page
-    };
-    let first = |during: Vec<Event>, second: Value| {
-        let begins = format!("{PATH}?limit=1");
-        let goes_on = format!("{PATH}?limit=1&continue=t");
-        let mut events = vec![commit(&log()[0])];
-        events.push(call(1, Verb::List, "GET", &begins, None));
-        events.push(answer(1, 200, page("t", 11, &[("a", 10, 1)])));
-        events.extend(during);
-        events.push(call(2, Verb::List, "GET", &goes_on, None));
-        events.push(answer(2, 200, second));
-        rules(log(), events)
-    };
-    let rest = || log()[1..].iter().map(commit).collect::<Vec<_>>();
-    assert_eq!(first(rest(), list(11, &[("b", 11, 1)])), [], "older than the present");
-    assert_eq!(first(rest(), list(14, &[("c", 14, 1)])), [Rule::Snapshot], "another state");
-    // A token that came with a 410 goes on in the present state.
-    let other = format!("{PATH}?limit=1&continue=other");
-    let events = all().into_iter().chain([call(3, Verb::List, "GET", &other, None)]);
-    let events = events.chain([answer(3, 200, list(14, &[("c", 14, 1)]))]);
-    assert_eq!(rules(log(), events.collect()), []);
-}

@@ -22,6 +22,7 @@ mod environment;
 mod events;
 mod full;
 mod golden;
+mod kubelet;
 mod lists;
 mod older;
 mod staged;

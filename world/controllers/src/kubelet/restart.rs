@@ -34,8 +34,17 @@ pub(super) fn wait(container: &Container, now: Time) -> Duration {
     step
 }
 
+/// How long a container still waits that has ended. One that is to run another image waits no more: the wait is kept by
+/// the container's hash (`GetBackoffKey`).
+pub(super) fn left(container: &Container, ended: Time, now: Time) -> Duration {
+    match container.is_outdated {
+        true => Duration::ZERO,
+        false => told(container).saturating_sub(now.since(ended)),
+    }
+}
+
 /// How long a container waits after its end, as its status says; not at all where it says nothing of the kind.
-pub(super) fn told(container: &Container) -> Duration {
+fn told(container: &Container) -> Duration {
     let message =
         container.waits.as_ref().and_then(|(_, message)| message.strip_prefix("back-off "));
     let wait = message.and_then(|message| message.split(' ').next());

@@ -35,6 +35,11 @@ fn check_in(objects: &[(ObjectKey, Value)], expect: &str) {
                 format!("exit {code}, again after {} s", wait.as_secs())
             }
             PodState::TooLong { .. } => "too long".to_owned(),
+            PodState::Replaced { containers, ready, .. } => {
+                let told = if *ready { "ready" } else { "starts" };
+                format!("{} replaced, {told}", containers.join(", "))
+            }
+            PodState::Same => "same".to_owned(),
         },
         [Request::Delete { grace_seconds: Some(seconds), .. }] => format!("delete in {seconds} s"),
         other => format!("{other:?}"),
@@ -417,4 +422,70 @@ fn a_kubelet_that_is_stopped_does_nothing() {
     assert_eq!(keys(None, runs()), 1);
     assert_eq!(keys(Some(runs()), stopped()), 0);
     assert_eq!(keys(Some(runs()), runs()), 0);
+}
+
+/// Each change of the spec is told as seen, once.
+#[test]
+fn generations_are_observed() {
+    let pod = |phase: &str, generation: i64, observed: i64| {
+        json!({
+            "metadata": {"generation": generation},
+            "spec": {"nodeName": "n"},
+            "status": {"phase": phase, "observedGeneration": observed,
+                "conditions": [{"type": "Ready", "status": "True"}]},
+        })
+    };
+    check(pod("Pending", 1, 0), true, "Running");
+    check(pod("Running", 1, 1), true, "nothing");
+    check(pod("Running", 2, 1), true, "same");
+    check(pod("Succeeded", 2, 1), true, "nothing");
+    check(pod("Running", 2, 1), false, "nothing");
+    let mut waits = pod("Running", 2, 1);
+    waits["metadata"]["annotations"] = json!({"trommel.dev/ready-after": "1h"});
+    waits["status"]["conditions"] = json!([]);
+    let runs = json!({"running": {"startedAt": "2025-12-31T23:59:50Z"}});
+    waits["status"]["containerStatuses"] = json!([{"name": "c", "state": runs}]);
+    check(waits, true, "same");
+}
+
+/// A container that runs with another image than the pod names is another one.
+#[test]
+fn containers_run_the_image_that_the_pod_names() {
+    let pod = |images: [&str; 2], state: Value, policy: &str| {
+        let named = |name: &str, image: &str| json!({"name": name, "image": image});
+        let told = |name: &str| {
+            json!({"name": name, "image": "i:1", "restartCount": 0, "ready": true,
+                "started": true, "state": state})
+        };
+        json!({
+            "spec": {"nodeName": "n", "restartPolicy": policy,
+                "containers": [named("c", images[0]), named("d", images[1])]},
+            "status": {"phase": "Running", "conditions": [{"type": "Ready", "status": "True"}],
+                "containerStatuses": [told("c"), told("d")]},
+        })
+    };
+    let runs = || json!({"running": {"startedAt": "2025-12-31T23:59:50Z"}});
+    check(pod(["i:1", "i:1"], runs(), "Always"), true, "nothing");
+    check(pod(["i:2", "i:1"], runs(), "Always"), true, "c replaced, ready");
+    check(pod(["i:1", "i:2"], runs(), "Always"), true, "d replaced, ready");
+    check(pod(["i:2", "i:2"], runs(), "Always"), true, "c, d replaced, ready");
+    let mut never = pod(["i:2", "i:1"], runs(), "Never");
+    never["metadata"]["annotations"] = json!({"trommel.dev/runs-for": "1h"});
+    check(never.clone(), true, "c replaced, ready");
+    never["status"]["phase"] = json!("Failed");
+    check(never, true, "nothing");
+    let mut later = pod(["i:2", "i:1"], runs(), "Always");
+    later["metadata"]["annotations"] = json!({"trommel.dev/ready-after": "2s"});
+    check(later, true, "c replaced, starts");
+    // The wait is another container's.
+    let waits = |images| {
+        let message = "back-off 10s restarting failed container=c pod=p_default()";
+        let state = json!({"waiting": {"reason": "CrashLoopBackOff", "message": message}});
+        let mut pod = pod(images, state, "Always");
+        let last = json!({"terminated": {"exitCode": 1, "finishedAt": "2025-12-31T23:59:59Z"}});
+        pod["status"]["containerStatuses"][0]["lastState"] = last;
+        pod
+    };
+    check(waits(["i:1", "i:1"]), true, "nothing");
+    check(waits(["i:2", "i:1"]), true, "Running, 1");
 }

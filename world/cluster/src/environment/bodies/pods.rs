@@ -1,4 +1,9 @@
-//! What a kubelet says of a pod: phase, conditions, containers (`pkg/kubelet/kubelet_pods.go`, `status/generate.go`).
+//! What a kubelet says of a pod: phase, conditions, containers (`pkg/kubelet/kubelet_pods.go`, `status/generate.go`), and
+//! of which generation of the pod it says so (KEP-5067, `CalculatePodStatusObservedGeneration` and
+//! `CalculatePodConditionObservedGeneration` of `pkg/api/v1/pod`, Kubernetes 1.36).
+//!
+//! Simplification: kubelets of releases before 1.34, where that is off by default, say it too. Who could notice: whoever
+//! looks for its absence.
 
 use std::time::Duration;
 
@@ -20,11 +25,15 @@ pub(in crate::environment) fn pod_state(
     since: Time,
 ) -> Value {
     let now = since.rfc3339();
+    if *state == PodState::Same {
+        return json!({"metadata": {"uid": uid}, "status": observed(pod, json!({}))});
+    }
     let phase = match state {
         // One that has run is not pending again.
         PodState::Waits { .. } if pod["status"]["phase"] == "Running" => "Running",
         PodState::Waits { .. } => "Pending",
         PodState::Running { .. } | PodState::Ended { again: Some(_), .. } => "Running",
+        PodState::Replaced { .. } | PodState::Same => "Running",
         PodState::Ended { code: 0, .. } => "Succeeded",
         PodState::Ended { .. } | PodState::TooLong { .. } => "Failed",
     };
@@ -49,8 +58,37 @@ pub(in crate::environment) fn pod_state(
     if pod["status"]["startTime"].is_null() {
         status["startTime"] = json!(now);
     }
-    json!({"metadata": {"uid": uid}, "status": status})
+    json!({"metadata": {"uid": uid}, "status": observed(pod, status)})
 }
+
+/// A status with the generation that it is about, which conditions that are kubelets' have too.
+fn observed(pod: &Value, mut status: Value) -> Value {
+    let generation = &pod["metadata"]["generation"];
+    if generation.is_null() {
+        return status;
+    }
+    status["observedGeneration"] = generation.clone();
+    let told = status["conditions"].take();
+    let mut told: Vec<Value> = told.as_array().cloned().unwrap_or_default();
+    let known = pod["status"]["conditions"].as_array().into_iter().flatten();
+    for kind in
+        known.map(|one| &one["type"]).filter(|kind| CONDITIONS.iter().any(|of| *kind == *of))
+    {
+        if told.iter().all(|one| one["type"] != *kind) {
+            told.push(json!({"type": kind}));
+        }
+    }
+    for condition in &mut told {
+        condition["observedGeneration"] = generation.clone();
+    }
+    status["conditions"] = told.into();
+    status
+}
+
+/// Conditions that are kubelets' (`PodConditionsByKubelet` of `pkg/kubelet/types`), as far as this one tells them; the
+/// scheduler begins `PodScheduled`.
+const CONDITIONS: [&str; 5] =
+    ["PodScheduled", "PodReadyToStartContainers", "Initialized", "Ready", "ContainersReady"];
 
 fn is_sidecar(container: &Value) -> bool {
     container["restartPolicy"] == "Always"
@@ -110,7 +148,6 @@ fn names(containers: &[&Value]) -> String {
 }
 
 fn pod_conditions(pod: &Value, state: &PodState, phase: &str, now: &str) -> [Value; 4] {
-    let ready = matches!(state, PodState::Running { ready: true, .. });
     let before = pod["status"]["conditions"].as_array();
     let known = |kind: &Value, status: &str| {
         let mut conditions = before.into_iter().flatten();
@@ -131,11 +168,9 @@ fn pod_conditions(pod: &Value, state: &PodState, phase: &str, now: &str) -> [Val
     // Beside those that wait, sidecars run and are ready, and others may be.
     let some_run = matches!(state, PodState::Waits { beside: Some(_), .. });
     let sidecars = list("initContainers").filter(|one| is_sidecar(one) && !some_run);
-    let is_ready = |one: &&Value| {
-        matches!(runs_beside(one, state), Some(PodState::Running { ready: true, .. }))
-    };
-    let others = list("containers").filter(|one| !is_ready(one));
-    let unready: Vec<&Value> = sidecars.chain(others).collect();
+    let all = sidecars.chain(list("containers"));
+    let unready: Vec<&Value> = all.filter(|one| !is_ready(pod, one, state)).collect();
+    let ready = unready.is_empty();
     let condition = |(kind, holds): (&str, bool)| {
         let status = if holds { "True" } else { "False" };
         let same = known(&json!(kind), status);
@@ -167,6 +202,34 @@ fn pod_conditions(pod: &Value, state: &PodState, phase: &str, now: &str) -> [Val
     .map(condition)
 }
 
+/// Whether a container is ready in this state of its pod.
+fn is_ready(pod: &Value, container: &Value, state: &PodState) -> bool {
+    match state {
+        PodState::Running { ready, .. } => *ready,
+        PodState::Replaced { containers, ready, .. } => {
+            match containers.iter().any(|name| is_named(container, name)) {
+                true => *ready,
+                false => known(pod, container).is_some_and(|known| known["ready"] == true),
+            }
+        }
+        _ => runs_beside(container, state)
+            .is_some_and(|state| matches!(state, PodState::Running { ready: true, .. })),
+    }
+}
+
+/// What was told of a container before.
+fn known<'p>(pod: &'p Value, container: &Value) -> Option<&'p Value> {
+    let lists = ["containerStatuses", "initContainerStatuses"];
+    let mut known = lists.iter().filter_map(|list| pod["status"][*list].as_array()).flatten();
+    known.find(|known| known["name"] == container["name"])
+}
+
+/// A container is another one each time it is started. Its pod's uid says which pod's, wherever it is read.
+fn container_id(pod: &Value, container: &Value, restarts: i64) -> Value {
+    let name = container["name"].as_str().unwrap_or_default();
+    json!(format!("trommel://{}_{name}_{restarts}", meta(pod, "uid")))
+}
+
 /// What a container does that lacks nothing, while others of its pod wait.
 fn runs_beside(container: &Value, state: &PodState) -> Option<PodState> {
     let PodState::Waits { lacks, beside: Some(beside), .. } = state else { return None };
@@ -175,18 +238,27 @@ fn runs_beside(container: &Value, state: &PodState) -> Option<PodState> {
     (!waits).then_some(PodState::Running { started, ready, restarts })
 }
 
-/// A container of it. Since when it runs stays as it was told, and how it ended before.
+/// A container of it. What runs goes on: since when, and how often it was started, stay as they were told.
 fn container_state(pod: &Value, container: &Value, state: &PodState, now: &str) -> Value {
     let runs = runs_beside(container, state);
     let state = runs.as_ref().unwrap_or(state);
-    let lists = ["containerStatuses", "initContainerStatuses"];
-    let mut known = lists.iter().filter_map(|list| pod["status"][*list].as_array()).flatten();
-    let known = known.find(|known| known["name"] == container["name"]);
+    let known = known(pod, container);
+    let replaced = match state {
+        PodState::Replaced { containers, .. } => {
+            containers.iter().any(|name| is_named(container, name))
+        }
+        _ => false,
+    };
+    if let (PodState::Replaced { .. }, false, Some(known)) = (state, replaced, known) {
+        return known.clone();
+    }
     let started = known.and_then(|known| known.pointer("/state/running/startedAt"));
+    let counted = known.and_then(|known| known["restartCount"].as_i64());
     let over = |code: i64| {
         let reason = if code == 0 { "Completed" } else { "Error" };
         let at = started.cloned().unwrap_or_else(|| json!(now));
         json!({"terminated": {
+            "containerID": container_id(pod, container, counted.unwrap_or(0)),
             "exitCode": code, "reason": reason, "startedAt": at, "finishedAt": now,
         }})
     };
@@ -207,25 +279,45 @@ fn container_state(pod: &Value, container: &Value, state: &PodState, now: &str) 
                 }
                 None => json!({"reason": "ContainerCreating"}),
             };
-            (false, false, *restarts, json!({"waiting": waiting}))
+            (false, false, counted.unwrap_or(*restarts), json!({"waiting": waiting}))
         }
         PodState::Running { started: is_started, ready, restarts } => {
-            let same = known.is_some_and(|known| known["restartCount"] == *restarts);
-            let at = started.filter(|_| same).cloned().unwrap_or_else(|| json!(now));
-            (*ready, *is_started, *restarts, json!({"running": {"startedAt": at}}))
+            let at = started.cloned().unwrap_or_else(|| json!(now));
+            let restarts = match counted {
+                Some(counted) if started.is_some() => counted,
+                Some(counted) if last.get("terminated").is_some() => counted + 1,
+                _ => *restarts,
+            };
+            (*ready, *is_started, restarts, json!({"running": {"startedAt": at}}))
+        }
+        PodState::Replaced { started: is_started, ready, .. } => {
+            last = over(kubelet::TERMINATED);
+            let restarts = counted.unwrap_or(0) + 1;
+            (*ready, *is_started, restarts, json!({"running": {"startedAt": now}}))
         }
         PodState::Ended { code, restarts, again: Some(wait) } if !wait.is_zero() => {
             last = over(*code);
-            (false, false, *restarts, json!({"waiting": backs_off(pod, container, *wait)}))
+            let restarts = counted.unwrap_or(*restarts);
+            (false, false, restarts, json!({"waiting": backs_off(pod, container, *wait)}))
         }
-        PodState::Ended { code, restarts, .. } => (false, false, *restarts, over(*code)),
-        PodState::TooLong { restarts } => (false, false, *restarts, over(kubelet::TERMINATED)),
+        PodState::Ended { code, restarts, .. } => {
+            (false, false, counted.unwrap_or(*restarts), over(*code))
+        }
+        PodState::TooLong { restarts } => {
+            (false, false, counted.unwrap_or(*restarts), over(kubelet::TERMINATED))
+        }
+        PodState::Same => return known.cloned().unwrap_or_default(),
     };
-    json!({
+    let mut told = json!({
         "name": container["name"], "image": container["image"], "imageID": container["image"],
         "restartCount": restarts, "ready": ready, "started": is_started, "state": what,
         "lastState": last,
-    })
+    });
+    // One that never was started is none.
+    if what.get("waiting").is_none() || last.get("terminated").is_some() {
+        told["containerID"] = container_id(pod, container, restarts);
+    }
+    told
 }
 
 /// The kubelet reads off it how long it waits.
