@@ -101,7 +101,7 @@ pub fn learn(
                 let never_stable = end == Enough::NeverStable;
                 let mut examination = examine(setup, &runs[0]);
                 if restarts {
-                    let learnt = settled_restart::learn(setup, &settle, &runs, rehearsal.as_ref());
+                    let learnt = settled_restart::learn(setup, &settle, &runs, rehearsal.as_ref())?;
                     examination.restart_writes = learnt.sentences();
                     baseline.restart = Some(learnt);
                 }
