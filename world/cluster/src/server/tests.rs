@@ -24,6 +24,7 @@ mod full;
 mod golden;
 mod lists;
 mod older;
+mod sizes;
 mod staged;
 mod subresources;
 mod warnings;
