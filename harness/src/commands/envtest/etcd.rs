@@ -97,11 +97,14 @@ async fn serve(hosts: &[&str]) -> anyhow::Result<()> {
 }
 
 async fn accept(listener: TcpListener) {
+    let mut told = false;
     loop {
         match accepting::accept(&listener).await {
             Ok(stream) => drop(tokio::spawn(speak(stream))),
             Err(error) => {
-                eprintln!("etcd: a connection has to wait: {error}");
+                if !std::mem::replace(&mut told, true) {
+                    eprintln!("etcd: a connection has to wait: {error}");
+                }
                 accepting::pause().await;
             }
         }
