@@ -238,6 +238,8 @@ pub(crate) struct Trial<'setup> {
     /// The store's changes so far.
     commits: Commits,
     subject_cpu: Duration,
+    /// Connections that this process had refused before.
+    refused: u64,
 }
 
 /// Runs one trial to its end.
@@ -285,9 +287,11 @@ async fn run_here(setup: &Setup, spec: TrialSpec) -> TrialRun {
         cursor: trial.cursor,
         begun: trial.began.map(|began| now.since(began)),
     };
-    let end = match trial.play().await {
-        Ok(()) => RunEnd::Completed,
-        Err(Stop(end)) => end,
+    let played = trial.play().await;
+    let end = match (trial.refusal(), played) {
+        (Some(why), _) => RunEnd::Broken(why),
+        (None, Ok(())) => RunEnd::Completed,
+        (None, Err(Stop(end))) => end,
     };
     if end != RunEnd::Completed {
         trial.recorder.record(Event::Note { text: format!("the trial ended early: {end:?}") });
@@ -413,6 +417,7 @@ impl<'setup> Trial<'setup> {
             disturbed_at,
             commits: Commits::default(),
             subject_cpu: Default::default(),
+            refused: proxy::accepting::refused(),
         })
     }
 
@@ -457,6 +462,11 @@ impl<'setup> Trial<'setup> {
     /// The same, or why one did not come to what was planned.
     fn left_undone(&self) -> Option<String> {
         self.missed().or_else(|| self.not_possible.clone())
+    }
+
+    /// Why a connection was refused since it began, here or in a trial beside it: descriptors are the process's.
+    fn refusal(&self) -> Option<String> {
+        (proxy::accepting::refused() > self.refused).then(proxy::accepting::shortage)
     }
 
     /// Arms the next perturbation, if the plan has one left and none is armed.

@@ -16,13 +16,14 @@
 //! * **It decides nothing.** What to hold, stop at, cut, or answer without the cluster comes from outside; such an
 //!   answer is recorded as injected.
 //!
-//! Reading order: [`request`] and [`mod@codec`] say what a request is; `serving` accepts, `exchange` carries
+//! Reading order: [`request`] and [`mod@codec`] say what a request is; `serving` and [`mod@accepting`] accept, `exchange` carries
 //! one request through, `answer` and `stream` carry what comes back; `connection` keeps the accounts
 //! that `tap` feeds; [`mod@gate`] holds; [`mod@remote`] and [`tls`] reach real servers, [`post()`] webhooks.
 //!
 //! Costs: a request is read in full before it is forwarded (Kubernetes limits them to 3 MiB) and an
 //! answer before it is released, up to 8 MiB, above which it streams; one mutex and one boxed body a message.
 
+pub mod accepting;
 pub mod codec;
 pub mod gate;
 pub mod remote;

@@ -18,10 +18,10 @@ use tokio::{
     net::{TcpListener, TcpStream},
     task::AbortHandle,
 };
-use trace::{Actor, CallId, ConnectionId, Event, Flight, Recorder};
+use trace::{Actor, CallId, ConnectionId, Flight, Recorder};
 
 use crate::{
-    Codec, Error, Upstream,
+    Codec, Error, Upstream, accepting,
     connection::{Activity, Connection},
     exchange,
     gate::Gate,
@@ -29,9 +29,6 @@ use crate::{
     record::Sender,
     tap::{Counted, Observed},
 };
-
-/// Failures to accept in a row after which a listener gives up (descriptors ran out, for example).
-const ACCEPT_FAILURES_MAX: u32 = 1_000;
 
 /// Who speaks on a listener.
 #[derive(Clone)]
@@ -218,20 +215,21 @@ impl Drop for OnTheBooks {
 }
 
 async fn accept(shared: Arc<Shared>, listener: TcpListener, client: Client, serving: u64) {
-    let mut failures = 0;
-    while failures < ACCEPT_FAILURES_MAX {
-        let accepted = listener.accept().await;
-        match accepted.and_then(|(stream, _)| welcome(&shared, stream, &client, serving)) {
-            Ok(()) => failures = 0,
+    loop {
+        match accepting::accept(&listener).await {
+            Ok(stream) if accepting::is_one_too_many(&stream) => accepting::refuse(),
+            Ok(stream) => {
+                if let Err(error) = welcome(&shared, stream, &client, serving) {
+                    tracing::debug!(%error, "a connection could not be accepted");
+                }
+            }
             Err(error) => {
-                failures += 1;
-                tracing::debug!(%error, "a connection could not be accepted");
-                tokio::task::yield_now().await;
+                tracing::debug!(%error, "no connection can be accepted");
+                accepting::refuse();
+                accepting::pause().await;
             }
         }
     }
-    let text = format!("listener {serving} gave up after {ACCEPT_FAILURES_MAX} failures");
-    shared.recorder.record(Event::Note { text });
 }
 
 /// Puts a new connection on the books and serves it in a task of its own.

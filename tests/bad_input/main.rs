@@ -4,6 +4,7 @@
 mod campaigns;
 mod confined;
 mod controllers;
+mod descriptors;
 mod disk;
 mod unlucky;
 

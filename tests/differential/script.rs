@@ -9,8 +9,8 @@ use serde_json::Value;
 
 use crate::{hooks::Reply, run::Transcript};
 
-/// A script. In texts, `{ns}` is the script's own namespace and `{id.path.to.field}` a part of an earlier
-/// answer of the same server.
+/// A script. In texts, `{ns}` is the script's own namespace, `{id.path.to.field}` a part of an earlier
+/// answer of the same server, and `{ab*1000}` a thousand times `ab`.
 #[derive(Debug, Clone, Default, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Script {
@@ -132,7 +132,7 @@ impl Step {
     }
 }
 
-/// Replaces `{ns}` and `{id.path}`. What an earlier answer does not have becomes `missing`.
+/// Replaces `{ns}`, `{id.path}` and `{text*times}`. What an earlier answer does not have becomes `missing`.
 fn fill(text: &str, namespace: &str, so_far: &Transcript) -> String {
     let mut out = String::with_capacity(text.len());
     let mut rest = text;
@@ -145,9 +145,11 @@ fn fill(text: &str, namespace: &str, so_far: &Transcript) -> String {
             rest = &rest[1..];
             continue;
         };
-        match rest[1..close].split_once('.') {
-            None => out.push_str(namespace),
-            Some((id, path)) => out.push_str(&so_far.look_up(id, path)),
+        let inner = &rest[1..close];
+        match (inner.split_once('.'), repeated(inner)) {
+            (_, Some((text, times))) => out.push_str(&text.repeat(times)),
+            (Some((id, path)), None) => out.push_str(&so_far.look_up(id, path)),
+            (None, None) => out.push_str(namespace),
         }
         rest = &rest[close + 1..];
     }
@@ -157,7 +159,14 @@ fn fill(text: &str, namespace: &str, so_far: &Transcript) -> String {
 
 fn is_reference(text: &str) -> bool {
     let plain = |letter: char| letter.is_ascii_alphanumeric() || "._-".contains(letter);
-    text == "ns" || (text.contains('.') && text.chars().all(plain))
+    text == "ns"
+        || (text.contains('.') && text.chars().all(plain))
+        || repeated(text).is_some_and(|(text, _)| text.chars().all(|it| plain(it) || it == ','))
+}
+
+fn repeated(text: &str) -> Option<(&str, usize)> {
+    let (text, times) = text.split_once('*')?;
+    Some((text, times.parse().ok()?))
 }
 
 #[cfg(test)]
@@ -175,6 +184,7 @@ mod tests {
         check("{a.metadata.uid}-{a.metadata.list.0.n}", "u-7");
         check("{a.nothing}", "missing");
         check(r#"{"a":{"b":"{ns}"},"c":{}}"#, r#"{"a":{"b":"n1"},"c":{}}"#);
+        check("[a{,b*2}]{ab*}{\"a\"*2}", "[a,b,b]{ab*}{\"a\"*2}");
         check("{", "{");
     }
 }

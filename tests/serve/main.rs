@@ -2,6 +2,7 @@
 //! says of the real server: [`script`].
 
 mod script;
+mod strangers;
 
 use std::{os::unix::fs::PermissionsExt, process::Command};
 

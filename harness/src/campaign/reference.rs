@@ -105,7 +105,7 @@ pub fn learn(
                     examination.endless = oracles::examine::endless(&judge::run_view(rehearsal));
                 }
                 if restarts {
-                    let learnt = settled_restart::learn(setup, &settle, &runs, rehearsal.as_ref());
+                    let learnt = settled_restart::learn(setup, &settle, &runs, rehearsal.as_ref())?;
                     examination.restart_writes = learnt.sentences();
                     baseline.restart = Some(learnt);
                 }

@@ -18,6 +18,7 @@ use crate::{
         settle::Settle,
         setup::{ClockMode, Ground, Setup},
     },
+    exit::{Exit, Expected},
     trial::{self, Fork, RunEnd, TrialRun, TrialSpec},
 };
 
@@ -48,12 +49,15 @@ pub fn not_explored(setup: &Setup) -> Option<String> {
 }
 
 /// What undisturbed runs write when they are restarted at their ends.
+///
+/// # Errors
+/// One of these runs broke on our side: exit 75.
 pub fn learn(
     setup: &Setup,
     settle: &Settle,
     runs: &[TrialRun],
     rehearsal: Option<&TrialRun>,
-) -> RestartWrites {
+) -> anyhow::Result<RestartWrites> {
     let alike = &runs[..runs.len().min(REFERENCES)];
     let specs: Vec<TrialSpec> = alike
         .iter()
@@ -62,11 +66,18 @@ pub fn learn(
         .map(|(run, repeat)| undisturbed(setup, settle, run, repeat))
         .collect();
     let runs = pool::map(setup.workers, &specs, |spec| trial::run(setup, spec.clone()));
+    for run in &runs {
+        if let RunEnd::Broken(why) = &run.end {
+            let message =
+                format!("an undisturbed run, restarted when all had settled, broke: {why}");
+            return Err(Expected::error(Exit::Environment, message));
+        }
+    }
     let ended = runs.iter().all(|run| run.end == RunEnd::Completed);
     let views: Vec<oracles::Run> = runs.iter().map(judge::run_view).collect();
     runs.iter().for_each(|run| setup.forget(run));
     let (alike, longer) = views.split_at(alike.len());
-    RestartWrites { restless: !ended, ..RestartWrites::learn(alike, longer) }
+    Ok(RestartWrites { restless: !ended, ..RestartWrites::learn(alike, longer) })
 }
 
 fn undisturbed(setup: &Setup, settle: &Settle, run: &TrialRun, repeat: u64) -> TrialSpec {

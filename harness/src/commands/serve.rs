@@ -218,9 +218,7 @@ async fn serve(
     tokio::select! {
         _ = interrupt.recv() => {}
         _ = terminate.recv() => {}
-        _ = &mut answering => {
-            return Err(Expected::error(Exit::Environment, "the listener failed".to_owned()));
-        }
+        ended = &mut answering => match ended? {},
         restless = live_on(server) => {
             return Err(Expected::error(Exit::Environment, restless.to_string()));
         }

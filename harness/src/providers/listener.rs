@@ -1,15 +1,26 @@
 //! An API server on a plain listener of this machine, with nothing between it and its clients: no record, no
-//! gate.
+//! gate. It lives on when descriptors run out, and keeps [`strangers`] from using them up.
 
-use std::{io, sync::Arc};
+pub mod strangers;
+
+use std::{
+    convert::Infallible,
+    io,
+    pin::Pin,
+    sync::Arc,
+    task::{Context, Poll, ready},
+};
 
 use bytes::Bytes;
 use cluster::{Body, BoxError, Conversation, Upgraded, Upstream};
 use futures::{FutureExt, TryFutureExt, future::BoxFuture};
 use http::StatusCode;
+use http_body::Frame;
 use http_body_util::{BodyExt, combinators::UnsyncBoxBody};
 use hyper::{body::Incoming, upgrade::OnUpgrade};
 use hyper_util::rt::TokioIo;
+use proxy::accepting;
+use strangers::{Stranger, Strangers};
 use tokio::{
     io::{AsyncRead, AsyncWrite},
     net::TcpListener,
@@ -17,39 +28,74 @@ use tokio::{
 use tower::ServiceExt;
 use trace::{Actor, ClientCertificates};
 
+/// What a server tells to whoever asks (`auth::OPEN` of the crate `cluster`): its answer makes nobody known.
+const OPEN: [&str; 4] = ["/healthz", "/livez", "/readyz", "/version"];
+
 /// Serves HTTP/1.1, with or without TLS, for ever. Every request is this actor's.
 pub async fn serve(
     listener: TcpListener,
     service: Upstream,
     tls: Option<Arc<rustls::ServerConfig>>,
     actor: Actor,
-) {
+) -> Infallible {
+    let strangers = Arc::<Strangers>::default();
+    let mut told = false;
     loop {
-        let stream = match listener.accept().await {
-            Ok((stream, _)) => stream,
-            Err(error) if error.kind() == io::ErrorKind::ConnectionAborted => continue,
-            Err(error) => return tracing::warn!(%error, "no more connections can be accepted"),
-        };
-        drop(stream.set_nodelay(true));
-        let (service, tls, actor) = (service.clone(), tls.clone(), actor.clone());
-        tokio::spawn(async move {
-            match tls {
-                None => speak(stream, service, Client { actor, shown: None }).await,
-                Some(tls) => match tokio_rustls::TlsAcceptor::from(tls).accept(stream).await {
-                    Ok(stream) => {
-                        let shown = proxy::tls::shown(stream.get_ref().1);
-                        speak(stream, service, Client { actor, shown }).await;
-                    }
-                    Err(error) => tracing::debug!(%error, "no TLS"),
-                },
+        match accepting::accept(&listener).await {
+            Ok(stream) => {
+                drop(stream.set_nodelay(true));
+                let client = Client {
+                    actor: actor.clone(),
+                    stranger: Arc::new(strangers.welcome()),
+                    shown: None,
+                };
+                tokio::spawn(attend(stream, service.clone(), tls.clone(), client));
             }
-        });
+            Err(error) => {
+                if !std::mem::replace(&mut told, true) {
+                    eprintln!(
+                        "trommel: a connection has to wait: {error}; this process may open {} files: raise the hard \
+                         limit (ulimit -Hn)",
+                        accepting::descriptors()
+                    );
+                }
+                match strangers.drop_oldest() {
+                    true => tokio::task::yield_now().await,
+                    false => accepting::pause().await,
+                }
+            }
+        }
+    }
+}
+
+/// Serves one connection to its end.
+async fn attend(
+    stream: impl AsyncRead + AsyncWrite + Unpin + Send + 'static,
+    service: Upstream,
+    tls: Option<Arc<rustls::ServerConfig>>,
+    mut client: Client,
+) {
+    let stranger = client.stranger.clone();
+    let spoken = async move {
+        let Some(tls) = tls else { return speak(stream, service, client).await };
+        match tokio_rustls::TlsAcceptor::from(tls).accept(stream).await {
+            Ok(stream) => {
+                client.shown = proxy::tls::shown(stream.get_ref().1);
+                speak(stream, service, client).await;
+            }
+            Err(error) => tracing::debug!(%error, "no TLS"),
+        }
+    };
+    tokio::select! {
+        () = spoken => {}
+        () = stranger.outstays() => tracing::debug!("a stranger's connection is dropped"),
     }
 }
 
 /// Who is at the other end of a connection.
 struct Client {
     actor: Actor,
+    stranger: Arc<Stranger>,
     shown: Option<ClientCertificates>,
 }
 
@@ -75,12 +121,20 @@ fn answer(
 ) -> BoxFuture<'static, io::Result<http::Response<UnsyncBoxBody<Bytes, io::Error>>>> {
     let own = |error| Box::new(error) as BoxError;
     let client_side = hyper::upgrade::on(&mut request);
-    let mut request = request.map(|body| body.map_err(own).boxed_unsync());
+    let stranger = client.stranger.clone();
+    let open = OPEN.contains(&request.uri().path());
+    let mut request = request.map(|body| {
+        let stranger = stranger.clone();
+        Whole { body, told: move || stranger.asks() }.map_err(own).boxed_unsync()
+    });
     request.extensions_mut().insert(client.actor.clone());
     if let Some(shown) = &client.shown {
         request.extensions_mut().insert(shown.clone());
     }
-    let plain = |mut answer: http::Response<Body>| {
+    let plain = move |mut answer: http::Response<Body>| {
+        let refused =
+            [StatusCode::UNAUTHORIZED, StatusCode::FORBIDDEN, StatusCode::MISDIRECTED_REQUEST];
+        stranger.is_answered(!open && !refused.contains(&answer.status()));
         if answer.status() == StatusCode::SWITCHING_PROTOCOLS
             && let Some(conversation) = answer.extensions_mut().remove::<Conversation>()
         {
@@ -89,6 +143,28 @@ fn answer(
         answer.map(|body| body.map_err(io::Error::other).boxed_unsync())
     };
     service.oneshot(request).map(move |answer| answer.map(plain).map_err(io::Error::other)).boxed()
+}
+
+/// A body that tells when it was read to its end.
+struct Whole<T> {
+    body: Incoming,
+    told: T,
+}
+
+impl<T: Fn() + Unpin> http_body::Body for Whole<T> {
+    type Data = Bytes;
+    type Error = hyper::Error;
+
+    fn poll_frame(
+        mut self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+    ) -> Poll<Option<hyper::Result<Frame<Bytes>>>> {
+        let frame = ready!(Pin::new(&mut self.body).poll_frame(context));
+        if frame.is_none() {
+            (self.told)();
+        }
+        Poll::Ready(frame)
+    }
 }
 
 /// Lets the server speak on a connection that is no more HTTP.
@@ -105,3 +181,6 @@ fn converse(client_side: OnUpgrade, conversation: Conversation) -> BoxFuture<'st
     };
     client_side.map_err(BoxError::from).and_then(begin).map(ended).boxed()
 }
+
+#[cfg(test)]
+mod tests;

@@ -117,6 +117,9 @@ impl Trial<'_> {
                 Some(Member::Replica(replica)) => self.subject_exited(*replica, exit).await,
                 _ => Err(self.manager_exited(&exit)),
             },
+            // It is we who can't look.
+            subject::NotQuiet::Unknown(subject::Why::Unreadable(_))
+            | subject::NotQuiet::Pace(_) => Err(Stop::broken(why)),
             // What stands may be why.
             _ if self.end_standing() => Ok(()),
             why => Err(Stop(RunEnd::NeverSettled(format!("{why}{}", self.cycle())))),
@@ -343,19 +346,24 @@ pub(super) struct Limits {
     /// Requests among those that are new.
     requests: usize,
     until: Option<Instant>,
+    /// Connections that this process had refused before the trial.
+    refused: u64,
 }
 
 impl Limits {
     pub(super) fn new(trial: &Trial<'_>) -> Limits {
         let recorder = trial.recorder.clone();
         let seen = recorder.with(|history| history.records.len());
-        Limits { recorder, seen, requests: 0, until: trial.until }
+        Limits { recorder, seen, requests: 0, until: trial.until, refused: trial.refused }
     }
 
     /// Why it is over, if it is.
     fn over(&mut self) -> Option<String> {
         if self.until.is_some_and(|until| Instant::now() >= until) {
             return Some(OUT_OF_TIME.to_owned());
+        }
+        if proxy::accepting::refused() > self.refused {
+            return Some(proxy::accepting::shortage());
         }
         let seen = self.seen;
         let (records, new) = self.recorder.with(|history| {

@@ -32,10 +32,12 @@ pub enum PatchError {
     /// Directives that make no sense, which upstream does not tell from failures of its own: 500.
     #[error("{0}")]
     Unclassified(String),
-    /// The patch doesn't fit the object (failed test, missing path, more operations than allowed):
-    /// 422 Invalid.
+    /// The patch doesn't fit the object (failed test, missing path, copies of too much): 422 Invalid.
     #[error("{0}")]
     Unprocessable(String),
+    /// The patch has more operations than allowed: 413 RequestEntityTooLarge.
+    #[error("{0}")]
+    TooLarge(String),
 }
 
 impl PatchError {
@@ -50,6 +52,7 @@ impl PatchError {
             PatchError::BadRequest(_) => 400,
             PatchError::Unclassified(_) => 500,
             PatchError::Unprocessable(_) => 422,
+            PatchError::TooLarge(_) => 413,
         }
     }
 }

@@ -129,8 +129,8 @@ impl Refusal {
     }
 
     /// 413.
-    pub fn too_large(limit_bytes: usize) -> Refusal {
-        let message = format!("Request entity too large: limit is {limit_bytes}");
+    pub fn too_large(why: impl std::fmt::Display) -> Refusal {
+        let message = format!("Request entity too large: {why}");
         Refusal::new(413, "RequestEntityTooLarge", message)
     }
 

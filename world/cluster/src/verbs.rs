@@ -32,6 +32,7 @@ mod read;
 mod reviews;
 pub(crate) mod scope;
 pub mod selector;
+mod size;
 mod strategy;
 mod subresources;
 mod token;

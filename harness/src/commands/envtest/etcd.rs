@@ -11,7 +11,8 @@ use bytes::Bytes;
 use http::{Request, Response, StatusCode};
 use http_body_util::Full;
 use hyper::body::Incoming;
-use hyper_util::rt::TokioIo;
+use hyper_util::rt::{TokioIo, TokioTimer};
+use proxy::accepting;
 use tokio::{
     net::{TcpListener, TcpStream, lookup_host},
     signal::unix::{SignalKind, signal},
@@ -20,6 +21,7 @@ use tokio::{
 use super::{about, flags::Given};
 use crate::{
     exit::{Exit, Expected},
+    providers::listener::strangers::PATIENCE,
     stdout,
 };
 
@@ -95,10 +97,16 @@ async fn serve(hosts: &[&str]) -> anyhow::Result<()> {
 }
 
 async fn accept(listener: TcpListener) {
+    let mut told = false;
     loop {
-        match listener.accept().await {
-            Ok((stream, _)) => drop(tokio::spawn(speak(stream))),
-            Err(error) => return eprintln!("etcd: no more connections can be accepted: {error}"),
+        match accepting::accept(&listener).await {
+            Ok(stream) => drop(tokio::spawn(speak(stream))),
+            Err(error) => {
+                if !std::mem::replace(&mut told, true) {
+                    eprintln!("etcd: a connection has to wait: {error}");
+                }
+                accepting::pause().await;
+            }
         }
     }
 }
@@ -107,7 +115,8 @@ async fn speak(stream: TcpStream) {
     let service = hyper::service::service_fn(async |request: Request<Incoming>| {
         Ok::<_, Infallible>(answer(request.uri().path()))
     });
-    let connection = hyper::server::conn::http1::Builder::new();
+    let mut connection = hyper::server::conn::http1::Builder::new();
+    connection.timer(TokioTimer::new()).header_read_timeout(PATIENCE);
     if let Err(error) = connection.serve_connection(TokioIo::new(stream), service).await
         && error.is_parse()
     {

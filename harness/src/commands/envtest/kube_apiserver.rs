@@ -200,9 +200,7 @@ async fn answer(
     tokio::select! {
         _ = interrupt.recv() => Ok(()),
         _ = terminate.recv() => Ok(()),
-        () = answering => {
-            Err(Expected::error(Exit::Environment, "kube-apiserver: the listener failed".to_owned()))
-        }
+        never = answering => match never {},
         restless = serve::live_on(server) => {
             Err(Expected::error(Exit::Environment, restless.to_string()))
         }

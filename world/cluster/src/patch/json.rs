@@ -8,13 +8,16 @@ use super::PatchError;
 /// Upstream's limit on operations in one patch.
 pub const OPERATIONS_MAX: usize = 10_000;
 
+/// What all copies of one patch may add, as JSON (`JSONPatchMaxCopyBytes`).
+const COPIES_MOST_BYTES: usize = 3 * 1024 * 1024;
+
 /// Applies a JSON patch.
 pub(super) fn apply(live: &Value, patch: &Value) -> Result<Value, PatchError> {
     let mut patch = patch.clone();
     let is_list = patch.is_array();
     if let Some(operations) = patch.as_array_mut() {
         if operations.len() > OPERATIONS_MAX {
-            return Err(PatchError::Unprocessable(format!(
+            return Err(PatchError::TooLarge(format!(
                 "The allowed maximum operations in a JSON patch is {OPERATIONS_MAX}, got {}",
                 operations.len()
             )));
@@ -33,8 +36,16 @@ pub(super) fn apply(live: &Value, patch: &Value) -> Result<Value, PatchError> {
         ),
     })?;
     let mut object = live.clone();
+    let mut copied = 0;
     for operation in &operations {
         let operation = &added(&object, &counted_all(&object, operation));
+        copied += copied_bytes(&object, operation);
+        if copied > COPIES_MOST_BYTES {
+            return Err(PatchError::Unprocessable(format!(
+                "Unable to complete the copy, the accumulated size increase of copy is {copied}, exceeding the limit \
+                 {COPIES_MOST_BYTES}"
+            )));
+        }
         if finds_nothing(&object, operation) {
             continue;
         }
@@ -45,6 +56,12 @@ pub(super) fn apply(live: &Value, patch: &Value) -> Result<Value, PatchError> {
         })?;
     }
     Ok(object)
+}
+
+/// What an operation copies, in bytes of JSON.
+fn copied_bytes(object: &Value, operation: &PatchOperation) -> usize {
+    let PatchOperation::Copy(copy) = operation else { return 0 };
+    object.pointer(copy.from.as_str()).map_or(0, |value| value.to_string().len())
 }
 
 /// What an operation is called that nobody knows.
@@ -264,6 +281,6 @@ mod tests {
         check(json!({"op": "remove"}), 400);
         check(json!([{"op": "jump", "path": "/a"}]), 422);
         let one = json!({"op": "test", "path": "/a", "value": 1});
-        check(Value::Array(vec![one; OPERATIONS_MAX + 1]), 422);
+        check(Value::Array(vec![one; OPERATIONS_MAX + 1]), 413);
     }
 }

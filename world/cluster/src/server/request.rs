@@ -77,7 +77,7 @@ impl Request {
     /// The body's bytes. Errors: too long, or cut.
     pub(crate) fn body(&self) -> Result<&Bytes, Refusal> {
         self.body.as_ref().map_err(|too_long| match too_long {
-            true => Refusal::too_large(BODY_LIMIT_BYTES),
+            true => Refusal::too_large(format_args!("limit is {BODY_LIMIT_BYTES}")),
             false => Refusal::bad_request("unable to read the request body"),
         })
     }

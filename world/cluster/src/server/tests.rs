@@ -25,6 +25,7 @@ mod golden;
 mod kubelet;
 mod lists;
 mod older;
+mod sizes;
 mod staged;
 mod subresources;
 mod warnings;

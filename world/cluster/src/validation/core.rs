@@ -7,6 +7,20 @@ use super::check::{Check, list, text};
 const KEY_PROBLEM: &str = "a valid config key must consist of alphanumeric characters, '-', '_' or '.' (e.g. \
     'key.name',  or 'KEY_NAME',  or 'key-name', regex used for validation is '[-._a-zA-Z0-9]+')";
 
+/// What a ConfigMap or a Secret may hold (`MaxSecretSize`).
+const CONTENTS_MOST_BYTES: usize = 1024 * 1024;
+
+/// The bytes of all values of a map of texts, or of bytes in base64.
+fn contents(object: &Value, field: &str, bytes: impl Fn(&str) -> usize) -> usize {
+    let values = object.get(field).and_then(Value::as_object).into_iter().flatten();
+    values.filter_map(|(_, value)| value.as_str()).map(bytes).sum()
+}
+
+/// What a text in base64 stands for. Go overlooks ends of lines in it.
+fn decoded(text: &str) -> usize {
+    text.bytes().filter(|byte| !matches!(byte, b'\r' | b'\n' | b'=')).count() * 3 / 4
+}
+
 fn keys<'a>(object: &'a Value, field: &str) -> impl Iterator<Item = &'a String> {
     object.get(field).and_then(Value::as_object).into_iter().flat_map(|fields| fields.keys())
 }
@@ -32,10 +46,14 @@ pub(super) fn config_map(check: &mut Check<'_>, map: &Value) {
         }
     }
     keys(map, "binaryData").for_each(|key| config_key(check, "binaryData", key));
+    let bytes = contents(map, "data", str::len) + contents(map, "binaryData", decoded);
+    // Of no field: that is how Go prints an empty path.
+    check.not_longer("[]", bytes, CONTENTS_MOST_BYTES);
 }
 
 pub(super) fn secret(check: &mut Check<'_>, secret: &Value) {
     keys(secret, "data").for_each(|key| config_key(check, "data", key));
+    check.not_longer("data", contents(secret, "data", decoded), CONTENTS_MOST_BYTES);
     let missing = |key: &str| secret["data"].get(key).is_none();
     let wanted: &[&str] = match text(secret, "type") {
         "kubernetes.io/tls" => &["tls.crt", "tls.key"],

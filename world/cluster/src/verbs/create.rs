@@ -89,6 +89,7 @@ impl Work<'_> {
         if dry_run {
             return Ok(Outcome::object(201, self.present(&Arc::new(stored))?));
         }
+        let stored = self.fit(&name, stored)?;
         self.foresee(&stored)?;
         let logged = self.live.put(&self.request.author, key, stored);
         Ok(Outcome::object(201, self.present(&logged.object)?))

@@ -95,6 +95,7 @@ pub(super) fn refused(error: PatchError) -> Refusal {
     match error {
         PatchError::BadRequest(message) => Refusal::bad_request(message),
         PatchError::Unclassified(message) => Refusal::unclassified(message),
+        PatchError::TooLarge(message) => Refusal::too_large(message),
         // What exactly does not fit is not told.
         PatchError::Unprocessable(_) => {
             let text = "the server rejected our request due to an error in our request";

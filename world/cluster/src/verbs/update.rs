@@ -107,6 +107,7 @@ impl Work<'_> {
         if dry_run {
             return Ok(Outcome::object(200, self.present(&Arc::new(stored))?));
         }
+        let stored = self.fit(&self.route.name, stored)?;
         self.foresee(&stored)?;
         let logged = self.live.put(&self.request.author, key, stored);
         Ok(Outcome::object(200, self.present(&logged.object)?))
@@ -152,20 +153,20 @@ impl Work<'_> {
         let why = format!(
             "StorageError: invalid object, Code: 4, Key: {}, ResourceVersion: 0, AdditionalErrorMsg: Precondition \
              failed: UID in precondition: {uid}, UID in object meta: {}",
-            self.storage_key(),
+            self.storage_key(&self.route.name),
             meta(old, "uid")
         );
         Err(Refusal::conflict(&self.kind.served(), &self.route.name, &why))
     }
 
-    /// Where upstream keeps the object in etcd, for messages.
-    fn storage_key(&self) -> String {
+    /// Where upstream keeps the object of this name in etcd.
+    pub(super) fn storage_key(&self, name: &str) -> String {
         let storage = &self.kind.storage;
         let prefix = match self.kind.is_custom() {
             true => format!("{}/{}", storage.group, storage.resource),
             false => storage.resource.to_string(),
         };
-        let key = format!("/registry/{prefix}/{}/{}", self.route.namespace, self.route.name);
+        let key = format!("/registry/{prefix}/{}/{name}", self.route.namespace);
         key.replace("//", "/")
     }
 
