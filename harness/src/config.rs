@@ -16,6 +16,7 @@ use crate::exit::{Exit, Expected};
 mod access;
 mod answers;
 mod embedded;
+pub mod manifests;
 mod names;
 mod paces;
 pub mod reading;

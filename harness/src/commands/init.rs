@@ -25,6 +25,7 @@ use clap::Args;
 use serde_json::Value;
 
 use crate::{
+    config::manifests,
     exit::{Exit, Expected},
     stdout,
 };
@@ -129,8 +130,8 @@ fn folder_near(crds: &Path, name: &str) -> Option<PathBuf> {
 }
 
 fn load(path: &Path) -> anyhow::Result<Vec<Value>> {
-    let manifests = workloads::manifest::load(path)
-        .map_err(|error| Expected::error(Exit::Usage, error.to_string()))?;
+    let manifests =
+        manifests::load(path).map_err(|error| Expected::error(Exit::Usage, error.to_string()))?;
     Ok(manifests.into_iter().map(|manifest| manifest.object).collect())
 }
 

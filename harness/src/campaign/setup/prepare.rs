@@ -15,7 +15,7 @@ use workloads::{Place, Workload};
 use super::{Certificates, ClockMode, Ground, Setup};
 use crate::{
     campaign::pool::Slots,
-    config::{Campaign, ClockSpec, ClusterSpec, EmbeddedSpec},
+    config::{Campaign, ClockSpec, ClusterSpec, EmbeddedSpec, manifests},
     exit::{Exit, Expected},
     providers::{client_files::real_now, kubeconfig::Remote, secret},
 };
@@ -101,7 +101,7 @@ impl Setup {
         let pod = spec.subject.pod.iter().map(|pod| ("spec.subject.pod.manifest", &pod.manifest));
         let applied = spec.manifests.iter().map(|path| ("spec.manifests", path));
         for (key, path) in applied.chain(pod) {
-            let read = workloads::manifest::load(&named(key, path)?);
+            let read = manifests::load(&named(key, path)?);
             let read = read.map_err(|error| usage(error.to_string()))?;
             for manifest in read {
                 manifests.push(manifest.object);
