@@ -284,7 +284,7 @@ mod tests {
     fn steps(dir: &Path) -> (Vec<String>, String) {
         let text = fs::read_to_string(dir.join("workload.yaml")).unwrap();
         let workload: Value = serde_saphyr::from_str(&text).unwrap();
-        workloads::Workload::load(&dir.join("workload.yaml")).unwrap();
+        workloads::Workload::load(&dir.join("workload.yaml"), &Default::default()).unwrap();
         let steps = workload["spec"]["steps"].as_array().unwrap();
         (steps.iter().map(|step| step["name"].as_str().unwrap().to_owned()).collect(), text)
     }

@@ -23,7 +23,7 @@ use crate::{
         setup::{self, Setup},
     },
     cli::ReplayArgs,
-    config::{Campaign, check_name, reading},
+    config::{Campaign, WorkloadSpec, check_name, reading},
     exit::{Exit, Expected},
     report::plain,
     stdout, trial,
@@ -127,8 +127,7 @@ fn workload(args: &ReplayArgs, replay: &Replay, campaign: &Campaign) -> anyhow::
     let usage = |message: String| {
         Expected::error(Exit::Usage, format!("{}: {message}", args.file.display()))
     };
-    let file = campaign.resolve(&campaign.file.spec.workload.file);
-    let workload = Workload::load(&file).map_err(|error| usage(format!("workload: {error}")))?;
+    let workload = campaign.workload().map_err(|error| usage(format!("workload: {error}")))?;
     match workload.hash() == replay.workload_hash {
         true => Ok(workload),
         false => Err(usage(format!(
@@ -173,14 +172,15 @@ fn campaign(
     if let Some(path) = &args.campaign {
         let given = Campaign::load(path, None)?;
         let mut campaign = given.clone();
-        campaign.file.spec.workload.file = workload;
+        campaign.file.spec.workload =
+            WorkloadSpec { file: workload, env: replay.workload_env.clone() };
         return Ok((campaign, vec![given]));
     }
     let command =
         if args.command.is_empty() { replay.subject.command.clone() } else { args.command.clone() };
     let mut spec = serde_json::json!({
         "subject": { "command": command, "env": replay.subject.env },
-        "workload": { "file": workload },
+        "workload": { "file": workload, "env": replay.workload_env },
     });
     if !replay.manifests.is_empty() {
         spec["manifests"] = serde_json::json!([folder.path.join("manifests/all.yaml")]);

@@ -42,6 +42,7 @@ pub fn text(setup: &Setup, settle: &Settle, found: &Finding) -> String {
         manifests: setup.manifests.clone(),
         workload: setup.workload_text.clone(),
         workload_files: setup.workload.files().clone(),
+        workload_env: spec.workload.env.clone(),
         workload_hash: setup.workload.hash().to_owned(),
         made_by: history_file::MADE_BY.to_owned(),
     };

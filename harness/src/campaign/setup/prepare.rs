@@ -10,7 +10,7 @@ use std::{
 use cluster::{Server, SuffixOrder, World, WorldOptions};
 use stages::Stages;
 use trace::{Accepted, Actor, Heartbeats, Time};
-use workloads::{Place, Workload};
+use workloads::Place;
 
 use super::{Certificates, ClockMode, Ground, Setup};
 use crate::{
@@ -91,7 +91,7 @@ impl Setup {
             }
         };
         let workload_file = named("spec.workload.file", &spec.workload.file)?;
-        let workload = Workload::load(&workload_file).map_err(|error| usage(error.to_string()))?;
+        let workload = campaign.workload().map_err(|error| usage(error.to_string()))?;
         if workload.skip {
             let message = format!("{} says `skip: true`", workload_file.display());
             return Err(Expected::error(Exit::Nothing, message));
