@@ -270,8 +270,9 @@ pub fn heartbeats_hint(history: &History) -> String {
         true => String::new(),
         false => format!(
             "\nthe last {} writes of each object changed only fields that get a new value each time. If these are \
-             heartbeats, add to the campaign: spec.heartbeats: {likely:?}",
-            oracles::heartbeats::WRITES
+             heartbeats, add to the campaign: spec.heartbeats: {}",
+            oracles::heartbeats::WRITES,
+            Value::from(likely)
         ),
     }
 }
@@ -302,7 +303,9 @@ fn disagree(
         .filter_map(|disagreement| Some(disagreement.acceptable()?.to_string()))
         .collect();
     if !accept.is_empty() {
-        text.push_str(&format!("if all of these ends are right: spec.accept: {accept:?}\n"));
+        // JSON is YAML: to be pasted into the campaign.
+        let accept = Value::from_iter(accept);
+        text.push_str(&format!("if all of these ends are right: spec.accept: {accept}\n"));
     }
     text.push_str(&format!("their histories are in {}", folder.path.join("references").display()));
     Expected::error(Exit::References, text)

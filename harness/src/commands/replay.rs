@@ -1,6 +1,6 @@
 //! `trommel replay`: carries a replay file's plan out again, against the controller that it names or another.
 
-mod origin;
+pub mod origin;
 mod outcome;
 mod plan;
 mod stale;
@@ -32,6 +32,12 @@ use crate::{
 /// Runs references, then the plan `repeats` times: 100 reproduced, 0 gone, 2 not all of it happened.
 /// A file with `expect: clean` turns nothing around: reproduced is still 100.
 pub fn run(args: &ReplayArgs) -> anyhow::Result<Exit> {
+    if let Some(flag) = args.command.iter().skip(1).find(|word| is_flag_of_replay(word)) {
+        eprintln!(
+            "trommel: {flag} stands behind --command and goes to the program; if it is meant for `trommel replay`, write \
+             it before --command"
+        );
+    }
     let replay = load(&args.file)?;
     let folder = RunFolder::create(args.out.as_deref(), &format!("replay-{}", replay.finding))?;
     let (campaign, known) = campaign(args, &replay, &folder)?;
@@ -76,6 +82,12 @@ pub fn run(args: &ReplayArgs) -> anyhow::Result<Exit> {
     stdout::write(&told);
     setup.clean_up();
     Ok(outcome.exit())
+}
+
+/// Whether a word of a command line is a flag that `trommel replay` has, too.
+fn is_flag_of_replay(word: &str) -> bool {
+    let flag = word.split('=').next().unwrap_or_default();
+    ReplayArgs::flags().iter().any(|own| own == flag)
 }
 
 /// The names in the plan that are patterns, once each.

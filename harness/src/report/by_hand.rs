@@ -140,7 +140,7 @@ fn get(object: &str) -> String {
 }
 
 /// A word for a shell.
-fn quoted(word: &str) -> String {
+pub fn quoted(word: &str) -> String {
     let plain = |c: char| c.is_ascii_alphanumeric() || "/._-:@%+=,".contains(c);
     match !word.is_empty() && word.chars().all(plain) {
         true => word.to_owned(),

@@ -6,7 +6,7 @@ use plans::Family;
 use serde_json::Value;
 use trace::WorldForm;
 
-use super::{by_hand, replay_file, shown};
+use super::{by_hand, replay_file};
 use crate::{
     campaign::{
         confirm::{self, Tried},
@@ -42,7 +42,6 @@ pub fn finding(
         .collect();
     let legal_on = found.citations().filter_map(|citation| citation.legal_on);
     let diff = end_state_diff(references, found);
-    let replay_path = format!("findings/{}/replay.yaml", found.id);
     model::Finding {
         id: found.id.clone(),
         title: found.verdict.title.clone(),
@@ -50,8 +49,8 @@ pub fn finding(
         oracle: found.verdict.oracle.to_string(),
         confirmed: model::Confirmed { k: found.confirmed.0, n: found.confirmed.1 },
         trials: trials(explored, &found.id),
-        replay_command: format!("trommel replay {}", shown(&folder.path.join(&replay_path))),
-        replay: replay_path,
+        replay_command: replay_file::command(setup, &references.settle, found, folder),
+        replay: replay_file::name(found),
         explanation: model::Explanation {
             saw: saw(&trial, found),
             given,

@@ -6,16 +6,43 @@ use plans::{
 };
 use serde_json::{Value, json};
 
+use super::shown;
 use crate::{
-    campaign::{confirm::Finding, settle::Settle, setup::Setup},
+    campaign::{confirm::Finding, run_folder::RunFolder, settle::Settle, setup::Setup},
+    commands::replay::origin,
     config::{ClockSpec, ClusterSpec, DeterminismSpec, EmbeddedSpec, Horizon, Transport},
+    report::by_hand::quoted,
     trial::history_file,
 };
 
+/// Where the replay file of a finding stands in the run folder.
+pub fn name(found: &Finding) -> String {
+    format!("findings/{}/replay.yaml", found.id)
+}
+
+/// The command that reproduces a finding where the user stands. It names the campaign where the replay file does not lead
+/// to it from here: a run folder outside of its repository.
+pub fn command(setup: &Setup, settle: &Settle, found: &Finding, folder: &RunFolder) -> String {
+    let file = folder.path.join(name(found));
+    let campaign = &setup.campaign;
+    let leads_back = origin::find(&file, &replay(setup, settle, found))
+        .is_ok_and(|origin| origin.folder == campaign.folder && !origin.campaigns.is_empty());
+    let command = format!("trommel replay {}", quoted(&shown(&file)));
+    match leads_back {
+        true => command,
+        false => format!("{command} --campaign {}", quoted(&shown(&campaign.path))),
+    }
+}
+
 /// The replay file of a finding.
 pub fn text(setup: &Setup, settle: &Settle, found: &Finding) -> String {
+    let replay = replay(setup, settle, found);
+    serde_saphyr::to_string(&replay).expect("a replay is plain data")
+}
+
+fn replay(setup: &Setup, settle: &Settle, found: &Finding) -> Replay {
     let spec = &setup.campaign.file.spec;
-    let replay = Replay {
+    Replay {
         api_version: plans::replay::API_VERSION.to_owned(),
         kind: "Replay".to_owned(),
         finding: found.id.clone(),
@@ -45,8 +72,7 @@ pub fn text(setup: &Setup, settle: &Settle, found: &Finding) -> String {
         workload_env: spec.workload.env.clone(),
         workload_hash: setup.workload.hash().to_owned(),
         made_by: history_file::MADE_BY.to_owned(),
-    };
-    serde_saphyr::to_string(&replay).expect("a replay is plain data")
+    }
 }
 
 /// What a replay needs of the campaign besides subject, manifests and workload.
