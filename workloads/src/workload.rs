@@ -59,6 +59,12 @@ impl Workload {
         self.operations.get(cursor.operation as usize)
     }
 
+    /// The operation of which a position is reached: the one before, or the one that is under way there.
+    pub fn led_to(&self, cursor: Cursor) -> Option<&Operation> {
+        let before = cursor.operation.checked_sub(u32::from(cursor.document == 0))?;
+        self.operations.get(before as usize)
+    }
+
     /// The position after the last operation.
     pub fn end(&self) -> Cursor {
         Cursor { operation: self.operations.len() as u32, document: 0 }

@@ -205,12 +205,13 @@ fn portable(folder: &std::path::Path) -> String {
     }
 }
 
-/// Writes the run folder's final files.
+/// Writes the run folder's final files. `confirming`: how many runs were for that.
 pub fn write(
     folder: &RunFolder,
     report: &Report,
     explored: &Explored,
     findings: &Findings,
+    confirming: u64,
 ) -> anyhow::Result<()> {
     for (found, shown) in findings.confirmed.iter().zip(&report.findings) {
         folder.write(&shown.replay, shown.replay_text.as_bytes())?;
@@ -225,13 +226,13 @@ pub fn write(
         folder.write(&format!("{below}/history.jsonl.zst"), &bytes)?;
     }
     folder.write_json("end-states.json", &explored.end_states)?;
-    folder.write_json("figures.json", &figures(explored))?;
+    folder.write_json("figures.json", &figures(explored, confirming))?;
     report::write(report, &folder.path)?;
     Ok(())
 }
 
 /// What the exploration took, for `cargo ci bench`: as a whole, and each trial.
-fn figures(explored: &Explored) -> Value {
+fn figures(explored: &Explored, confirming: u64) -> Value {
     let trial = |(cost, carried): (&explore::Cost, &explore::Carried)| {
         json!({
             "seconds": cost.real.as_secs_f64(),
@@ -243,6 +244,7 @@ fn figures(explored: &Explored) -> Value {
     json!({
         "seconds": explored.real.as_secs_f64(),
         "runs": explored.runs,
+        "confirmingRuns": confirming,
         "ownCpuSeconds": explored.cpu.own.as_secs_f64(),
         "subjectsCpuSeconds": explored.cpu.children.as_secs_f64(),
         "peakMemoryBytes": cpu_time::peak_memory(),

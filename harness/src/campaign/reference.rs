@@ -287,9 +287,11 @@ fn disagree(
     );
     for disagreement in disagreements.iter().take(10) {
         text.push_str(&format!("  {disagreement}\n"));
-        if let Some(operation) = setup.workload.operation(disagreement.cursor) {
-            text.push_str(&format!("    that is {}, {}\n", operation.title, operation.place));
-        }
+        let at = match setup.workload.operation(disagreement.cursor) {
+            Some(operation) => format!("at {}, {}", operation.title, operation.place),
+            None => "at the end".to_owned(),
+        };
+        text.push_str(&format!("    {at}\n"));
     }
     let left = disagreements.len().saturating_sub(10);
     if left > 0 {

@@ -38,10 +38,11 @@ pub fn run(args: &ReplayArgs) -> anyhow::Result<Exit> {
              it before --command"
         );
     }
-    let replay = load(&args.file)?;
+    let mut replay = load(&args.file)?;
     let folder = RunFolder::create(args.out.as_deref(), &format!("replay-{}", replay.finding))?;
     let (campaign, known) = campaign(args, &replay, &folder)?;
     let workload = workload(args, &replay, &campaign)?;
+    plan::name_steps(&mut replay.plan, &workload);
     plan::check(args, &replay, &campaign, &workload)?;
     trust::check(args, &replay, &campaign, &known, &workload)?;
     say_if_stale(&replay, &campaign);
