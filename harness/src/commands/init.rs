@@ -4,6 +4,7 @@
 //! changes what can be changed safely ([`change`]), and deletes them. All of it was accepted by an embedded API server
 //! ([`tried`]). It is a start: the author replaces it by what users really do. Existing files are never touched.
 
+mod applied;
 mod campaign;
 mod change;
 mod environment;
@@ -12,6 +13,7 @@ mod name;
 mod namespaces;
 mod program;
 mod sample;
+mod samples;
 mod tried;
 mod workload;
 
@@ -23,6 +25,7 @@ use std::{
 
 use clap::Args;
 use serde_json::Value;
+use workloads::manifest::Manifest;
 
 use crate::{
     config::manifests,
@@ -31,9 +34,7 @@ use crate::{
 };
 use campaign::Found;
 use go_project::GoProject;
-use sample::{Missing, Sample};
 use tried::Trial;
-use workload::Samples;
 
 /// `trommel init`.
 #[derive(Debug, Clone, Args)]
@@ -59,19 +60,25 @@ pub struct Options {
 /// A file that exists already, CRDs that can't be read or are refused, or none among them (exit 64); what the file system
 /// says (exit 75).
 pub fn run(options: &Options) -> anyhow::Result<Exit> {
-    let manifests = load(&options.crds)?;
+    let read = read(&options.crds)?;
+    let manifests: Vec<Value> = read.iter().map(|one| one.object.clone()).collect();
     let project = GoProject::around(&std::path::absolute(&options.crds)?);
     let rules = [manifests.clone(), rules_beside(options)?].concat();
-    let (other_types, undefined) = match &project {
+    let (mut other_types, undefined) = match &project {
         Some(project) => project.other_types(&rules, &manifests),
         None => (vec![], vec![]),
     };
-    let samples = samples(options, &manifests, &other_types)?;
+    let types = applied::types(options, &manifests)?;
+    let own: Vec<&Value> = types.iter().map(|(crd, _)| *crd).collect();
+    let mut trial = Trial::of(&own, &mut other_types)?;
+    let samples = samples::samples(options, &types, &mut trial)?;
+    let (applied, left_out) = applied::applied(options, &read, &mut trial);
     let found = Found {
         workloads_made: environment::workloads_made(&rules),
         has_rules: rules.iter().any(|object| object["rules"].is_array()),
         namespaces: namespaces::missing(manifests.iter().chain(samples.objects())),
         other_types,
+        applied,
     };
     let mut files = vec![
         ("campaign.yaml".into(), campaign::text(options, &found)?),
@@ -85,7 +92,7 @@ pub fn run(options: &Options) -> anyhow::Result<Exit> {
         )
     });
     let missing = program::missing(&options.command);
-    for doubt in samples.doubts().chain(undefined).chain(missing) {
+    for doubt in left_out.into_iter().chain(samples.doubts()).chain(undefined).chain(missing) {
         stdout::write(&format!("check {doubt}\n"));
     }
     stdout::write(&format!("next: trommel run {}\n", next.display()));
@@ -129,114 +136,12 @@ fn folder_near(crds: &Path, name: &str) -> Option<PathBuf> {
     None
 }
 
+fn read(path: &Path) -> anyhow::Result<Vec<Manifest>> {
+    manifests::load(path).map_err(|error| Expected::error(Exit::Usage, error.to_string()))
+}
+
 fn load(path: &Path) -> anyhow::Result<Vec<Value>> {
-    let manifests =
-        manifests::load(path).map_err(|error| Expected::error(Exit::Usage, error.to_string()))?;
-    Ok(manifests.into_iter().map(|manifest| manifest.object).collect())
-}
-
-/// What the workload works on: the author's objects, and one for each type of which there is none, unless the author has
-/// named those to take.
-fn samples(
-    options: &Options,
-    manifests: &[Value],
-    other_types: &[Value],
-) -> anyhow::Result<Samples> {
-    let types: Vec<(&Value, Value)> =
-        manifests.iter().filter_map(|crd| Some((crd, sample::beginning(crd)?))).collect();
-    if types.is_empty() {
-        let crds = options.crds.display();
-        let subfolders = if options.crds.is_dir() { " (subfolders are not read)" } else { "" };
-        let message = format!("{crds}: no CustomResourceDefinition there{subfolders}");
-        return Err(Expected::error(Exit::Usage, message));
-    }
-    let mut trial = Trial::of(manifests.iter().chain(other_types))?;
-    let mut samples = written(options)?;
-    for (crd, beginning) in types {
-        let of_type: Vec<Value> =
-            samples.others.extract_if(.., |object| sample::is_of(object, crd)).collect();
-        let mut of_type: Vec<Sample> =
-            of_type.iter().filter_map(|object| sample::as_written(object, crd)).collect();
-        if of_type.is_empty() {
-            match made(options, &mut trial, crd, &beginning) {
-                Ok(sample) => samples.own.push(sample),
-                Err(why) => samples.missing.push(Missing { object: beginning, why }),
-            }
-            continue;
-        }
-        for sample in &mut of_type {
-            match trial.create(&sample.object) {
-                Ok(created) => {
-                    let changes = change::of(crd, &sample.object);
-                    sample.change = trial.first_accepted(&created, changes);
-                }
-                Err(why) => samples.refused.push(refusal(&sample.object, &why)),
-            }
-        }
-        samples.own.append(&mut of_type);
-    }
-    for other in std::mem::take(&mut samples.others) {
-        match trial.create(&other) {
-            Ok(_) => samples.others.push(other),
-            Err(why) => samples.refused.push(format!("left out: {}", refusal(&other, &why))),
-        }
-    }
-    Ok(samples)
-}
-
-fn refusal(object: &Value, why: &str) -> String {
-    format!("the API server refuses {}: {why}", sample::called(object))
-}
-
-/// A sample by the schema of its type, with a change.
-///
-/// # Errors
-/// Why there is none.
-fn made(
-    options: &Options,
-    trial: &mut Trial,
-    crd: &Value,
-    beginning: &Value,
-) -> Result<Sample, String> {
-    if let Some(path) = &options.samples {
-        return Err(format!("{} has none", path.display()));
-    }
-    let mut sample = sample::by_schema(crd, beginning).map_err(|fields| {
-        format!("its schema does not say what is right for {}", fields.join(", "))
-    })?;
-    let created = trial
-        .create(&sample.object)
-        .map_err(|why| format!("what its schema asks for is refused: {why}"))?;
-    sample.change = trial.first_accepted(&created, change::of(crd, &sample.object));
-    Ok(sample)
-}
-
-/// The author's objects: those of the folder that was named, or of the one near the CRDs' if it has any. What of the
-/// latter are no objects (a configuration file of the operator) is left out, and told.
-fn written(options: &Options) -> anyhow::Result<Samples> {
-    if let Some(path) = &options.samples {
-        return Ok(Samples { others: load(path)?, ..Samples::default() });
-    }
-    let mut samples = Samples::default();
-    let Some(folder) = folder_near(&options.crds, "samples") else { return Ok(samples) };
-    if let Ok(others) = load(&folder) {
-        return Ok(Samples { others, ..samples });
-    }
-    let files = fs::read_dir(&folder)?.map(|entry| entry.map(|entry| entry.path()));
-    let mut files: Vec<PathBuf> = files.collect::<Result<_, _>>()?;
-    files.retain(|file| workloads::manifest::is_manifest(file) && !is_kustomization(file));
-    files.sort();
-    for file in files {
-        match load(&file) {
-            Ok(objects) => samples.others.extend(objects),
-            Err(error) => samples.refused.push(format!("left out: {error}")),
-        }
-    }
-    Ok(samples)
-}
-
-fn is_kustomization(file: &Path) -> bool {
-    file.file_stem().is_some_and(|stem| stem == "kustomization")
+    Ok(read(path)?.into_iter().map(|manifest| manifest.object).collect())
 }
 
 fn text(path: &Path) -> String {
@@ -448,6 +353,25 @@ mod tests {
         let (steps, text) = steps(dir.path());
         assert_eq!(steps, ["create Bar mine", "change spec.size of Bar mine", "delete Bar mine"]);
         assert!(text.contains("# No sample of Bath: "), "{text}");
+    }
+
+    /// As OpenShift's: types for several sets of features, and objects of types that are elsewhere.
+    #[test]
+    fn what_an_install_folder_needs_from_elsewhere_is_left_out() {
+        let dir = tempfile::tempdir().unwrap();
+        let options = options(dir.path(), "bin/manager");
+        let crd = CRD.replace("required: [host]", "required: []");
+        for name in ["bar.yaml", "bar-preview.yaml"] {
+            fs::write(dir.path().join("crds").join(name), &crd).unwrap();
+        }
+        let other = "apiVersion: elsewhere.io/v1\nkind: Operator\nmetadata: {name: a}\n";
+        fs::write(dir.path().join("crds/operator.yaml"), other).unwrap();
+        assert_eq!(run(&options).unwrap(), Exit::Clean);
+        let campaign =
+            crate::config::Campaign::load(&dir.path().join("campaign.yaml"), None).unwrap();
+        let applied = [Path::new("crds/bar-preview.yaml"), Path::new("crds/bar.yaml")];
+        assert_eq!(campaign.file.spec.manifests, applied);
+        assert_eq!(steps(dir.path()).0, ["create Bar bar-sample", "delete Bar bar-sample"]);
     }
 
     /// As `install/` of many projects: accounts in a namespace that no file makes, and what the controller may create.

@@ -25,6 +25,8 @@ pub(super) struct Found {
     pub namespaces: Vec<Value>,
     /// Definitions of types of other projects that it works on.
     pub other_types: Vec<Value>,
+    /// The files and folders that are applied, as the author named them.
+    pub applied: Vec<PathBuf>,
 }
 
 /// The folder of [`Found::other_types`], beside the campaign.
@@ -70,23 +72,25 @@ impl Found {
         ("none", format!("Without built-in controllers: {why}."))
     }
 
-    fn manifests(&self, crds: &Path) -> Vec<String> {
+    /// As the campaign in this folder names them.
+    fn manifests(&self, dir: &Path) -> anyhow::Result<Vec<String>> {
         let mut manifests = vec![];
         if !self.namespaces.is_empty() {
             manifests.push(NAMESPACES.to_owned());
         }
-        manifests.push(shown(crds));
+        for path in &self.applied {
+            manifests.push(shown(&relative(dir, &std::path::absolute(path)?)));
+        }
         if !self.other_types.is_empty() {
             manifests.push(format!("{OTHER_TYPES}/"));
         }
-        manifests
+        Ok(manifests)
     }
 }
 
 /// The campaign file.
 pub(super) fn text(options: &Options, found: &Found) -> anyhow::Result<String> {
     let dir = std::path::absolute(&options.dir)?;
-    let crds = relative(&dir, &std::path::absolute(&options.crds)?);
     let mut command = program::words(&options.command);
     if command.is_empty() {
         return Err(Expected::error(
@@ -122,7 +126,7 @@ pub(super) fn text(options: &Options, found: &Found) -> anyhow::Result<String> {
         .replace("{command}", &flow(&Value::from(command)))
         .replace("{why}", &why)
         .replace("{environment}", environment)
-        .replace("{manifests}", &flow(&Value::from(found.manifests(&crds)))))
+        .replace("{manifests}", &flow(&Value::from(found.manifests(&dir)?))))
 }
 
 const CAMPAIGN: &str = concat!(

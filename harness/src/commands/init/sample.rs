@@ -39,6 +39,11 @@ pub fn called(object: &Value) -> String {
     format!("{} {}", text(&object["kind"]), text(&object["metadata"]["name"]))
 }
 
+/// That an API server refuses it, and why.
+pub fn refusal(object: &Value, why: &str) -> String {
+    format!("the API server refuses {}: {why}", called(object))
+}
+
 /// Whether an object is of the type that a CRD defines, in a version that is served.
 pub fn is_of(object: &Value, crd: &Value) -> bool {
     let spec = &crd["spec"];

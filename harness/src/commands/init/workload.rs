@@ -1,6 +1,6 @@
 //! The workload: what the author's samples need, then each sample made, changed and deleted.
 
-use std::fmt::Write as _;
+use std::{collections::BTreeSet, fmt::Write as _};
 
 use serde_json::{Map, Value};
 
@@ -20,6 +20,16 @@ pub(super) struct Samples {
 }
 
 impl Samples {
+    /// Of objects that are the same one, the first: folders with samples have alternatives.
+    pub fn keep_first_of_each(&mut self) {
+        let mut seen = BTreeSet::new();
+        self.others.retain(|object| {
+            let namespace = object["metadata"]["namespace"].as_str().unwrap_or("default");
+            let version = object["apiVersion"].as_str().unwrap_or_default();
+            seen.insert((version.to_owned(), called(object), namespace.to_owned()))
+        });
+    }
+
     /// All objects that there are.
     pub fn objects(&self) -> impl Iterator<Item = &Value> + Clone {
         self.others.iter().chain(self.own.iter().map(|sample| &sample.object))
