@@ -76,11 +76,14 @@ pub fn run(args: &RunArgs) -> anyhow::Result<Exit> {
     let bounds = bounds(args, &setup, began);
     let references = reference::learn(&setup, &folder, &progress, restarts, bounds.until)?;
     progress.tell(phase("exploring"));
+    let taken = setup.slots.taken();
     let (explored, findings) = explore(&setup, &references, &bounds, &progress, &folder);
     disk::check()?;
     let report = publish::report(&setup, &folder, &references, &explored, &findings, began, args);
     progress.finish();
-    publish::write(&folder, &report, &explored, &findings)?;
+    // All that ran beside the trials of the exploration.
+    let confirming = (setup.slots.taken() - taken).saturating_sub(explored.trials.len() as u64);
+    publish::write(&folder, &report, &explored, &findings, confirming)?;
     match args.output {
         Output::Text => publish::print(&folder, &report),
         Output::Json => crate::stdout::write(&crate::report::summary_json(&report)?),

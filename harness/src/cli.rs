@@ -133,6 +133,18 @@ pub struct ReplayArgs {
     pub quiet: bool,
 }
 
+impl ReplayArgs {
+    /// All that it can be told by name: `--quiet`, `-q`, …
+    pub fn flags() -> Vec<String> {
+        let command = ReplayArgs::augment_args(clap::Command::new("replay"));
+        let names = command.get_arguments().flat_map(|argument| {
+            let long = argument.get_long().map(|name| format!("--{name}"));
+            long.into_iter().chain(argument.get_short().map(|letter| format!("-{letter}")))
+        });
+        names.collect()
+    }
+}
+
 /// What goes to stdout.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub enum Output {

@@ -16,6 +16,7 @@ use crate::exit::{Exit, Expected};
 mod access;
 mod answers;
 mod embedded;
+pub mod manifests;
 mod names;
 mod paces;
 pub mod reading;
@@ -259,6 +260,9 @@ pub struct KubeconfigSpec {
 pub struct WorkloadSpec {
     /// A `Test` file, relative to the campaign's folder.
     pub file: PathBuf,
+    /// The variables that its function `env` knows, and that its programs get.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub env: BTreeMap<String, String>,
 }
 
 /// When the world counts as settled.
@@ -366,6 +370,12 @@ impl Campaign {
     /// A path of the campaign file, made absolute.
     pub fn resolve(&self, path: &Path) -> PathBuf {
         self.folder.join(path)
+    }
+
+    /// Reads the workload.
+    pub fn workload(&self) -> Result<workloads::Workload, workloads::LoadError> {
+        let spec = &self.file.spec.workload;
+        workloads::Workload::load(&self.resolve(&spec.file), &spec.env)
     }
 }
 

@@ -501,8 +501,8 @@ impl<'setup> Trial<'setup> {
 
     /// The position at which the next perturbation waits, if it waits for one.
     fn awaited_step(&self) -> Option<Cursor> {
-        match self.todo.front()?.crash()?.at {
-            Moment::Step { cursor } => Some(cursor),
+        match &self.todo.front()?.crash()?.at {
+            Moment::Step { cursor, .. } => Some(*cursor),
             _ => None,
         }
     }

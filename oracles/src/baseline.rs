@@ -184,7 +184,6 @@ impl fmt::Display for Disagreement {
         if !self.path.0.is_empty() {
             write!(f, " {}", self.path)?;
         }
-        write!(f, " at operation {}", self.cursor)?;
         for (at, (run, value)) in self.values.iter().enumerate() {
             let text = value.as_ref().map_or("nothing".to_owned(), Value::to_string);
             write!(f, "{} {text} in run {run}", if at == 0 { ":" } else { "," })?;

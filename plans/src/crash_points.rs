@@ -165,7 +165,7 @@ pub fn crash_points(
                 scan.users.clear();
                 scan.calls_since_commit = 0;
                 found.points.push(CrashPoint {
-                    at: Moment::Step { cursor: step.cursor },
+                    at: Moment::Step { cursor: step.cursor, after: step.title.clone() },
                     revision,
                     time: record.at,
                     cursor: step.cursor,

@@ -339,6 +339,9 @@ pub enum Moment {
     Step {
         /// The position reached.
         cursor: Cursor,
+        /// The step that led there, as a person calls it. It only explains: the position decides.
+        #[serde(default, skip_serializing_if = "String::is_empty")]
+        after: String,
     },
     /// The workload has been played, and all has settled: what is started then has nothing left to do.
     Settled,
@@ -407,10 +410,17 @@ impl fmt::Display for Moment {
                 write!(f, "after the {} {write}", ordinal(*occurrence))
             }
             Moment::Delivery { event } => event.fmt(f),
-            Moment::Step { cursor } if cursor.operation == 0 && cursor.document == 0 => {
+            Moment::Step { cursor, .. } if *cursor == Cursor::default() => {
                 f.write_str("when it had connected, before its first write")
             }
-            Moment::Step { cursor } => write!(f, "when the workload reached operation {cursor}"),
+            Moment::Step { cursor, after } if after.is_empty() => {
+                write!(f, "when the workload stood at {cursor}")
+            }
+            // Of an operation that sends several documents.
+            Moment::Step { cursor: Cursor { document: document @ 1.., .. }, after } => {
+                write!(f, "after the user's {} document of {after}", ordinal(*document))
+            }
+            Moment::Step { after, .. } => write!(f, "after the user's {after}"),
             Moment::Settled => f.write_str("when all had settled at the end"),
         }
     }
@@ -428,6 +438,20 @@ fn ordinal(n: u32) -> String {
 
 #[cfg(test)]
 mod tests {
+    #[test]
+    fn steps_are_called_by_their_names() {
+        let check = |operation: u32, document: u32, after: &str, expect: &str| {
+            let after = after.to_owned();
+            let moment = Moment::Step { cursor: Cursor { operation, document }, after };
+            assert_eq!(moment.to_string(), expect);
+        };
+        check(0, 0, "", "when it had connected, before its first write");
+        let title = "step 1 \"create a\": apply foos/default/a";
+        check(1, 0, title, &format!("after the user's {title}"));
+        check(1, 2, title, &format!("after the user's 2nd document of {title}"));
+        check(1, 0, "", "when the workload stood at 1.0");
+    }
+
     use super::*;
 
     #[test]

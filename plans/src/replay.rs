@@ -110,7 +110,10 @@ pub struct Replay {
     /// Files that the workload names, by their path relative to it.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub workload_files: BTreeMap<String, String>,
-    /// Hash (blake3, hexadecimal) of the workload and its files: a changed one is refused.
+    /// The variables that the workload's function `env` knows.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub workload_env: BTreeMap<String, String>,
+    /// Hash (blake3, hexadecimal) of the workload, its files and variables: a changed one is refused.
     pub workload_hash: String,
     /// The version of Trommel that wrote it.
     pub made_by: String,

@@ -181,7 +181,7 @@ pub fn revision_of<'c>(
             _ => objects.insert(&commit.key, &commit.object),
         };
         let part = || Part::of(commit.change, previous.map(|object| &**object), &commit.object);
-        let counts = !commit.heartbeat && meant.matches(commit.change, &commit.key);
+        let counts = !commit.heartbeat && meant.is(commit);
         if !counts || meant.part.is_some_and(|meant| part() != Some(meant)) {
             continue;
         }
@@ -229,9 +229,38 @@ fn text(objects: &BTreeMap<GroupResource, Objects>) -> String {
 #[cfg(test)]
 mod tests {
     use serde_json::json;
-    use trace::GroupResource;
+    use trace::{Actor, GroupResource};
 
     use super::*;
+    use crate::moment::{By, ChangeMatch};
+
+    #[test]
+    fn a_change_counts_by_whoever_is_named() {
+        let key = ObjectKey::new(GroupResource::new("", "foos"), "default", "a");
+        let commit = |revision: u64, actor: Actor| Commit {
+            revision: Revision(revision),
+            change: Change::Updated,
+            key: key.clone(),
+            object: Arc::new(json!({"value": revision})),
+            actor,
+            call: None,
+            heartbeat: false,
+        };
+        let commits = [commit(2, Actor::User), commit(3, Actor::Environment("kubelet".into()))];
+        let check = |by: Option<By>, occurrence: u32, expect: Option<u64>| {
+            let change = ChangeMatch { by, ..ChangeMatch::of(Change::Updated, &key, &|_| None) };
+            let up_to = Some(Occurred { change, occurrence });
+            let behind = Behind { resource: None, up_to, before: false };
+            let found = revision_of(&behind, Revision(1), &[], commits.iter());
+            assert_eq!(found, expect.map(Revision), "{by:?} {occurrence}");
+        };
+        check(None, 1, Some(2));
+        check(None, 2, Some(3));
+        check(Some(By::User), 1, Some(2));
+        check(Some(By::Environment), 1, Some(3));
+        check(Some(By::User), 2, None);
+        check(Some(By::Subject), 1, None);
+    }
 
     type Entry = (u64, Change, &'static str, &'static str, u32);
 

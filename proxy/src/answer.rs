@@ -34,7 +34,7 @@ pub(crate) async fn answer(
     let (parts, body) = response.into_parts();
     let bodyless = is_bodyless(&call.method, parts.status);
     let mut handover = Handover::new(exchange.connection.clone(), body, bodyless);
-    let mut answer = match !is_endless(call) && handover.read().await {
+    let mut answer = match !is_endless(call, parts.status) && handover.read().await {
         true => {
             let codec = &*exchange.shared.codec;
             record::answer(call, parts.status, &parts.headers, handover.bytes(), codec)
@@ -66,8 +66,14 @@ fn is_bodyless(method: &str, status: StatusCode) -> bool {
 }
 
 /// Subresources whose answers are streams.
-fn is_endless(call: &Call) -> bool {
-    matches!(call.subresource.as_str(), "log" | "proxy" | "exec" | "attach" | "portforward")
+fn is_endless(call: &Call, status: StatusCode) -> bool {
+    let refused = status.is_client_error() || status.is_server_error();
+    match call.subresource.as_str() {
+        "log" | "exec" | "attach" | "portforward" => !refused,
+        // Whoever is behind it refuses in its own way.
+        "proxy" => true,
+        _ => false,
+    }
 }
 
 /// A log whose answer ends when its container does.

@@ -94,4 +94,12 @@ fn wrong_command_lines_are_usage() {
     check(&["run", "campaign.yaml", "--out", "file"], 75, &["cannot write file", "--out"]);
     check(&["run", "campaign.yaml", "--quiet", "--out", "taken"], 4, &[]);
     check(&["run", "campaign.yaml", "--out", "taken"], 64, &["taken holds another run", "--out"]);
+    check(
+        &["run", "campaign.yaml", "--out", "."],
+        64,
+        &[". holds ", "which is of no run", "--out"],
+    );
+    // What a run leaves that did not end is in nobody's way.
+    std::fs::remove_file(house.path("taken/summary.json")).expect("a run writes it");
+    check(&["run", "campaign.yaml", "--quiet", "--out", "taken"], 4, &[]);
 }

@@ -64,6 +64,32 @@ fn another_command_takes_the_place_of_the_controller() {
     assert!(ended.expect(0).stdout.contains("gone"), "{ended}");
 }
 
+#[test]
+fn a_flag_behind_the_command_is_told() {
+    let (house, file) = found("behind-command");
+    let command = [text(&file), "--command", "target/debug/bar-foo", "--quiet"];
+    let ended = replay(&house, "", &command);
+    assert!(ended.stderr.contains("--quiet stands behind --command"), "{ended}");
+}
+
+/// The user stands outside of the campaign's repository, and the run folder is there.
+#[test]
+fn the_command_that_is_proposed_works_where_it_is_proposed() {
+    let house = House::new("replay/proposed", &[FOLDER]);
+    let away = House::new("replay/proposed-away", &[]);
+    for house in [&house, &away] {
+        house.write(".git/HEAD", "");
+    }
+    let campaign = house.path(FOLDER).join("campaign.yaml");
+    for folder in [&house.root, &house.path(FOLDER), &away.root] {
+        let ended = run(folder, ["run", text(&campaign), "--quiet"]);
+        let next = ended.expect(100).stdout.lines().find_map(|line| line.strip_prefix("next:"));
+        let next = next.expect("a finding has a next step").trim();
+        let words = next.strip_prefix("trommel ").expect("it is a command of Trommel");
+        run(folder, words.split(' ').chain(["--quiet"])).expect(100);
+    }
+}
+
 /// What was found is there after the first kill, but not all of the plan happened: it shows nothing.
 #[test]
 fn a_plan_that_half_happened_proves_nothing() {

@@ -72,7 +72,7 @@ pub enum ClientError {
         source: BoxError,
     },
     /// The API answered with an error; the message is its own.
-    #[error("{message} ({code} {reason})")]
+    #[error("{message} ({})", format!("{code} {reason}").trim_end())]
     Refused {
         /// HTTP status.
         code: u16,

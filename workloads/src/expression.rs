@@ -43,12 +43,17 @@ pub(crate) struct Expression {
     selects: bool,
     /// Names of the bindings that it uses.
     pub variables: Vec<String>,
+    /// Names of the variables of the environment that it names as they are.
+    pub env: Vec<String>,
 }
 
 static RUNTIME: LazyLock<Runtime> = LazyLock::new(functions::runtime);
 
 /// Not an identifier in JMESPath unless quoted, and functions can't be called by quoted names.
 const VARIABLE: &str = "__binding";
+
+/// The binding with the variables that `env` knows. No text can name it.
+pub(crate) const ENV: &str = "env()";
 
 impl Expression {
     /// Compiles the text between the parentheses.
@@ -58,8 +63,9 @@ impl Expression {
         if text.contains(VARIABLE) {
             return Err(fail(format!("{VARIABLE} is reserved")));
         }
-        let (rewritten, variables) = rewrite_variables(&arithmetic::rewrite(text)).map_err(fail)?;
-        let ast = jmespath::parse(&rewritten).map_err(|error| {
+        let (rewritten, mut variables) =
+            rewrite_variables(&arithmetic::rewrite(text)).map_err(fail)?;
+        let mut ast = jmespath::parse(&rewritten).map_err(|error| {
             let reason = error.reason.to_string();
             let reason = reason.strip_prefix("Parse error: ").unwrap_or(&reason);
             fail(reason.trim().to_owned()).help("standard JMESPath with $bindings and arithmetic")
@@ -68,8 +74,9 @@ impl Expression {
             let help = format!("near it are {}", functions::nearest(&name).join(", "));
             fail(format!("unknown function {name}")).help(help)
         })?;
-        let selects = selects(&ast);
-        Ok(Expression { place: place.clone(), text: text.to_owned(), ast, selects, variables })
+        let env = give_env(&mut ast, &mut variables).map_err(fail)?;
+        let (selects, place) = (selects(&ast), place.clone());
+        Ok(Expression { place, text: text.to_owned(), ast, selects, variables, env })
     }
 
     /// Evaluates on `data`.
@@ -152,6 +159,29 @@ fn check_functions(ast: &Ast) -> Result<(), String> {
         }
         _ => Ok(()),
     })
+}
+
+/// Calls of `env` get what they look in. The names that are written in them.
+fn give_env(ast: &mut Ast, variables: &mut Vec<String>) -> Result<Vec<String>, String> {
+    let mut named = Vec::new();
+    visit(ast, &mut |node| match node {
+        Ast::Function { name, args, offset } if name == "env" => {
+            match &args[..] {
+                [Ast::Literal { value, .. }] => named.extend(value.as_string().cloned()),
+                [Ast::Function { name, .. }, _] if name == VARIABLE => return Ok(()),
+                [_] => {}
+                _ => return Err("env takes one argument, the name of a variable".to_owned()),
+            }
+            let offset = *offset;
+            let value = Rcvar::new(Variable::String(ENV.to_owned()));
+            let all = vec![Ast::Literal { offset, value }];
+            args.insert(0, Ast::Function { offset, name: VARIABLE.to_owned(), args: all });
+            variables.push(ENV.to_owned());
+            Ok(())
+        }
+        _ => Ok(()),
+    })?;
+    Ok(named)
 }
 
 fn substitute(ast: &mut Ast, bindings: &Bindings) -> Result<(), String> {

@@ -1,8 +1,10 @@
 //! The functions that expressions may call: JMESPath's own, and those of kyverno-json and chainsaw that
 //! are functions of their arguments alone.
 //!
-//! Left out on purpose: `env` (a workload does not depend on the machine), `k8s_*` and `x509_*` (they reach
-//! outside), `random`, `time_now*` (not the same twice). Calling one is an error at load time.
+//! `env` knows the variables that the campaign lists, and no others: a workload does not depend on the machine.
+//!
+//! Left out on purpose: `k8s_*` and `x509_*` (they reach outside), `random`, `time_now*` (not the same twice).
+//! Calling one is an error at load time.
 //! Of the arithmetic functions we do numbers; kyverno's also do quantities and durations.
 
 use jmespath::{
@@ -29,6 +31,7 @@ pub(crate) const NAMES: &[&str] = &[
     "contains",
     "divide",
     "ends_with",
+    "env",
     "equal_fold",
     "floor",
     "items",
@@ -217,7 +220,7 @@ mod tests {
             assert!(runtime.get_function(name).is_some(), "{name}");
         }
         assert!(NAMES.windows(2).all(|pair| pair[0] < pair[1]), "in order");
-        for name in ["env", "k8s_get", "random"] {
+        for name in ["k8s_get", "random"] {
             assert!(runtime.get_function(name).is_none(), "{name}");
         }
     }
@@ -280,7 +283,8 @@ mod tests {
                 "add(`1`, 'a')",
                 "divide(`1`, `0`)",
                 "$missing",
-                "env('HOME')"
+                "env('HOME')",
+                "env()"
             ]
             .map(|text| format!("{text}: {}", evaluate(text).unwrap_err()))
             .join("\n")

@@ -100,5 +100,8 @@ mod tests {
              its own: name config/default instead, which has all, or config/crd, which needs none",
         );
         check("foos \"a\" not found", "foos \"a\" not found (404 NotFound)");
+        let (reason, message) = (String::new(), "unable to parse requirement".to_owned());
+        let source = ClientError::Refused { code: 500, reason, message };
+        assert_eq!(source.to_string(), "unable to parse requirement (500)");
     }
 }

@@ -1,16 +1,22 @@
-//! Kustomizations: folders with a `kustomization.yaml`, rendered as `kubectl kustomize` renders them, as far as the layouts
-//! of kubebuilder and operator-sdk go (<https://kubectl.docs.kubernetes.io/references/kustomize/kustomization/>).
+//! Kustomizations: folders with a `kustomization.yaml`, rendered by the user's own program ([`Renderer`]). Where there is
+//! none they are rendered here, as `kubectl kustomize` renders them, as far as the layouts of kubebuilder and operator-sdk go
+//! (<https://kubectl.docs.kubernetes.io/references/kustomize/kustomization/>).
 //!
-//! One layer after the other: the resources of the layers below, then patches, namespace, name prefix and suffix, labels,
-//! annotations, replicas and images, in kustomize's order; at last names that refer to what was renamed. A field without a
-//! value is as if absent; one that is not supported is an error that names it.
+//! One layer after the other: the resources of the layers below, what is generated, components, then patches, namespace,
+//! name prefix and suffix, labels, annotations, replicas, images and replacements, in kustomize's order; at last hashes in
+//! names, and names that refer to what was renamed. A field without a value is as if absent; one that is not supported is
+//! an error that names it.
 
 mod builtin;
 mod configuration;
 mod fields;
+mod generators;
+mod hash;
 mod images;
 mod patch;
 mod references;
+mod renderer;
+mod replacements;
 mod spec;
 mod transform;
 
@@ -21,6 +27,7 @@ use std::{
 
 use configuration::Configuration;
 use fields::Reach;
+pub use renderer::Renderer;
 use spec::{FieldSpec, Type};
 
 use crate::{
@@ -46,6 +53,8 @@ struct Item {
     /// What it was before each change of its name or namespace, the first first.
     was: Vec<Id>,
     affixes: Affixes,
+    /// Its name is to end in a hash of its content.
+    needs_hash: bool,
 }
 
 /// What an object is called. Group and version never change.
@@ -72,10 +81,24 @@ pub(crate) fn file_in(folder: &Path) -> Option<PathBuf> {
     NAMES.iter().map(|name| folder.join(name)).find(|file| file.is_file())
 }
 
+/// What the user's program makes of a kustomization.
+pub(crate) fn rendered_by(renderer: &Renderer, file: &Path) -> Result<Vec<Manifest>, LoadError> {
+    let text = renderer.render(file)?;
+    let mut manifests: Vec<Manifest> =
+        manifest::objects(file, &text)?.iter().map(Manifest::of).collect::<Result<_, _>>()?;
+    for manifest in &mut manifests {
+        // Lines are of what was rendered, which nobody sees.
+        manifest.place = Place::whole(file);
+    }
+    Ok(manifests)
+}
+
 /// What a kustomization says, rendered: Namespaces and CustomResourceDefinitions first.
 pub(crate) fn render(file: &Path) -> Result<Vec<Manifest>, LoadError> {
     let mut configuration = Configuration::built_in();
-    let mut items = layer(file, 0, &mut configuration)?;
+    let mut items = Vec::new();
+    layer(file, fields::KUSTOMIZATION, 0, &mut items, &mut configuration)?;
+    hash::add(&mut items);
     references::follow(&mut items, &configuration)?;
     items.retain(|item| {
         let annotations = &item.manifest.object["metadata"]["annotations"];
@@ -90,11 +113,14 @@ pub(crate) fn render(file: &Path) -> Result<Vec<Manifest>, LoadError> {
     Ok(items.into_iter().map(|item| item.manifest).collect())
 }
 
+/// Adds what a kustomization of this kind makes to the items: a component works on those that are there.
 fn layer(
     file: &Path,
+    kind: &str,
     depth: u32,
+    items: &mut Vec<Item>,
     configuration: &mut Configuration,
-) -> Result<Vec<Item>, LoadError> {
+) -> Result<(), LoadError> {
     if depth > DEEPEST {
         return Err(Place::whole(file).error("kustomizations lie in each other without end"));
     }
@@ -105,26 +131,32 @@ fn layer(
         (None, _) => return Err(Place::whole(file).error("the kustomization is empty")),
         _ => return Err(Place::whole(file).error("a kustomization is one document")),
     };
-    let fields = fields::check(&said)?;
-    let mut items = Vec::new();
-    for list_of in ["resources", "bases"] {
-        for entry in fields.iter().filter(|entry| entry.key == list_of) {
-            for resource in list(entry)? {
-                items.extend(resources(folder, resource, depth, configuration)?);
-            }
+    let fields = fields::check(&said, kind)?;
+    let named = |name: &'static str| fields.iter().filter(move |entry| entry.key == name);
+    for entry in ["resources", "bases"].into_iter().flat_map(named) {
+        for resource in list(entry)? {
+            items.extend(resources(folder, resource, depth, configuration)?);
         }
     }
-    refuse_twins(&items)?;
-    for entry in fields.iter().filter(|entry| entry.key == "configurations") {
+    refuse_twins(items)?;
+    for entry in named("configurations") {
         configuration.add(folder, entry)?;
     }
-    for name in fields::ORDER {
-        for entry in fields.iter().filter(|entry| entry.key == *name) {
-            apply(folder, entry, &mut items, configuration)?;
+    let options = named("generatorOptions").next();
+    let options = options.map(|entry| generators::Options::read(&entry.value)).transpose()?;
+    for entry in fields::GENERATORS.iter().copied().flat_map(named) {
+        generators::generate(folder, entry, &options.clone().unwrap_or_default(), items)?;
+    }
+    for entry in named("components") {
+        for component in list(entry)? {
+            let file = below(folder, component)?;
+            layer(&file, fields::COMPONENT, depth + 1, items, configuration)?;
         }
     }
-    refuse_twins(&items)?;
-    Ok(items)
+    for entry in fields::ORDER.iter().copied().flat_map(named) {
+        apply(folder, entry, items, configuration)?;
+    }
+    refuse_twins(items)
 }
 
 /// An error if two objects are the same one.
@@ -149,25 +181,38 @@ fn resources(
     depth: u32,
     configuration: &mut Configuration,
 ) -> Result<Vec<Item>, LoadError> {
-    let path = text(resource, "resources")?;
-    if path.contains("://") || path.contains("?ref=") || path.starts_with("github.com/") {
-        let error = resource.place.error(format!("{path} lies elsewhere, and nothing is fetched"));
-        return Err(error.help(fields::HELP));
-    }
-    let path = folder.join(path);
+    let path = folder.join(local(resource)?);
     if path.is_dir() {
-        let Some(file) = file_in(&path) else {
-            let error = resource.place.error(format!("{} has no kustomization", path.display()));
-            return Err(error.help("name its files one by one, as kustomize asks for"));
-        };
-        return layer(&file, depth + 1, configuration);
+        let (file, mut items) = (below(folder, resource)?, Vec::new());
+        layer(&file, fields::KUSTOMIZATION, depth + 1, &mut items, configuration)?;
+        return Ok(items);
     }
     if !path.exists() {
         return Err(resource.place.error(format!("there is no {}", path.display())));
     }
     let read = manifest::of_file(&path, Dialect::Kustomize)?;
-    let item = |manifest| Item { manifest, was: vec![], affixes: Affixes::default() };
+    let item =
+        |manifest| Item { manifest, was: vec![], affixes: Affixes::default(), needs_hash: false };
     Ok(read.into_iter().map(item).collect())
+}
+
+/// The kustomization of a folder that another one names.
+fn below(folder: &Path, named: &Node) -> Result<PathBuf, LoadError> {
+    let path = folder.join(local(named)?);
+    file_in(&path).ok_or_else(|| {
+        let error = named.place.error(format!("{} has no kustomization", path.display()));
+        error.help("name its files one by one, as kustomize asks for")
+    })
+}
+
+/// A path that lies on this machine.
+fn local(named: &Node) -> Result<&str, LoadError> {
+    let path = text(named, "resources")?;
+    if path.contains("://") || path.contains("?ref=") || path.starts_with("github.com/") {
+        let error = named.place.error(format!("{path} lies elsewhere, and nothing is fetched"));
+        return Err(error.help(fields::HELP));
+    }
+    Ok(path)
 }
 
 fn apply(
@@ -216,6 +261,7 @@ fn apply(
         }
         "replicas" => transform::replicas(list(entry)?, items, configuration)?,
         "images" => images::images(list(entry)?, items, configuration)?,
+        "replacements" => replacements::replace(folder, list(entry)?, items)?,
         _ => {}
     }
     Ok(())

@@ -41,7 +41,7 @@ mod shared;
 use context::{Context, INHERITED, Timeouts};
 
 /// Reads a test file, or the one in a folder.
-pub(crate) fn load(path: &Path) -> Result<Workload, LoadError> {
+pub(crate) fn load(path: &Path, env: &BTreeMap<String, String>) -> Result<Workload, LoadError> {
     let file = test_file(path)?;
     let text = manifest::read(&file)?;
     let mut documents = node::parse(&file, &text)?;
@@ -56,6 +56,7 @@ pub(crate) fn load(path: &Path) -> Result<Workload, LoadError> {
     let dir = file.parent().unwrap_or(Path::new("")).to_owned();
     let mut loader = Loader {
         dir,
+        env: Arc::new(env.clone()),
         ours: false,
         operations: Vec::new(),
         catches: vec![Vec::new()],
@@ -63,6 +64,9 @@ pub(crate) fn load(path: &Path) -> Result<Workload, LoadError> {
         files: BTreeMap::new(),
     };
     loader.hash_file(Path::new("test"), &text);
+    for (name, value) in env {
+        loader.hash_file(Path::new(&format!("env:{name}")), value);
+    }
     loader.test(&test, file)
 }
 
@@ -78,6 +82,8 @@ fn test_file(path: &Path) -> Result<PathBuf, LoadError> {
 /// Everything that gathers while a test is read.
 struct Loader {
     dir: PathBuf,
+    /// What `env` knows.
+    env: Arc<BTreeMap<String, String>>,
     /// `trommel.dev/v1alpha1`: our own operations are allowed.
     ours: bool,
     operations: Vec<Operation>,
@@ -165,7 +171,7 @@ impl Loader {
         let named = namespace.map(|e| crate::fields::as_text(&e.value, "namespace")).transpose()?;
         let namespace_name = named.filter(|name| !name.is_empty()).unwrap_or("default").to_owned();
         let mut context = Context {
-            scope: Scope::new(namespace_name.clone()),
+            scope: Scope::new(namespace_name.clone(), self.env.clone()),
             namespace: namespace_name.clone(),
             timeouts: Timeouts::default(),
             template: true,

@@ -1,13 +1,14 @@
 //! Manifests: files, folders and globs of Kubernetes objects in YAML or JSON.
 //!
-//! A folder with a `kustomization.yaml` is rendered ([`kustomize`]). Any other folder is read as `kubectl apply -f` reads it: its `.yaml`, `.yml` and `.json` files in order of
-//! their names, not the folders within. `kind: List` is taken apart. Scalars mean what `sigs.k8s.io/yaml`
+//! A folder with a `kustomization.yaml` is rendered ([`kustomize`]). Any other folder is read as `kubectl apply -f` reads
+//! it: its `.yaml`, `.yml` and `.json` files in order of their names, not the folders within. `kind: List` is taken apart. Scalars mean what `sigs.k8s.io/yaml`
 //! takes them for (see the `scalar` module): `yes` is a boolean, `0644` is octal.
 
 use std::path::{Path, PathBuf};
 
 use serde_json::Value;
 
+pub use crate::kustomize::Renderer;
 use crate::{
     kustomize,
     node::{self, Content, Node},
@@ -24,27 +25,38 @@ pub struct Manifest {
     pub object: Value,
 }
 
-/// Reads all objects of a file or folder. Each has `apiVersion`, `kind`, and a name.
-pub fn load(path: &Path) -> Result<Vec<Manifest>, LoadError> {
-    let is_kustomization = path.file_stem().is_some_and(|stem| stem == "kustomization");
-    if let Some(file) = kustomize::file_in(path).or(is_kustomization.then(|| path.to_owned())) {
-        return kustomize::render(&file);
+impl Manifest {
+    pub(crate) fn of(node: &Node) -> Result<Manifest, LoadError> {
+        need_identity(node)?;
+        Ok(Manifest { place: node.place.clone(), object: node.to_json() })
     }
-    let mut manifests = Vec::new();
-    for file in files(path)? {
-        manifests.extend(of_file(&file, Dialect::Kubectl)?);
+}
+
+/// Reads all objects of a file or folder. Each has `apiVersion`, `kind`, and a name. A kustomization is rendered by this
+/// program, without one by ourselves.
+pub fn load(path: &Path, renderer: Option<&Renderer>) -> Result<Vec<Manifest>, LoadError> {
+    match (kustomization(path), renderer) {
+        (Some(file), Some(renderer)) => kustomize::rendered_by(renderer, &file),
+        (Some(file), None) => kustomize::render(&file),
+        (None, _) => {
+            let mut manifests = Vec::new();
+            for file in files(path)? {
+                manifests.extend(of_file(&file, Dialect::Kubectl)?);
+            }
+            Ok(manifests)
+        }
     }
-    Ok(manifests)
+}
+
+/// The file of a kustomization, if this is one or a folder with one.
+pub fn kustomization(path: &Path) -> Option<PathBuf> {
+    let is_one = path.file_stem().is_some_and(|stem| stem == "kustomization");
+    kustomize::file_in(path).or(is_one.then(|| path.to_owned()))
 }
 
 /// All objects of one file.
 pub(crate) fn of_file(file: &Path, dialect: Dialect) -> Result<Vec<Manifest>, LoadError> {
-    let mut manifests = Vec::new();
-    for node in objects_in(dialect, file, &read(file)?)? {
-        need_identity(&node)?;
-        manifests.push(Manifest { place: node.place.clone(), object: node.to_json() });
-    }
-    Ok(manifests)
+    objects_in(dialect, file, &read(file)?)?.iter().map(Manifest::of).collect()
 }
 
 /// Whether a file of a folder is read, by its name.
@@ -201,11 +213,11 @@ mod tests {
             let text = format!("{{apiVersion: v1, kind: ConfigMap, metadata: {{name: {object}}}}}");
             std::fs::write(folder.path().join(name), text).unwrap();
         }
-        let names: Vec<_> = load(folder.path()).unwrap();
+        let names: Vec<_> = load(folder.path(), None).unwrap();
         let names: Vec<_> = names.iter().map(|m| m.object["metadata"]["name"].clone()).collect();
         assert_eq!(names, ["a", "b"]);
         std::fs::write(folder.path().join("d.yaml"), "kind: X\nmetadata: {name: a}\n").unwrap();
-        let error = load(folder.path()).unwrap_err();
+        let error = load(folder.path(), None).unwrap_err();
         assert_eq!((error.message.as_str(), error.place.line), ("the object has no apiVersion", 1));
     }
 }

@@ -5,12 +5,15 @@
 //! outputs come from a run; all else can be computed again at any time, so a workload can be resumed
 //! wherever no output is handed across.
 
-use std::collections::BTreeSet;
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    sync::Arc,
+};
 
 use serde_json::Value;
 
 use crate::{
-    expression::{Bindings, EvaluationError, Expression},
+    expression::{Bindings, ENV, EvaluationError, Expression},
     operation::Outputs,
     place::LoadError,
     template::Template,
@@ -22,6 +25,8 @@ use crate::{
 pub(crate) struct Scope {
     /// Where objects go that name no namespace. (`$namespace` says the same, but can be hidden.)
     pub namespace: String,
+    /// What `env` knows.
+    env: Arc<BTreeMap<String, String>>,
     definitions: Vec<Definition>,
 }
 
@@ -42,9 +47,9 @@ pub(crate) struct Output {
 }
 
 impl Scope {
-    /// Nothing is bound.
-    pub fn new(namespace: String) -> Scope {
-        Scope { namespace, definitions: Vec::new() }
+    /// Nothing is bound. `env` are the variables that the campaign lists.
+    pub fn new(namespace: String, env: Arc<BTreeMap<String, String>>) -> Scope {
+        Scope { namespace, env, definitions: Vec::new() }
     }
 
     /// Adds a binding, after checking that all it uses is known.
@@ -65,9 +70,14 @@ impl Scope {
         self.definitions.push(Definition::Output { name: name.to_owned(), from });
     }
 
-    /// An error if the expression uses a binding that is neither here nor among `extra`.
+    /// An error if the expression uses a binding that is neither here nor among `extra`, or names a variable of the
+    /// environment that is not listed.
     pub fn knows(&self, expression: &Expression, extra: &[&str]) -> Result<(), LoadError> {
-        for variable in &expression.variables {
+        if let Some(name) = expression.env.iter().find(|name| !self.env.contains_key(*name)) {
+            let message = format!("expression ({}): {}", expression.text, unlisted(name));
+            return Err(expression.place.error(message));
+        }
+        for variable in expression.variables.iter().filter(|variable| *variable != ENV) {
             if extra.contains(&variable.as_str()) || self.defines(variable) {
                 continue;
             }
@@ -86,7 +96,7 @@ impl Scope {
 
     /// All values. An output that was not given is left out: using it is an error at its place.
     pub fn bindings(&self, outputs: &Outputs) -> Result<Bindings, EvaluationError> {
-        let mut bindings = Bindings::new();
+        let mut bindings = self.given();
         for definition in &self.definitions {
             match definition {
                 Definition::Binding { name, value } => {
@@ -103,9 +113,14 @@ impl Scope {
         Ok(bindings)
     }
 
+    /// What is there before any definition.
+    fn given(&self) -> Bindings {
+        Bindings::from([(ENV.to_owned(), serde_json::json!(*self.env))])
+    }
+
     /// The values as far as they are known before a run: for titles and file names.
     pub fn known_bindings(&self) -> Bindings {
-        let mut bindings = Bindings::new();
+        let mut bindings = self.given();
         for definition in &self.definitions {
             match definition {
                 Definition::Binding { name, value } => {
@@ -140,6 +155,13 @@ impl Scope {
         }
         names
     }
+}
+
+/// What is wrong with a variable that the campaign does not list, and what to do.
+pub(crate) fn unlisted(name: &str) -> String {
+    format!(
+        "the campaign lists no variable {name}: write it, with its value, into spec.workload.env"
+    )
 }
 
 impl Definition {

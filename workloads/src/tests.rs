@@ -1,6 +1,6 @@
 //! Whole workloads against a toy API.
 
-use std::path::PathBuf;
+use std::{collections::BTreeMap, path::PathBuf};
 
 use serde_json::{Value, json};
 use trace::Cursor;
@@ -23,7 +23,8 @@ fn load(test: &str, files: &[(&str, &str)]) -> Result<(Workload, tempfile::TempD
         std::fs::write(file, text).unwrap();
     }
     let prefix = format!("{}/", folder.path().display());
-    match Workload::load(folder.path()) {
+    let env = BTreeMap::from([("WHO".to_owned(), "me".to_owned())]);
+    match Workload::load(folder.path(), &env) {
         Ok(workload) => Ok((workload, folder)),
         Err(error) => Err(error.to_string().replace(&prefix, "")),
     }

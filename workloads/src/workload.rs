@@ -32,13 +32,14 @@ pub struct Workload {
 }
 
 impl Workload {
-    /// Reads a test file, or a folder with a `chainsaw-test.yaml` in it, and all files that it names.
-    pub fn load(path: &Path) -> Result<Workload, LoadError> {
-        load::load(path)
+    /// Reads a test file, or a folder with a `chainsaw-test.yaml` in it, and all files that it names. `env` is what the
+    /// function `env` knows.
+    pub fn load(path: &Path, env: &BTreeMap<String, String>) -> Result<Workload, LoadError> {
+        load::load(path, env)
     }
 
-    /// Hash of the test and of all files that it names, in hexadecimal: the same bytes give the same hash,
-    /// wherever the folder is.
+    /// Hash of the test, of all files that it names, and of its variables, in hexadecimal: the same bytes give the same
+    /// hash, wherever the folder is.
     pub fn hash(&self) -> &str {
         &self.hash
     }
@@ -56,6 +57,12 @@ impl Workload {
     /// The operation at a position; `None` at the end.
     pub fn operation(&self, cursor: Cursor) -> Option<&Operation> {
         self.operations.get(cursor.operation as usize)
+    }
+
+    /// The operation of which a position is reached: the one before, or the one that is under way there.
+    pub fn led_to(&self, cursor: Cursor) -> Option<&Operation> {
+        let before = cursor.operation.checked_sub(u32::from(cursor.document == 0))?;
+        self.operations.get(before as usize)
     }
 
     /// The position after the last operation.

@@ -217,12 +217,13 @@ fn portable(folder: &std::path::Path) -> String {
     }
 }
 
-/// Writes the run folder's final files.
+/// Writes the run folder's final files. `confirming`: how many runs were for that.
 pub fn write(
     folder: &RunFolder,
     report: &Report,
     explored: &Explored,
     findings: &Findings,
+    confirming: u64,
 ) -> anyhow::Result<()> {
     for (found, shown) in findings.all().zip(report.confirmed()) {
         folder.write(&shown.replay, shown.replay_text.as_bytes())?;
@@ -240,13 +241,13 @@ pub fn write(
         folder.write(&suspicion.replay, suspicion.replay_text.as_bytes())?;
     }
     folder.write_json("end-states.json", &explored.end_states)?;
-    folder.write_json("figures.json", &figures(explored))?;
+    folder.write_json("figures.json", &figures(explored, confirming))?;
     report::write(report, &folder.path)?;
     Ok(())
 }
 
 /// What the exploration took, for `cargo ci bench`: as a whole, and each trial.
-fn figures(explored: &Explored) -> Value {
+fn figures(explored: &Explored, confirming: u64) -> Value {
     let trial = |(cost, carried): (&explore::Cost, &explore::Carried)| {
         json!({
             "seconds": cost.real.as_secs_f64(),
@@ -258,6 +259,7 @@ fn figures(explored: &Explored) -> Value {
     json!({
         "seconds": explored.real.as_secs_f64(),
         "runs": explored.runs,
+        "confirmingRuns": confirming,
         "ownCpuSeconds": explored.cpu.own.as_secs_f64(),
         "subjectsCpuSeconds": explored.cpu.children.as_secs_f64(),
         "peakMemoryBytes": cpu_time::peak_memory(),
@@ -270,11 +272,6 @@ pub fn print(folder: &RunFolder, report: &Report) {
     let page = shown(&folder.path.join("report/index.html"));
     let style = text::Style { color: colour() };
     stdout::write(&text::terminal(report, &page, style));
-}
-
-/// The command that carries out a replay file of this folder.
-fn command(folder: &RunFolder, replay: &str) -> String {
-    format!("trommel replay {}", shown(&folder.path.join(replay)))
 }
 
 /// A path as the user would type it here.

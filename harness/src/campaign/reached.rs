@@ -89,7 +89,8 @@ pub struct Harvest {
 /// is the same as the run itself.
 pub fn start(setup: &Setup, lens: &Lens, run: &TrialRun) -> Option<Node> {
     let StartPoint { revision, cursor, .. } = run.started_at;
-    let crash = Crash::at(Moment::Step { cursor });
+    let after = setup.workload.led_to(cursor).map_or(String::new(), |led| led.title.clone());
+    let crash = Crash::at(Moment::Step { cursor, after });
     let plan = Plan::undisturbed().and(crash);
     let world = run.server.as_ref()?.world_at(revision)?;
     Some(lens.node(setup, Place { world, cursor, begun: None, plan, behind: None }))

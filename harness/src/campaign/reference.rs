@@ -274,8 +274,9 @@ pub fn heartbeats_hint(history: &History) -> String {
         true => String::new(),
         false => format!(
             "\nthe last {} writes of each object changed only fields that get a new value each time. If these are \
-             heartbeats, add to the campaign: spec.heartbeats: {likely:?}",
-            oracles::heartbeats::WRITES
+             heartbeats, add to the campaign: spec.heartbeats: {}",
+            oracles::heartbeats::WRITES,
+            Value::from(likely)
         ),
     }
 }
@@ -290,9 +291,11 @@ fn disagree(
     );
     for disagreement in disagreements.iter().take(10) {
         text.push_str(&format!("  {disagreement}\n"));
-        if let Some(operation) = setup.workload.operation(disagreement.cursor) {
-            text.push_str(&format!("    that is {}, {}\n", operation.title, operation.place));
-        }
+        let at = match setup.workload.operation(disagreement.cursor) {
+            Some(operation) => format!("at {}, {}", operation.title, operation.place),
+            None => "at the end".to_owned(),
+        };
+        text.push_str(&format!("    {at}\n"));
     }
     let left = disagreements.len().saturating_sub(10);
     if left > 0 {
@@ -306,7 +309,9 @@ fn disagree(
         .filter_map(|disagreement| Some(disagreement.acceptable()?.to_string()))
         .collect();
     if !accept.is_empty() {
-        text.push_str(&format!("if all of these ends are right: spec.accept: {accept:?}\n"));
+        // JSON is YAML: to be pasted into the campaign.
+        let accept = Value::from_iter(accept);
+        text.push_str(&format!("if all of these ends are right: spec.accept: {accept}\n"));
     }
     text.push_str(&format!("their histories are in {}", folder.path.join("references").display()));
     Expected::error(Exit::References, text)

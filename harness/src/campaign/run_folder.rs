@@ -31,12 +31,13 @@ impl RunFolder {
     /// with `latest` pointing to it.
     ///
     /// # Errors
-    /// A folder that holds another run, or into which one is being written (exit 64); or one that can't be written
-    /// (exit 75).
+    /// A folder that holds another run or files of somebody else, or into which a run is being written (exit 64); or one
+    /// that can't be written (exit 75).
     pub fn create(out: Option<&Path>, campaign: &str) -> anyhow::Result<RunFolder> {
         let path = match out {
             Some(out) => {
                 holds_none(out)?;
+                holds_nothing_foreign(out)?;
                 fs::create_dir_all(out).map_err(|error| cannot_write(out, &error))?;
                 out.to_owned()
             }
@@ -125,6 +126,44 @@ fn holds_none(folder: &Path) -> anyhow::Result<()> {
             format!("{} holds another run: give another --out", folder.display()),
         )),
         false => Ok(()),
+    }
+}
+
+/// What stands in the folder of a run that did not end: the next one may take its place.
+const OWN: [&str; 13] = [
+    LOCK,
+    "baseline.json",
+    "config.yaml",
+    "end-states.json",
+    "figures.json",
+    "findings",
+    "manifests",
+    "plans.jsonl",
+    "references",
+    "report",
+    "stats.json",
+    "trials",
+    "workload",
+];
+
+/// Nobody wants a run between the files of a project, where the next clean-up takes both.
+fn holds_nothing_foreign(folder: &Path) -> anyhow::Result<()> {
+    // One that is not there holds nothing; what can't be listed is told by the first write.
+    let mut names = fs::read_dir(folder).into_iter().flatten().flatten().map(|it| it.file_name());
+    let is_foreign = |name: &std::ffi::OsString| {
+        let half_written = Path::new(name).extension().is_some_and(|end| end == "new");
+        !half_written && OWN.iter().all(|own| name != own)
+    };
+    match names.find(is_foreign) {
+        None => Ok(()),
+        Some(name) => Err(Expected::error(
+            Exit::Usage,
+            format!(
+                "{} holds {}, which is of no run: give an --out that is new or empty",
+                folder.display(),
+                name.display()
+            ),
+        )),
     }
 }
 

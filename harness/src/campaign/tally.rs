@@ -137,7 +137,8 @@ mod tests {
     #[test]
     fn plans_are_counted_once_by_their_worst_verdict() {
         let plan = |step: u32| {
-            let at = Moment::Step { cursor: Cursor { operation: step, document: 0 } };
+            let cursor = Cursor { operation: step, document: 0 };
+            let at = Moment::Step { cursor, after: String::new() };
             Plan::undisturbed().and(Crash::at(at)).id()
         };
         let (a, b, c) = (plan(1), plan(2), plan(3));

@@ -1,16 +1,23 @@
 //! `trommel init`: writes a commented campaign and a workload for a given command and CRD folder.
 //!
-//! The workload applies one sample of each custom resource, made from its schema ([`sample`]). It is a start: the
-//! author replaces the samples by what users really do. Existing files are never touched.
+//! The workload applies the author's samples, or one of each custom resource that its schema says enough for ([`sample`]),
+//! changes what can be changed safely ([`change`]), and deletes them. All of it was accepted by an embedded API server
+//! ([`tried`]). It is a start: the author replaces it by what users really do. Existing files are never touched.
 
+mod applied;
+mod campaign;
 mod change;
+mod environment;
 mod go_project;
+mod name;
+mod namespaces;
 mod program;
 mod sample;
+mod samples;
+mod tried;
 mod workload;
 
 use std::{
-    ffi::OsStr,
     fs,
     io::Write as _,
     path::{Component, Path, PathBuf},
@@ -18,14 +25,16 @@ use std::{
 
 use clap::Args;
 use serde_json::Value;
+use workloads::manifest::Manifest;
 
 use crate::{
+    config::manifests,
     exit::{Exit, Expected},
     stdout,
 };
-use go_project::{GoProject, WEBHOOKS};
-use sample::Sample;
-use workload::Samples;
+use campaign::Found;
+use go_project::GoProject;
+use tried::Trial;
 
 /// `trommel init`.
 #[derive(Debug, Clone, Args)]
@@ -33,10 +42,11 @@ pub struct Options {
     /// The controller's command line as you would type it here, in quotes.
     #[arg(long, value_name = "COMMAND LINE")]
     pub command: String,
-    /// File or folder with the CustomResourceDefinitions.
+    /// File or folder with the CustomResourceDefinitions; other objects there are applied as well.
     #[arg(long)]
     pub crds: PathBuf,
-    /// File or folder with custom resources to begin with; default: `samples` beside the CRDs' folder, if it is there.
+    /// File or folder with custom resources to begin with, and no others; default: `samples` beside the CRDs' folder, if it
+    /// is there, and one by its schema for each type that has none.
     #[arg(long)]
     pub samples: Option<PathBuf>,
     /// Folder to write campaign.yaml and workload.yaml to.
@@ -44,218 +54,98 @@ pub struct Options {
     pub dir: PathBuf,
 }
 
-/// Writes both files and says what to do next.
+/// Writes the files and says what to do next.
 ///
 /// # Errors
-/// A file that exists already, CRDs that can't be read, or none among them (exit 64); what the file system says
-/// (exit 75).
+/// A file that exists already, CRDs that can't be read or are refused, or none among them (exit 64); what the file system
+/// says (exit 75).
 pub fn run(options: &Options) -> anyhow::Result<Exit> {
-    let [campaign, workload] =
-        ["campaign.yaml", "workload.yaml"].map(|name| options.dir.join(name));
-    let crds = load(&options.crds)?;
-    let samples = samples(options, &crds)?;
-    let others = other_types(options, &crds)?;
-    let texts = [campaign_text(options, &others)?, workload::text(&samples)?];
-    for path in [&campaign, &workload] {
-        if path.exists() {
-            let message = format!("{} exists: move it away, or give another --dir", path.display());
-            return Err(Expected::error(Exit::Usage, message));
-        }
+    let read = read(&options.crds)?;
+    let manifests: Vec<Value> = read.iter().map(|one| one.object.clone()).collect();
+    let project = GoProject::around(&std::path::absolute(&options.crds)?);
+    let rules = [manifests.clone(), rules_beside(options)?].concat();
+    let (mut other_types, undefined) = match &project {
+        Some(project) => project.other_types(&rules, &manifests),
+        None => (vec![], vec![]),
+    };
+    let types = applied::types(options, &manifests)?;
+    let own: Vec<&Value> = types.iter().map(|(crd, _)| *crd).collect();
+    let mut trial = Trial::of(&own, &mut other_types)?;
+    let samples = samples::samples(options, &types, &mut trial)?;
+    let (applied, left_out) = applied::applied(options, &read, &mut trial);
+    let found = Found {
+        workloads_made: environment::workloads_made(&rules),
+        has_rules: rules.iter().any(|object| object["rules"].is_array()),
+        namespaces: namespaces::missing(manifests.iter().chain(samples.objects())),
+        other_types,
+        applied,
+    };
+    let mut files = vec![
+        ("campaign.yaml".into(), campaign::text(options, &found)?),
+        ("workload.yaml".into(), workload::text(&samples)?),
+    ];
+    files.extend(found.files()?);
+    let next = write(&options.dir, &files)?;
+    let undefined = undefined.into_iter().map(|named| {
+        format!(
+            "{named}: RBAC lets the controller watch it, and no CRD for it was found; if it does, add the CRD to manifests"
+        )
+    });
+    let missing = program::missing(&options.command);
+    for doubt in left_out.into_iter().chain(samples.doubts()).chain(undefined).chain(missing) {
+        stdout::write(&format!("check {doubt}\n"));
     }
-    fs::create_dir_all(&options.dir)?;
-    for (path, text) in [&campaign, &workload].into_iter().zip(&texts) {
+    stdout::write(&format!("next: trommel run {}\n", next.display()));
+    Ok(Exit::Clean)
+}
+
+/// Writes all files, or none if one of them exists; the path of the first.
+fn write(dir: &Path, files: &[(PathBuf, String)]) -> anyhow::Result<PathBuf> {
+    let paths: Vec<PathBuf> = files.iter().map(|(name, _)| dir.join(name)).collect();
+    if let Some(path) = paths.iter().find(|path| path.exists()) {
+        let message = format!("{} exists: move it away, or give another --dir", path.display());
+        return Err(Expected::error(Exit::Usage, message));
+    }
+    for (path, (_, text)) in paths.iter().zip(files) {
+        fs::create_dir_all(path.parent().unwrap_or(dir))?;
         // `create_new`: also safe against a file that appeared just now.
         fs::File::create_new(path)?.write_all(text.as_bytes())?;
         stdout::write(&format!("wrote {}\n", path.display()));
     }
-    others.write(&options.dir)?;
-    let doubts = samples.own.iter().flat_map(|sample| &sample.doubts);
-    for doubt in doubts.chain(&others.doubts).chain(&program::missing(&options.command)) {
-        stdout::write(&format!("check {doubt}\n"));
-    }
-    stdout::write(&format!("next: trommel run {}\n", campaign.display()));
-    Ok(Exit::Clean)
+    Ok(paths[0].clone())
 }
 
-/// Types of other projects that the controller works on.
-#[derive(Default)]
-struct OtherTypes {
-    /// File below [`OTHER_TYPES`] → definition.
-    files: Vec<(String, Value)>,
-    /// What the author has to look after.
-    doubts: Vec<String>,
+/// The objects of the folder where kubebuilder writes RBAC rules.
+fn rules_beside(options: &Options) -> anyhow::Result<Vec<Value>> {
+    folder_near(&options.crds, "rbac").map_or(Ok(vec![]), |folder| load(&folder))
 }
 
-/// The folder for them, beside the campaign.
-const OTHER_TYPES: &str = "other-crds";
-
-impl OtherTypes {
-    fn write(&self, dir: &Path) -> anyhow::Result<()> {
-        if self.files.is_empty() {
-            return Ok(());
+/// The folder of this name beside the CRDs' folder or one above it, up to the project's: `config/samples` for
+/// `config/crd` and for `config/components/crd`.
+fn folder_near(crds: &Path, name: &str) -> Option<PathBuf> {
+    const LEVELS: usize = 3;
+    for folder in crds.ancestors().skip(1).take(LEVELS) {
+        let found = folder.join(name);
+        if found.is_dir() {
+            return Some(found);
         }
-        let folder = dir.join(OTHER_TYPES);
-        fs::create_dir_all(&folder)?;
-        for (name, crd) in &self.files {
-            let path = folder.join(name);
-            fs::File::create_new(&path)?.write_all(serde_saphyr::to_string(crd)?.as_bytes())?;
-            stdout::write(&format!("wrote {}\n", path.display()));
+        if ["go.mod", ".git"].iter().any(|root| folder.join(root).exists()) {
+            return None;
         }
-        Ok(())
     }
+    None
 }
 
-/// By the RBAC rules beside the CRDs' folder, where kubebuilder writes them.
-fn other_types(options: &Options, crds: &[Value]) -> anyhow::Result<OtherTypes> {
-    let rbac = options.crds.parent().map(|parent| parent.join("rbac"));
-    let project = GoProject::around(&std::path::absolute(&options.crds)?);
-    let (Some(rbac), Some(project)) = (rbac.filter(|folder| folder.is_dir()), project) else {
-        return Ok(OtherTypes::default());
-    };
-    let (found, missing) = project.other_types(&load(&rbac)?, crds);
-    let file = |crd: Value| {
-        let name = crd["metadata"]["name"].as_str().unwrap_or_default();
-        (format!("{}.yaml", object_name(OsStr::new(name))), crd)
-    };
-    let doubt = |named: String| {
-        format!(
-            "{named}: RBAC lets the controller watch it, and no CRD for it was found; if it does, add the CRD to manifests"
-        )
-    };
-    Ok(OtherTypes {
-        files: found.into_iter().map(file).collect(),
-        doubts: missing.into_iter().map(doubt).collect(),
-    })
+fn read(path: &Path) -> anyhow::Result<Vec<Manifest>> {
+    manifests::load(path).map_err(|error| Expected::error(Exit::Usage, error.to_string()))
 }
 
 fn load(path: &Path) -> anyhow::Result<Vec<Value>> {
-    let manifests = workloads::manifest::load(path)
-        .map_err(|error| Expected::error(Exit::Usage, error.to_string()))?;
-    Ok(manifests.into_iter().map(|manifest| manifest.object).collect())
-}
-
-/// What the workload works on: the author's objects, and one for each type of which there is none.
-fn samples(options: &Options, crds: &[Value]) -> anyhow::Result<Samples> {
-    let mut written = written(options)?;
-    let mut own = Vec::new();
-    for (crd, made) in crds.iter().filter_map(|crd| Some((crd, sample::of_crd(crd)?))) {
-        let of_type: Vec<Value> =
-            written.extract_if(.., |object| sample::is_of(object, crd)).collect();
-        let mut of_type: Vec<Sample> =
-            of_type.iter().filter_map(|object| sample::as_written(object, &made)).collect();
-        if of_type.is_empty() {
-            of_type.push(made);
-        }
-        for sample in &mut of_type {
-            sample.change = change::of(crd, &sample.object);
-        }
-        own.append(&mut of_type);
-    }
-    if own.is_empty() {
-        let crds = options.crds.display();
-        let subfolders = if options.crds.is_dir() { " (subfolders are not read)" } else { "" };
-        let message = format!("{crds}: no CustomResourceDefinition there{subfolders}");
-        return Err(Expected::error(Exit::Usage, message));
-    }
-    Ok(Samples { others: written, own })
-}
-
-/// The author's objects: those of the folder that was named, or of the one beside the CRDs' if it has any.
-fn written(options: &Options) -> anyhow::Result<Vec<Value>> {
-    if let Some(path) = &options.samples {
-        return load(path);
-    }
-    let Some(beside) = options.crds.parent().map(|parent| parent.join("samples")) else {
-        return Ok(vec![]);
-    };
-    let mut files = fs::read_dir(&beside).into_iter().flatten().flatten();
-    match files.any(|file| workloads::manifest::is_manifest(&file.path())) {
-        true => load(&beside),
-        false => Ok(vec![]),
-    }
-}
-
-fn campaign_text(options: &Options, others: &OtherTypes) -> anyhow::Result<String> {
-    let dir = std::path::absolute(&options.dir)?;
-    let crds = relative(&dir, &std::path::absolute(&options.crds)?);
-    let mut command = program::words(&options.command);
-    if command.is_empty() {
-        return Err(Expected::error(
-            Exit::Usage,
-            "--command is empty: give the program and its arguments",
-        ));
-    }
-    // With a slash the program is a path of this folder; in the campaign it is relative to the campaign's.
-    if let Some(program) = command.first_mut().filter(|program| program.contains('/')) {
-        let path = relative(&dir, &std::path::absolute(&*program)?);
-        *program =
-            if path.components().count() > 1 { text(&path) } else { format!("./{}", text(&path)) };
-    }
-    let name = dir.file_name().map_or_else(|| "campaign".to_owned(), object_name);
-    let build = match program::build(&dir) {
-        Some(build) => format!("build: {build}"),
-        None => "# build: make build".to_owned(),
-    };
-    let mut manifests = vec![text(&crds)];
-    if !others.files.is_empty() {
-        manifests.push(format!("{OTHER_TYPES}/"));
-    }
-    let webhooks = GoProject::around(&dir).is_some_and(|project| project.may_turn_off_webhooks());
-    let env = match webhooks {
-        true => format!(
-            "# Without webhooks: in a cluster their certificate comes from cert-manager.\n    env: {{{WEBHOOKS}: \"false\"}}"
-        ),
-        false => "# env: {LOG_LEVEL: debug}".to_owned(),
-    };
-    Ok(CAMPAIGN
-        .replace("{env}", &env)
-        .replace("{name}", &name)
-        .replace("{build}", &build)
-        .replace("{command}", &flow(&Value::from(command)))
-        .replace("{manifests}", &flow(&Value::from(manifests))))
-}
-
-const CAMPAIGN: &str = concat!(
-    "# What is tested, on what, doing what. All fields: docs/campaign.md of\n# ",
-    env!("CARGO_PKG_REPOSITORY"),
-    ".\n",
-    "\
-apiVersion: trommel.dev/v1alpha1
-kind: Campaign
-metadata: {name: {name}}
-spec:
-  subject:
-    # Runs first, in this folder. Not counted as campaign time.
-    {build}
-    # Program and arguments; it finds the cluster by KUBECONFIG. Paths are relative to this file.
-    command: {command}
-    {env}
-  # Applied before the controller starts: CRDs, RBAC, configuration.
-  manifests: {manifests}
-  # The embedded API server, without built-in controllers.
-  cluster: {embedded: {environment: none}}
-  # The user's side.
-  workload: {file: workload.yaml}
-  # Stop after this time, even if not everything is explored.
-  budget: {time: 10m}
-"
-);
-
-/// JSON is YAML, on one line.
-fn flow(value: &Value) -> String {
-    value.to_string()
+    Ok(read(path)?.into_iter().map(|manifest| manifest.object).collect())
 }
 
 fn text(path: &Path) -> String {
     path.to_string_lossy().into_owned()
-}
-
-/// A folder's name as the name of an object: lowercase letters, digits and dashes.
-fn object_name(folder: &OsStr) -> String {
-    let plain = |c: char| if c.is_ascii_alphanumeric() { c.to_ascii_lowercase() } else { '-' };
-    let name: String = folder.to_string_lossy().chars().map(plain).collect();
-    let name = name.trim_matches('-');
-    if name.is_empty() { "campaign".to_owned() } else { name.to_owned() }
 }
 
 /// The way from one absolute folder to another path, by names only.
@@ -286,7 +176,7 @@ mod tests {
         metadata: {name: bars.example.com}\nspec:\n  group: example.com\n  scope: Namespaced\n\
         \x20 names: {kind: Bar, plural: bars, singular: bar}\n  versions:\n  - name: v1\n    served: true\n    storage: true\n\
         \x20   schema: {openAPIV3Schema: {type: object, properties: {spec: {type: object, required: [host],\n\
-        \x20     properties: {host: {type: string, pattern: '^[a-z.]+$'}, size: {type: integer}}}}}}\n";
+        \x20     properties: {host: {type: string, pattern: '^[a-z.]+$'}, size: {type: integer, minimum: 0}}}}}}\n";
 
     fn options(dir: &Path, command: &str) -> Options {
         fs::create_dir_all(dir.join("crds")).unwrap();
@@ -295,25 +185,40 @@ mod tests {
         Options { command, crds: dir.join("crds"), samples: None, dir: dir.into() }
     }
 
+    /// Names of the workload's steps, and its text.
+    fn steps(dir: &Path) -> (Vec<String>, String) {
+        let text = fs::read_to_string(dir.join("workload.yaml")).unwrap();
+        let workload: Value = serde_saphyr::from_str(&text).unwrap();
+        workloads::Workload::load(&dir.join("workload.yaml"), &Default::default()).unwrap();
+        let steps = workload["spec"]["steps"].as_array().unwrap();
+        (steps.iter().map(|step| step["name"].as_str().unwrap().to_owned()).collect(), text)
+    }
+
+    const SAMPLE: &str = "apiVersion: example.com/v1\nkind: Bar\nmetadata: {name: mine}\nspec: {host: a.b, size: 2}\n";
+
     #[test]
     fn what_it_writes_is_a_campaign() {
         let dir = tempfile::tempdir().unwrap();
         let program = dir.path().join("bin/manager").display().to_string();
-        assert_eq!(run(&options(dir.path(), &program)).unwrap(), Exit::Clean);
+        let options = options(dir.path(), &program);
+        let crd = CRD.replace("required: [host]", "required: [size]");
+        fs::write(dir.path().join("crds/bar.yaml"), crd).unwrap();
+        assert_eq!(run(&options).unwrap(), Exit::Clean);
         let campaign =
             crate::config::Campaign::load(&dir.path().join("campaign.yaml"), None).unwrap();
         assert_eq!(campaign.file.spec.subject.command, ["bin/manager", "--v=2"]);
         assert_eq!(campaign.file.spec.manifests, [Path::new("crds")]);
-        let workload = fs::read_to_string(dir.path().join("workload.yaml")).unwrap();
-        let workload: Value =
-            serde_saphyr::from_str(&workload).unwrap_or_else(|error| panic!("{error}\n{workload}"));
-        let step = &workload["spec"]["steps"][0];
-        let resource = &step["try"][0]["apply"]["resource"];
-        assert_eq!(resource["kind"], "Bar");
+        let (names, text) = steps(dir.path());
+        let expect = [
+            "create Bar bar-sample",
+            "change spec.size of Bar bar-sample",
+            "delete Bar bar-sample",
+        ];
+        assert_eq!(names, expect, "{text}");
+        let workload: Value = serde_saphyr::from_str(&text).unwrap();
+        let resource = &workload["spec"]["steps"][0]["try"][0]["apply"]["resource"];
         assert_eq!(resource["metadata"]["namespace"], "default");
-        assert!(resource["spec"]["host"].is_string() && resource["spec"]["size"].is_null());
-        let delete = &workload["spec"]["steps"][1]["try"][0]["delete"]["ref"];
-        assert_eq!((&delete["kind"], &delete["name"]), (&"Bar".into(), &"bar-sample".into()));
+        assert_eq!(resource["spec"], serde_json::json!({"size": 1}));
     }
 
     #[test]
@@ -322,8 +227,7 @@ mod tests {
         let options = options(dir.path(), "bin/manager");
         fs::create_dir(dir.path().join("samples")).unwrap();
         fs::write(dir.path().join("Makefile"), "all:\nbuild: fmt\n\tgo build\n").unwrap();
-        let sample = "apiVersion: example.com/v1\nkind: Bar\nmetadata: {name: mine}\nspec: {host: a.b, size: 2}\n";
-        fs::write(dir.path().join("samples/bar.yaml"), sample).unwrap();
+        fs::write(dir.path().join("samples/bar.yaml"), SAMPLE).unwrap();
         assert_eq!(run(&options).unwrap(), Exit::Clean);
         let campaign =
             crate::config::Campaign::load(&dir.path().join("campaign.yaml"), None).unwrap();
@@ -352,8 +256,12 @@ mod tests {
         let secret = "apiVersion: v1\nkind: Secret\nmetadata: {name: password}\n";
         let text = sample("v1", "first") + &sample("v1beta1", "second") + secret;
         fs::write(dir.path().join("samples/all.yaml"), text).unwrap();
-        let more = "versions:\n  - {name: v1beta1, served: true, storage: false}\n";
-        fs::write(dir.path().join("crds/bar.yaml"), CRD.replace("versions:\n", more)).unwrap();
+        let schema =
+            "{openAPIV3Schema: {type: object, x-kubernetes-preserve-unknown-fields: true}}";
+        let more = format!(
+            "versions:\n  - {{name: v1beta1, served: true, storage: false, schema: {schema}}}\n"
+        );
+        fs::write(dir.path().join("crds/bar.yaml"), CRD.replace("versions:\n", &more)).unwrap();
         assert_eq!(run(&options).unwrap(), Exit::Clean);
         let workload = fs::read_to_string(dir.path().join("workload.yaml")).unwrap();
         let workload: Value = serde_saphyr::from_str(&workload).unwrap();
@@ -364,9 +272,27 @@ mod tests {
         assert_eq!(applied.collect::<Vec<_>>(), ["password", "first", "second"]);
     }
 
+    /// As JobSet has them: samples above the CRDs' folder, beside a file that is no object.
+    #[test]
+    fn samples_are_found_above_and_read_one_by_one() {
+        let dir = tempfile::tempdir().unwrap();
+        let options = options(dir.path(), "bin/manager");
+        let options = Options { crds: dir.path().join("config/components/crd"), ..options };
+        fs::create_dir_all(&options.crds).unwrap();
+        fs::copy(dir.path().join("crds/bar.yaml"), options.crds.join("bar.yaml")).unwrap();
+        fs::create_dir(dir.path().join("config/samples")).unwrap();
+        fs::write(dir.path().join("config/samples/bar.yaml"), SAMPLE).unwrap();
+        let configuration = "apiVersion: config.example.com/v1\nkind: Configuration\n";
+        fs::write(dir.path().join("config/samples/a.yaml"), configuration).unwrap();
+        let named = configuration.to_owned() + "metadata: {name: no-type}\n";
+        fs::write(dir.path().join("config/samples/b.yaml"), named).unwrap();
+        assert_eq!(run(&options).unwrap(), Exit::Clean);
+        assert_eq!(steps(dir.path()).0.first().map(String::as_str), Some("create Bar mine"));
+    }
+
     /// As kubebuilder makes them: a sample without a spec, of which every field may be left out.
     #[test]
-    fn fresh_samples_get_something_to_change() {
+    fn fresh_samples_are_made_by_their_schema() {
         let dir = tempfile::tempdir().unwrap();
         let options = options(dir.path(), "bin/manager");
         fs::create_dir(dir.path().join("samples")).unwrap();
@@ -374,9 +300,9 @@ mod tests {
         assert_ne!(crd, CRD);
         fs::write(dir.path().join("crds/bar.yaml"), crd).unwrap();
         assert_eq!(run(&options).unwrap(), Exit::Clean, "an empty folder of samples is none");
-        let workload = fs::read_to_string(dir.path().join("workload.yaml")).unwrap();
-        let workload: Value = serde_saphyr::from_str(&workload).unwrap();
-        assert_eq!(workload["spec"]["steps"].as_array().unwrap().len(), 3, "{workload}");
+        let (steps, text) = steps(dir.path());
+        assert_eq!(steps, ["create Bar bar-sample", "delete Bar bar-sample"], "{text}");
+        assert!(text.contains("# No change of Bar bar-sample"), "{text}");
     }
 
     /// `patches:` with only comments below it, and a sample whose `spec:` has nothing but a comment.
@@ -387,11 +313,86 @@ mod tests {
             Path::new(env!("CARGO_MANIFEST_DIR")).join("../workloads/testdata/scaffold/config");
         let options = Options { crds: config.join("crd"), ..options(dir.path(), "bin/manager") };
         assert_eq!(run(&options).unwrap(), Exit::Clean);
-        let workload = fs::read_to_string(dir.path().join("workload.yaml")).unwrap();
-        let workload: Value = serde_saphyr::from_str(&workload).unwrap();
-        let resource = &workload["spec"]["steps"][0]["try"][0]["apply"]["resource"];
-        assert_eq!(resource["kind"], "Order");
-        assert_eq!(workload["spec"]["steps"].as_array().unwrap().len(), 3, "it is changed");
+        let (steps, text) = steps(dir.path());
+        assert_eq!(steps, ["create Order order-sample", "delete Order order-sample"], "{text}");
+    }
+
+    /// A text that only the operator knows, and a rule that its change would break.
+    #[test]
+    fn nothing_is_made_up() {
+        let dir = tempfile::tempdir().unwrap();
+        let options = options(dir.path(), "bin/manager");
+        assert_eq!(run(&options).unwrap(), Exit::Clean);
+        let (names, text) = steps(dir.path());
+        assert_eq!(names, [""; 0], "{text}");
+        assert!(
+            text.contains("No sample of Bar: its schema does not say what is right for spec.host")
+        );
+        for name in ["campaign.yaml", "workload.yaml"] {
+            fs::remove_file(dir.path().join(name)).unwrap();
+        }
+        let rule = "type: integer, x-kubernetes-validations: [{rule: self == oldSelf}]";
+        let crd = CRD.replace("required: [host]", "required: []").replace("type: integer", rule);
+        fs::write(dir.path().join("crds/bar.yaml"), crd).unwrap();
+        fs::create_dir(dir.path().join("samples")).unwrap();
+        fs::write(dir.path().join("samples/bar.yaml"), SAMPLE).unwrap();
+        assert_eq!(run(&options).unwrap(), Exit::Clean);
+        assert_eq!(steps(dir.path()).0, ["create Bar mine", "delete Bar mine"]);
+    }
+
+    #[test]
+    fn samples_that_are_named_are_the_only_ones() {
+        let dir = tempfile::tempdir().unwrap();
+        let mut options = options(dir.path(), "bin/manager");
+        let other = CRD.replace("required: [host]", "required: []").replace("bars", "baths");
+        let other = other.replace("kind: Bar,", "kind: Bath,").replace("bar}", "bath}");
+        fs::write(dir.path().join("crds/bath.yaml"), other).unwrap();
+        fs::write(dir.path().join("mine.yaml"), SAMPLE).unwrap();
+        options.samples = Some(dir.path().join("mine.yaml"));
+        assert_eq!(run(&options).unwrap(), Exit::Clean);
+        let (steps, text) = steps(dir.path());
+        assert_eq!(steps, ["create Bar mine", "change spec.size of Bar mine", "delete Bar mine"]);
+        assert!(text.contains("# No sample of Bath: "), "{text}");
+    }
+
+    /// As OpenShift's: types for several sets of features, and objects of types that are elsewhere.
+    #[test]
+    fn what_an_install_folder_needs_from_elsewhere_is_left_out() {
+        let dir = tempfile::tempdir().unwrap();
+        let options = options(dir.path(), "bin/manager");
+        let crd = CRD.replace("required: [host]", "required: []");
+        for name in ["bar.yaml", "bar-preview.yaml"] {
+            fs::write(dir.path().join("crds").join(name), &crd).unwrap();
+        }
+        let other = "apiVersion: elsewhere.io/v1\nkind: Operator\nmetadata: {name: a}\n";
+        fs::write(dir.path().join("crds/operator.yaml"), other).unwrap();
+        assert_eq!(run(&options).unwrap(), Exit::Clean);
+        let campaign =
+            crate::config::Campaign::load(&dir.path().join("campaign.yaml"), None).unwrap();
+        let applied = [Path::new("crds/bar-preview.yaml"), Path::new("crds/bar.yaml")];
+        assert_eq!(campaign.file.spec.manifests, applied);
+        assert_eq!(steps(dir.path()).0, ["create Bar bar-sample", "delete Bar bar-sample"]);
+    }
+
+    /// As `install/` of many projects: accounts in a namespace that no file makes, and what the controller may create.
+    #[test]
+    fn an_install_folder_needs_nothing_by_hand() {
+        let dir = tempfile::tempdir().unwrap();
+        let options = options(dir.path(), "bin/manager");
+        let role = "apiVersion: rbac.authorization.k8s.io/v1\nkind: ClusterRole\nmetadata: {name: a}\n\
+                    rules: [{apiGroups: [apps], resources: [deployments], verbs: [create]}]\n---\n\
+                    apiVersion: v1\nkind: ServiceAccount\nmetadata: {name: a, namespace: system}\n";
+        fs::write(dir.path().join("crds/role.yaml"), role).unwrap();
+        assert_eq!(run(&options).unwrap(), Exit::Clean);
+        let campaign =
+            crate::config::Campaign::load(&dir.path().join("campaign.yaml"), None).unwrap();
+        let spec = &campaign.file.spec;
+        assert_eq!(spec.manifests, [Path::new("namespaces.yaml"), Path::new("crds")]);
+        let namespaces = load(&dir.path().join("namespaces.yaml")).unwrap();
+        assert_eq!(namespaces[0]["metadata"]["name"], "system");
+        let text = fs::read_to_string(dir.path().join("campaign.yaml")).unwrap();
+        assert!(text.contains("environment: full"), "{text}");
+        assert!(text.contains("lets the controller create deployments."), "{text}");
     }
 
     #[test]
@@ -431,13 +432,5 @@ mod tests {
         check("/a/b", "/a/config/./crds", "../config/crds");
         check("/a/b/../c", "/a/c/x", "x");
         check("/a", "/a", ".");
-    }
-
-    #[test]
-    fn names_of_folders_as_names_of_objects() {
-        let check =
-            |folder: &str, expect: &str| assert_eq!(object_name(OsStr::new(folder)), expect);
-        check("My_Operator", "my-operator");
-        check("...", "campaign");
     }
 }

@@ -1,6 +1,6 @@
 //! `trommel replay`: carries a replay file's plan out again, against the controller that it names or another.
 
-mod origin;
+pub mod origin;
 mod outcome;
 mod plan;
 mod stale;
@@ -23,7 +23,7 @@ use crate::{
         setup::{self, Setup},
     },
     cli::ReplayArgs,
-    config::{Campaign, check_name, reading},
+    config::{Campaign, WorkloadSpec, check_name, reading},
     exit::{Exit, Expected},
     report::plain,
     stdout, trial,
@@ -32,10 +32,17 @@ use crate::{
 /// Runs references, then the plan `repeats` times: 100 reproduced, 0 gone, 2 not all of it happened.
 /// A file with `expect: clean` turns nothing around: reproduced is still 100.
 pub fn run(args: &ReplayArgs) -> anyhow::Result<Exit> {
-    let replay = load(&args.file)?;
+    if let Some(flag) = args.command.iter().skip(1).find(|word| is_flag_of_replay(word)) {
+        eprintln!(
+            "trommel: {flag} stands behind --command and goes to the program; if it is meant for `trommel replay`, write \
+             it before --command"
+        );
+    }
+    let mut replay = load(&args.file)?;
     let folder = RunFolder::create(args.out.as_deref(), &format!("replay-{}", replay.finding))?;
     let (campaign, known) = campaign(args, &replay, &folder)?;
     let workload = workload(args, &replay, &campaign)?;
+    plan::name_steps(&mut replay.plan, &workload);
     plan::check(args, &replay, &campaign, &workload)?;
     trust::check(args, &replay, &campaign, &known, &workload)?;
     say_if_stale(&replay, &campaign);
@@ -76,6 +83,12 @@ pub fn run(args: &ReplayArgs) -> anyhow::Result<Exit> {
     stdout::write(&told);
     setup.clean_up();
     Ok(outcome.exit())
+}
+
+/// Whether a word of a command line is a flag that `trommel replay` has, too.
+fn is_flag_of_replay(word: &str) -> bool {
+    let flag = word.split('=').next().unwrap_or_default();
+    ReplayArgs::flags().iter().any(|own| own == flag)
 }
 
 /// The names in the plan that are patterns, once each.
@@ -127,8 +140,7 @@ fn workload(args: &ReplayArgs, replay: &Replay, campaign: &Campaign) -> anyhow::
     let usage = |message: String| {
         Expected::error(Exit::Usage, format!("{}: {message}", args.file.display()))
     };
-    let file = campaign.resolve(&campaign.file.spec.workload.file);
-    let workload = Workload::load(&file).map_err(|error| usage(format!("workload: {error}")))?;
+    let workload = campaign.workload().map_err(|error| usage(format!("workload: {error}")))?;
     match workload.hash() == replay.workload_hash {
         true => Ok(workload),
         false => Err(usage(format!(
@@ -173,14 +185,15 @@ fn campaign(
     if let Some(path) = &args.campaign {
         let given = Campaign::load(path, None)?;
         let mut campaign = given.clone();
-        campaign.file.spec.workload.file = workload;
+        campaign.file.spec.workload =
+            WorkloadSpec { file: workload, env: replay.workload_env.clone() };
         return Ok((campaign, vec![given]));
     }
     let command =
         if args.command.is_empty() { replay.subject.command.clone() } else { args.command.clone() };
     let mut spec = serde_json::json!({
         "subject": { "command": command, "env": replay.subject.env },
-        "workload": { "file": workload },
+        "workload": { "file": workload, "env": replay.workload_env },
     });
     if !replay.manifests.is_empty() {
         spec["manifests"] = serde_json::json!([folder.path.join("manifests/all.yaml")]);

@@ -84,7 +84,7 @@ fn of_another_shape(text: &str, error: &Error) -> String {
     let plain = !field.is_empty() && field.chars().all(|c| c.is_ascii_alphanumeric());
     let subject = if plain { format!("{field:?} must be") } else { "there must be".to_owned() };
     match said {
-        "expected sequence start" => format!("{subject} a list, such as [{}]", value.trim()),
+        "expected sequence start" => format!("{subject} a list, such as [{}]", item(value.trim())),
         "expected mapping start" => {
             format!("{subject} a map of fields, such as {{name: value}}, not {:?}", value.trim())
         }
@@ -97,6 +97,12 @@ fn of_another_shape(text: &str, error: &Error) -> String {
             _ => said.to_owned(),
         },
     }
+}
+
+/// What stands where a list is to be, as an item of it: `{"a"}` is a set in other languages.
+fn item(value: &str) -> &str {
+    let inner = value.strip_prefix('{').and_then(|rest| rest.strip_suffix('}'));
+    inner.filter(|inner| !inner.contains(": ")).unwrap_or(value)
 }
 
 #[cfg(test)]
@@ -134,6 +140,10 @@ mod tests {
         check(
             &spec("  subject:\n    command: ./ctl.py\n"),
             "a.yaml:6:14: \"command\" must be a list, such as [./ctl.py]",
+        );
+        check(
+            &spec("  accept: {\"configmaps/default/a .data\"}\n"),
+            "a.yaml:5:11: \"accept\" must be a list, such as [\"configmaps/default/a .data\"]",
         );
         check(
             &spec("  budget: 10m\n"),

@@ -32,6 +32,8 @@ pub struct ByHand<'a> {
     pub unseen: Option<Unseen<'a>>,
     /// The user's steps that are left.
     pub after: &'a [String],
+    /// The step after these that fails, with why: nothing comes after it.
+    pub fails: Option<(&'a str, &'a str)>,
     /// What it writes after that and should not, each as a sentence says it: `updates configmaps/default/a (.data.x)`.
     pub writes: &'a [String],
     /// What to look at in the end.
@@ -75,9 +77,17 @@ pub fn steps(facts: &ByHand<'_>) -> Vec<String> {
         }
     }
     steps.extend(facts.after.iter().map(|step| by_user(step)));
-    let writes = |write: &String| format!("Look: it must write nothing now, but it {write}.");
-    steps.extend(facts.writes.iter().map(writes));
-    steps.extend(facts.diff.iter().map(look));
+    match facts.fails {
+        Some((step, why)) => {
+            steps.push(format!("{} Look: it fails here: {why}", sentence(&by_user(step))));
+        }
+        None => {
+            let writes =
+                |write: &String| format!("Look: it must write nothing now, but it {write}.");
+            steps.extend(facts.writes.iter().map(writes));
+            steps.extend(facts.diff.iter().map(look));
+        }
+    }
     if facts.unseen.is_some() || facts.behind.is_some() {
         steps.push(lagging::surer());
     }
@@ -110,6 +120,11 @@ fn by_user(step: &str) -> String {
     }
 }
 
+/// With a full stop.
+fn sentence(text: &str) -> String {
+    format!("{}.", text.trim_end_matches('.'))
+}
+
 fn look(diff: &ObjectDiff) -> String {
     let command = get(&diff.object);
     match diff.change {
@@ -140,7 +155,7 @@ fn get(object: &str) -> String {
 }
 
 /// A word for a shell.
-fn quoted(word: &str) -> String {
+pub fn quoted(word: &str) -> String {
     let plain = |c: char| c.is_ascii_alphanumeric() || "/._-:@%+=,".contains(c);
     match !word.is_empty() && word.chars().all(plain) {
         true => word.to_owned(),
@@ -184,6 +199,28 @@ mod tests {
         Start the controller again at once: `./bar-foo`
         Wait until nothing happens any more.
         Look: `kubectl get foos.example.com --namespace default -o yaml` shows an object that should not exist.
+        ");
+    }
+
+    #[test]
+    fn it_stops_at_the_step_that_fails() {
+        let diff = [ObjectDiff {
+            object: "foos.example.com/default/a".to_owned(),
+            change: ObjectChange::Missing,
+            lines: Vec::new(),
+        }];
+        let steps = steps(&ByHand {
+            command: "./bar-foo",
+            moment: "after its first create of foos",
+            restart: "at once",
+            after: &["step 1: settle".to_owned()],
+            fails: Some(("step 2: assert foos/default/a", "there is none")),
+            diff: &diff,
+            ..ByHand::default()
+        });
+        insta::assert_snapshot!(steps[4..].join("\n"), @r"
+        Wait until nothing happens any more.
+        As the user: step 2: assert foos/default/a. Look: it fails here: there is none
         ");
     }
 

@@ -222,10 +222,11 @@ impl Trial<'_> {
     fn run_context(&mut self) -> Going<workloads::RunContext> {
         let kubeconfig = self.cluster.user_kubeconfig(self.setup, &self.folder);
         let kubeconfig = kubeconfig.map_err(Stop::broken)?;
-        let env = vec![
+        let mut env = vec![
             ("PATH".to_owned(), self.setup.path_variable.clone()),
             ("HOME".to_owned(), self.folder.display().to_string()),
         ];
+        env.extend(self.setup.campaign.file.spec.workload.env.clone());
         Ok(workloads::RunContext {
             kubeconfig,
             env,

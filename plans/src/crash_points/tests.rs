@@ -103,7 +103,7 @@ fn shown(points: &CrashPoints) -> Vec<String> {
             n => format!(" without {n}"),
         };
         let at = match &point.at {
-            Moment::Step { cursor } => format!("step {cursor}"),
+            Moment::Step { cursor, .. } => format!("step {cursor}"),
             Moment::Settled => "settled".to_owned(),
             Moment::Environment { write, occurrence } => format!("{write} #{occurrence}"),
             Moment::Delivery { event } => event.to_string(),

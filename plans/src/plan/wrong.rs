@@ -22,8 +22,10 @@ pub struct Surroundings {
 }
 
 /// An operation of the workload, as far as plans name it.
-#[derive(Debug, Clone, Copy, Default)]
+#[derive(Debug, Clone, Default)]
 pub struct OperationShape {
+    /// As a person calls it.
+    pub title: String,
     /// How many documents it sends.
     pub documents: u32,
     /// How many steps of the user it is to one who waits for them.
@@ -73,17 +75,19 @@ fn follows(before: &[Perturbation], one: &Perturbation) -> Option<String> {
         );
     }
     let here = cursor(one)?;
-    let earlier = before.iter().filter_map(cursor).find(|earlier| here < *earlier)?;
+    let later = |earlier: &&Perturbation| cursor(earlier).is_some_and(|earlier| here < earlier);
+    let earlier = before.iter().find(later)?;
+    let (moment, earlier) = (one.moment(), earlier.moment());
     Some(format!(
-        "its moment, operation {here}, lies before that of an earlier perturbation, operation {earlier}: put them in the \
-         order in which they happen"
+        "its moment, {moment}, lies before that of an earlier perturbation, {earlier}: put them in the order in which they \
+         happen"
     ))
 }
 
 /// The place in the workload at which it begins, where that is certain.
 fn cursor(one: &Perturbation) -> Option<Cursor> {
     match one.moment() {
-        Moment::Step { cursor } => Some(*cursor),
+        Moment::Step { cursor, .. } => Some(*cursor),
         _ => None,
     }
 }
@@ -114,16 +118,19 @@ impl Surroundings {
             let there = cursor == Cursor { operation: end, document: 0 };
             return (!there).then(|| {
                 format!(
-                    "the workload has {end} operations, counted from 0, and never stands at {cursor}: write one of them, \
-                     or {{operation: {end}, document: 0}} for its end"
+                    "the workload has {end} operations, counted from 0, and never stands at {cursor}: write one of \
+                     them, or {{operation: {end}, document: 0}} for its end"
                 )
             });
         };
         (cursor.document >= operation.documents.max(1)).then(|| {
             format!(
-                "operation {} of the workload sends {} documents, counted from 0, and never stands at document {}: write \
-                 document: 0 for its beginning, or the next operation for its end",
-                cursor.operation, operation.documents, cursor.document
+                "{} sends {} documents, counted from 0, and never stands at document {}: write document: 0 for its \
+                 beginning, or {{operation: {}, document: 0}} for its end",
+                operation.title,
+                operation.documents,
+                cursor.document,
+                cursor.operation + 1
             )
         })
     }
@@ -148,7 +155,10 @@ mod tests {
 
     /// Two operations that send one and two documents, then a wait.
     fn there(environment: bool) -> Surroundings {
-        let shape = |documents| OperationShape { documents, steps: documents };
+        let shape = |documents| {
+            let title = format!("apply {documents}");
+            OperationShape { title, documents, steps: documents }
+        };
         Surroundings { operations: [1, 2, 0].map(shape).to_vec(), environment }
     }
 

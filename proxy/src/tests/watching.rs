@@ -121,6 +121,24 @@ fn a_refused_watch_is_an_ordinary_answer() {
     });
 }
 
+/// What would have no end has one where it is refused, and says why.
+#[test]
+fn a_refused_log_or_exec_is_an_ordinary_answer() {
+    for path in ["log", "exec", "attach", "portforward"] {
+        run(async {
+            let bench = Bench::new(upstream(|_| async {
+                let mut response = json_response(r#"{"kind":"Status","message":"no kubelet"}"#);
+                *response.status_mut() = http::StatusCode::INTERNAL_SERVER_ERROR;
+                Ok(response)
+            }));
+            let uri = format!("/api/v1/namespaces/default/pods/a/{path}");
+            assert_eq!(bench.connect().await.get(&uri).await.status, 500);
+            assert_eq!(bench.answers()[0].body.json().unwrap()["message"], "no kubelet", "{path}");
+            bench.assert_at_rest();
+        });
+    }
+}
+
 #[test]
 fn streams_that_can_not_be_read_pass_with_a_note() {
     let check = |content_type, bytes: &'static str| {

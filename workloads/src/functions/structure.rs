@@ -46,6 +46,12 @@ pub(super) fn register(runtime: &mut Runtime) {
             labels.and_then(|labels| labels.get(key)).is_some_and(|found| found == value)
         })))
     });
+    // The first argument is put there by `expression`: the variables that there are.
+    add(runtime, "env", [Object, Text], |a| {
+        let found = a[0].as_object().and_then(|variables| variables.get(string(&a[1])));
+        let found = found.map(|value| (**value).clone());
+        found.ok_or_else(|| crate::scope::unlisted(string(&a[1])))
+    });
     let container = || ArgumentType::Union(vec![Object, Array]);
     add(runtime, "lookup", [container(), ArgumentType::Union(vec![Text, Num])], |a| {
         let found = match (&*a[0], &*a[1]) {

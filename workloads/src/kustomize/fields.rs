@@ -19,7 +19,11 @@ pub(super) const ORDER: &[&str] = &[
     "patchesJson6902",
     "replicas",
     "images",
+    "replacements",
 ];
+
+/// What makes objects, in the order in which kustomize carries it out.
+pub(super) const GENERATORS: &[&str] = &["configMapGenerator", "secretGenerator"];
 
 /// Done before these, or without a trace in what comes out.
 const OTHERS: &[&str] = &[
@@ -28,6 +32,7 @@ const OTHERS: &[&str] = &[
     "metadata",
     "resources",
     "bases",
+    "components",
     "configurations",
     "sortOptions",
     "generatorOptions",
@@ -36,8 +41,6 @@ const OTHERS: &[&str] = &[
 /// What kustomize has beside all these.
 pub(super) const NOT_SUPPORTED: &[&str] = &[
     "buildMetadata",
-    "components",
-    "configMapGenerator",
     "crds",
     "generators",
     "helmChartInflationGenerator",
@@ -45,18 +48,22 @@ pub(super) const NOT_SUPPORTED: &[&str] = &[
     "helmGlobals",
     "imageTags",
     "openapi",
-    "replacements",
-    "secretGenerator",
     "transformers",
     "validators",
     "vars",
 ];
 
-/// What to do about what is not supported.
-pub(super) const HELP: &str = "render it with `kubectl kustomize` and name the result";
+/// The kind of what `resources` name, and of the whole; it need not be written.
+pub(super) const KUSTOMIZATION: &str = "Kustomization";
 
-/// What it says that is not empty; an error at what is not supported.
-pub(super) fn check(said: &Node) -> Result<Vec<&Entry>, LoadError> {
+/// The kind of what `components` name.
+pub(super) const COMPONENT: &str = "Component";
+
+/// What to do about what is not supported.
+pub(super) const HELP: &str = "with kustomize or kubectl in PATH, `kubectl kustomize` renders it";
+
+/// What a kustomization of this kind says that is not empty; an error at what is not supported.
+pub(super) fn check<'n>(said: &'n Node, kind: &str) -> Result<Vec<&'n Entry>, LoadError> {
     let fields = entries(said, "a kustomization")?;
     let not_supported =
         |field: &&&Entry| NOT_SUPPORTED.contains(&&*field.key) && !is_empty(&field.value);
@@ -64,14 +71,14 @@ pub(super) fn check(said: &Node) -> Result<Vec<&Entry>, LoadError> {
         return Err(refused(field, &format!("a kustomization's `{}`", field.key)));
     }
     let Content::Map(all) = &said.content else { return Ok(fields) };
-    let known = [ORDER, OTHERS, NOT_SUPPORTED].concat();
+    let known = [ORDER, GENERATORS, OTHERS, NOT_SUPPORTED].concat();
     if let Some(field) = all.iter().find(|field| !known.contains(&&*field.key)) {
         return Err(field.place.error(crate::unknown("field", &field.key, &known)));
     }
-    match said.at(&["kind"]).and_then(Node::text) {
-        None | Some("Kustomization") => Ok(fields),
-        Some(kind) => {
-            Err(said.place.error(format!("a kustomization of kind {kind} is not supported")))
+    match said.at(&["kind"]).and_then(Node::text).unwrap_or(KUSTOMIZATION) {
+        found if found == kind => Ok(fields),
+        found => {
+            Err(said.place.error(format!("this is of kind {found}, and must be of kind {kind}")))
         }
     }
 }

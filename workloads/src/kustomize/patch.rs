@@ -8,7 +8,7 @@ use serde_json::{Map, Value};
 use super::{Id, Item, NO_NAMESPACE, builtin, entries, fields, spec::Type, text};
 use crate::{
     manifest,
-    node::{self, Content, Node},
+    node::{self, Content, Entry, Node},
     place::LoadError,
     scalar::Dialect,
 };
@@ -33,7 +33,7 @@ const MERGED_BY: [(&str, &str); 13] = [
 
 /// What a patch is for. All but the labels are regular expressions of the whole text, as in kustomize.
 #[derive(Default)]
-struct Target {
+pub(super) struct Target {
     group: Option<Regex>,
     version: Option<Regex>,
     kind: Option<Regex>,
@@ -192,35 +192,50 @@ fn named(patch: &Node, json: &Value, items: &[Item]) -> Result<usize, LoadError>
 }
 
 impl Target {
-    fn read(said: &Node) -> Result<Target, LoadError> {
+    pub fn read(said: &Node) -> Result<Target, LoadError> {
         let mut target = Target::default();
-        for entry in entries(said, "a target")? {
-            let pattern = || {
-                let pattern = text(&entry.value, &entry.key)?;
-                let regex = Regex::new(&format!("^(?:{pattern})$"));
-                let regex = regex.map_err(|error| entry.value.place.error(error.to_string()))?;
-                Ok(Some(regex).filter(|_| !pattern.is_empty()))
-            };
-            match &*entry.key {
-                "group" => target.group = pattern()?,
-                "version" => target.version = pattern()?,
-                "kind" => target.kind = pattern()?,
-                "name" => target.name = pattern()?,
-                "namespace" => target.namespace = pattern()?,
-                "labelSelector" => target.labels = terms(&entry.value, "label")?,
-                "annotationSelector" => target.annotations = terms(&entry.value, "annotation")?,
-                other => return Err(fields::refused(entry, &format!("`{other}` of a target"))),
-            }
-        }
+        entries(said, "a target")?.into_iter().try_for_each(|entry| target.set(entry))?;
         Ok(target)
+    }
+
+    /// Takes one field of it.
+    pub fn set(&mut self, entry: &Entry) -> Result<(), LoadError> {
+        let pattern = || {
+            let pattern = text(&entry.value, &entry.key)?;
+            let regex = Regex::new(&format!("^(?:{pattern})$"));
+            let regex = regex.map_err(|error| entry.value.place.error(error.to_string()))?;
+            Ok(Some(regex).filter(|_| !pattern.is_empty()))
+        };
+        match &*entry.key {
+            "group" => self.group = pattern()?,
+            "version" => self.version = pattern()?,
+            "kind" => self.kind = pattern()?,
+            "name" => self.name = pattern()?,
+            "namespace" => self.namespace = pattern()?,
+            "labelSelector" => self.labels = terms(&entry.value, "label")?,
+            "annotationSelector" => self.annotations = terms(&entry.value, "annotation")?,
+            other => return Err(fields::refused(entry, &format!("`{other}` of a target"))),
+        }
+        Ok(())
     }
 
     /// Whether the object is meant, by what it is called, or was called at first.
     fn means(&self, item: &Item) -> bool {
-        let fits = |pattern: &Option<Regex>, text: &str| {
-            pattern.as_ref().is_none_or(|pattern| pattern.is_match(text))
-        };
-        let (of, first, now) = (item.type_of(), item.original(), item.id());
+        let (first, now) = (item.original(), item.id());
+        self.is_of_type(item)
+            && (fits(&self.namespace, &first.namespace) || fits(&self.namespace, &now.namespace))
+            && (fits(&self.name, &first.name) || fits(&self.name, &now.name))
+    }
+
+    /// Whether the object is meant, by anything that it is or was called.
+    pub fn means_by_any_name(&self, item: &Item) -> bool {
+        let is_meant = |id: Id| fits(&self.namespace, &id.namespace) && fits(&self.name, &id.name);
+        self.is_of_type(item) && item.ids().any(is_meant)
+    }
+
+    /// Whether type, labels and annotations are those that are meant.
+    fn is_of_type(&self, item: &Item) -> bool {
+        let of = item.type_of();
         let metadata = &item.manifest.object["metadata"];
         let has = |wanted: &[(String, String)], field: &str| {
             wanted.iter().all(|(key, value)| metadata[field][key.as_str()] == value.as_str())
@@ -228,11 +243,13 @@ impl Target {
         fits(&self.group, &of.group)
             && fits(&self.version, &of.version)
             && fits(&self.kind, &of.kind)
-            && (fits(&self.namespace, &first.namespace) || fits(&self.namespace, &now.namespace))
-            && (fits(&self.name, &first.name) || fits(&self.name, &now.name))
             && has(&self.labels, "labels")
             && has(&self.annotations, "annotations")
     }
+}
+
+fn fits(pattern: &Option<Regex>, text: &str) -> bool {
+    pattern.as_ref().is_none_or(|pattern| pattern.is_match(text))
 }
 
 /// `a=b,c=d`.

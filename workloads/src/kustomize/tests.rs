@@ -12,7 +12,7 @@ fn rendered(files: &[(&str, &str)]) -> Result<Vec<Value>, String> {
         std::fs::create_dir_all(path.parent().unwrap()).unwrap();
         std::fs::write(path, text).unwrap();
     }
-    let manifests = manifest::load(folder.path());
+    let manifests = manifest::load(folder.path(), None);
     let manifests = manifests.map_err(|error| {
         error.to_string().replace(&*folder.path().display().to_string(), "FOLDER")
     })?;
@@ -80,9 +80,9 @@ fn what_is_not_supported_is_named() {
             rendered(&[("kustomization.yaml", kustomization), ("p.yaml", POD)]).unwrap_err();
         assert!(error.contains(expect), "{kustomization}: {error}");
     };
-    check("resources: [p.yaml]\nconfigMapGenerator: [{}]\n", "FOLDER/kustomization.yaml:2:1");
-    check("resources: [p.yaml]\nreplacements: [{}]\n", "`replacements` is not supported");
-    check("resources: [p.yaml]\nreplacements: [{}]\n", "kubectl kustomize");
+    check("resources: [p.yaml]\nhelmCharts: [{}]\n", "FOLDER/kustomization.yaml:2:1");
+    check("resources: [p.yaml]\nvars: [{}]\n", "`vars` is not supported");
+    check("resources: [p.yaml]\nvars: [{}]\n", "kubectl kustomize");
     check("resorces: [p.yaml]\n", "unknown field \"resorces\"; did you mean \"resources\"?");
     check("resources: p.yaml\n", "`resources` must be a list; it is a string");
     check("resources: [p.yaml, null]\n", "`resources` must be a string; it is empty");
@@ -100,13 +100,54 @@ fn what_is_not_supported_is_named() {
     );
     check("resources: [p.yaml]\npatches: [{patch: '[]'}]\n", "wants a `target`");
     check("resources: [.]\n", "without end");
-    check("kind: Component\n", "kind Component");
+    check("kind: Component\n", "this is of kind Component, and must be of kind Kustomization");
+    check("components: [.]\n", "this is of kind Kustomization, and must be of kind Component");
+}
+
+#[test]
+fn what_is_wrong_with_generators_and_replacements_is_told() {
+    let check = |kustomization: &str, expect: &str| {
+        let error =
+            rendered(&[("kustomization.yaml", kustomization), ("p.yaml", POD)]).unwrap_err();
+        assert!(error.contains(expect), "{kustomization}: {error}");
+    };
+    check(
+        "configMapGenerator: [{}]\n",
+        "FOLDER/kustomization.yaml:1:22: a generator wants a `name`",
+    );
+    check("configMapGenerator: [{name: a, type: b}]\n", "`type` of a generator is not supported");
+    check("configMapGenerator: [{name: a, literals: [b]}]\n", "\"b\" is no KEY=VALUE");
+    check("configMapGenerator: [{name: a, literals: [b=1, b=2]}]\n", "has the key b twice");
+    check("configMapGenerator: [{name: a, files: [b]}]\n", "can't read FOLDER/b");
+    check("configMapGenerator: [{name: a, behavior: merge}]\n", "no ConfigMap a to merge with");
+    check("configMapGenerator: [{name: a}, {name: a}]\n", "ConfigMap a is there already");
+    let replacement =
+        |source: &str| format!("resources: [p.yaml]\nreplacements:\n- source: {source}\n");
+    check(&replacement("{kind: Job}"), "the source is no object of this kustomization");
+    check(&replacement("{kind: Pod, fieldPath: spec.x}"), "the source, Pod p, has no spec.x");
+    let targets = "{kind: Pod}\n  targets: [{select: {kind: Pod}, fieldPaths: [spec.x]}]";
+    check(&replacement(targets), "Pod p has no spec.x");
+}
+
+#[test]
+fn what_is_generated_is_named_by_its_content() {
+    let kustomization =
+        "resources: [p.yaml]\nnamePrefix: x-\nconfigMapGenerator: [{name: c, literals: [A=<1>]}]\n";
+    let pod = "apiVersion: v1\nkind: Pod\nmetadata: {name: p}\nspec: {volumes: [{configMap: {name: c}}]}\n";
+    let objects = rendered(&[("kustomization.yaml", kustomization), ("p.yaml", pod)]).unwrap();
+    assert_eq!(objects[1]["data"], json!({"A": "<1>"}));
+    let name = &objects[1]["metadata"]["name"];
+    assert_eq!(
+        (name, &objects[0]["spec"]["volumes"][0]["configMap"]["name"]),
+        (&json!("x-c-979c78b8g4"), name)
+    );
 }
 
 /// As kubectl has it: kubebuilder writes `patches:` with nothing but comments below it.
 #[test]
 fn a_field_without_a_value_is_as_if_absent() {
-    let nothing: Vec<String> = [fields::ORDER, fields::NOT_SUPPORTED, &["bases", "configurations"]]
+    let others = &["bases", "components", "configurations"];
+    let nothing: Vec<String> = [fields::ORDER, fields::GENERATORS, fields::NOT_SUPPORTED, others]
         .concat()
         .iter()
         .map(|field| format!("{field}:\n# - a comment\n"))
@@ -154,19 +195,19 @@ fn a_name_that_may_mean_several_objects_is_an_error() {
     assert_eq!(error, "FOLDER/p.yaml:1:1: ServiceAccount \"s\" may be any of top-one-s, top-two-s");
 }
 
-/// By what `kubectl kustomize` makes of projects as kubebuilder lays them out, a new one and one with webhooks, and of a
-/// folder with all that names refer to.
+/// By what `kubectl kustomize` makes of projects as kubebuilder lays them out, a new one and one with webhooks, of a folder
+/// with all that names refer to, and of one with all that makes objects by itself.
 #[test]
 #[allow(clippy::print_stdout)] // `cargo ci` counts what is skipped by that
 fn kubectl_renders_the_same() {
     let testdata = Path::new(env!("CARGO_MANIFEST_DIR")).join("testdata");
-    let mut folders = vec![testdata.join("everything")];
+    let mut folders = vec![testdata.join("everything"), testdata.join("generated")];
     for layout in ["kubebuilder", "scaffold"] {
         for entry in std::fs::read_dir(testdata.join(layout).join("config")).unwrap() {
             folders.push(entry.unwrap().path());
         }
     }
-    assert_eq!(folders.len(), 1 + 6 + 5);
+    assert_eq!(folders.len(), 2 + 6 + 5);
     for folder in folders {
         let kubectl = std::process::Command::new("kubectl").arg("kustomize").arg(&folder).output();
         let Ok(kubectl) = kubectl else {
@@ -181,7 +222,7 @@ fn kubectl_renders_the_same() {
                 .sort_by_key(|object| (object["kind"].to_string(), object["metadata"].to_string()));
             objects
         };
-        let ours = manifest::load(&folder).unwrap();
+        let ours = manifest::load(&folder, None).unwrap();
         let ours = sorted(ours.into_iter().map(|manifest| manifest.object).collect());
         let theirs = sorted(theirs.iter().map(Node::to_json).collect());
         assert!(!ours.is_empty());

@@ -179,3 +179,16 @@ async fn kinds_that_come_later_are_found() {
     store.lock().unwrap().served.push("example.com/v1");
     assert!(outcome(&text, &client).await.ends_with("-> bars.example.com/default/bar"));
 }
+
+#[tokio::test]
+async fn env_knows_what_the_campaign_lists() {
+    let (client, store) = toy();
+    let value = "{a: (env('WHO')), b: \"(join('-', ['x', env(to_string('WHO'))]))\"}";
+    outcome(&format!("- apply: {{resource: {{{HEAD}, spec: {value}}}}}"), &client).await;
+    let found = store.lock().unwrap().objects[BAR].clone();
+    assert_eq!(found["spec"], json!({"a": "me", "b": "x-me"}));
+    let value = "{a: (env(to_string('HOME')))}";
+    let error =
+        outcome(&format!("- apply: {{resource: {{{HEAD}, spec: {value}}}}}"), &client).await;
+    assert!(error.contains("the campaign lists no variable HOME: write it"), "{error}");
+}

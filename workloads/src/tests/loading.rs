@@ -32,6 +32,7 @@ fn errors_say_where_and_what_to_do() {
     let operations = [
         "- {}",
         "- apply: {file: none.yaml}",
+        "- apply: {resource: {apiVersion: v1, kind: A, metadata: {name: (env('HOME'))}}}",
         "- apply: {file: 'https://example.com/a.yaml'}",
         "- apply: {}",
         "- aply: {}",

@@ -9,6 +9,7 @@ use crate::{
         by_hand::{self, Behind, ByHand, Unseen},
         model,
     },
+    trial::RunEnd,
 };
 
 /// The steps; none for a plan that disturbs nothing.
@@ -27,6 +28,8 @@ pub fn steps(setup: &Setup, found: &confirm::Finding, diff: &[model::ObjectDiff]
         ..ByHand::default()
     };
     let history = &found.shown.history;
+    let failed = matches!(found.shown.end, RunEnd::StepFailed(_)).then(|| failed_step(history));
+    let common = ByHand { fails: failed.flatten(), ..common };
     match found.plan.perturbations.last() {
         Some(Perturbation::Crash(crash)) => killed(history, crash, None, common),
         Some(Perturbation::StaleState(stale)) => {
@@ -103,6 +106,17 @@ fn happened(history: &History, moment: &Moment) -> Option<usize> {
         _ => false,
     });
     found.map(|at| started + at)
+}
+
+/// The last step that failed, and why.
+fn failed_step(history: &History) -> Option<(&str, &str)> {
+    history.records.iter().rev().find_map(|record| match &record.event {
+        Event::Step(step) => match &step.state {
+            StepState::Failed { message, .. } => Some((step.title.as_str(), message.as_str())),
+            _ => None,
+        },
+        _ => None,
+    })
 }
 
 /// Titles of the user's steps that were done in these records.

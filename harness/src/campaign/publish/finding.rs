@@ -45,7 +45,7 @@ pub fn finding(
         .collect();
     let legal_on = found.citations().filter_map(|citation| citation.legal_on);
     let diff = end_state_diff(references, found);
-    let replay_path = format!("findings/{}/replay.yaml", found.id);
+    let replay = replay_file::of_finding(setup, &references.settle, found, folder);
     model::Finding {
         id: found.id.clone(),
         title: found.verdict.title.clone(),
@@ -58,8 +58,9 @@ pub fn finding(
             .iter()
             .map(|also| model::Also { id: also.id.clone(), title: also.title.clone() })
             .collect(),
-        replay_command: super::command(folder, &replay_path),
-        replay: replay_path,
+        replay: replay.name,
+        replay_command: replay.command,
+        replay_text: replay.text,
         explanation: model::Explanation {
             saw: saw(&trial, found),
             given,
@@ -70,7 +71,6 @@ pub fn finding(
         timeline: timeline::around_perturbation(&found.shown.history),
         kubectl_steps: by_hand::steps(setup, found, &diff),
         diff,
-        replay_text: replay_file::of_finding(setup, &references.settle, found),
     }
 }
 
@@ -84,8 +84,8 @@ pub fn suspicion(
 ) -> model::Suspicion {
     let severity = suspected.verdict.oracle.severity();
     let id = suspected.verdict.fingerprint.id();
-    let replay = format!("suspicions/{id}/replay.yaml");
-    let first = |carried: &&Carried| carried.fingerprints.first() == Some(&id);
+    let replay = replay_file::of_suspicion(setup, &references.settle, suspected, folder);
+    let first = |carried: &&Carried| shown(carried, severity).first() == Some(&id);
     let kept = explored.trials.iter().filter(first).find_map(|carried| carried.folder.as_ref());
     let history = kept.map(|folder| format!("{folder}/{}", history_file::NAME));
     let state = match suspected.tried {
@@ -106,9 +106,9 @@ pub fn suspicion(
         plan: suspected.plan.to_string(),
         trials: trials(explored, severity, [&*id]),
         history,
-        replay_command: super::command(folder, &replay),
-        replay_text: replay_file::of_suspicion(setup, &references.settle, suspected),
-        replay,
+        replay: replay.name,
+        replay_command: replay.command,
+        replay_text: replay.text,
         id,
     }
 }
@@ -122,16 +122,20 @@ fn trials<'i>(
     let ids: Vec<&str> = ids.into_iter().collect();
     let mut trials = BTreeMap::new();
     for carried in &explored.trials {
-        let shown = match severity {
-            Severity::Lasting => &carried.fingerprints,
-            Severity::Transient => &carried.transient,
-        };
-        if shown.first().is_some_and(|first| ids.contains(&&**first)) {
+        if shown(carried, severity).first().is_some_and(|first| ids.contains(&&**first)) {
             let family = carried.plan.family().map_or("undisturbed", Family::name);
             *trials.entry(family.to_owned()).or_default() += 1;
         }
     }
     trials
+}
+
+/// The fingerprints of this severity that a trial showed.
+fn shown(carried: &Carried, severity: Severity) -> &[String] {
+    match severity {
+        Severity::Lasting => &carried.fingerprints,
+        Severity::Transient => &carried.transient,
+    }
 }
 
 /// What the controller saw beside what was true; nothing where it was only killed, because then it sees what is.

@@ -7,36 +7,84 @@ use plans::{
 };
 use serde_json::{Value, json};
 
+use super::shown;
 use crate::{
     campaign::{
         confirm::{Finding, Unconfirmed},
+        run_folder::RunFolder,
         settle::Settle,
         setup::Setup,
     },
+    commands::replay::origin,
     config::{ClockSpec, ClusterSpec, DeterminismSpec, EmbeddedSpec, Horizon, Transport},
+    report::by_hand::quoted,
     trial::history_file,
 };
 
+/// A replay file.
+pub struct ReplayFile {
+    /// Where it stands in the run folder.
+    pub name: String,
+    /// What is in it.
+    pub text: String,
+    /// The command that carries it out where the user stands.
+    pub command: String,
+}
+
 /// The replay file of a finding.
-pub fn of_finding(setup: &Setup, settle: &Settle, found: &Finding) -> String {
-    text(setup, settle, &found.verdict, &found.plan, found.citations().collect())
+pub fn of_finding(
+    setup: &Setup,
+    settle: &Settle,
+    found: &Finding,
+    folder: &RunFolder,
+) -> ReplayFile {
+    let replay = replay(setup, settle, &found.verdict, &found.plan, found.citations().collect());
+    let name = format!("findings/{}/replay.yaml", found.id);
+    ReplayFile { command: command(setup, &replay, &name, folder), text: text(&replay), name }
 }
 
-/// The replay file of a suspicion, which says that it is none that was confirmed.
-pub fn of_suspicion(setup: &Setup, settle: &Settle, suspected: &Unconfirmed) -> String {
-    let text = text(setup, settle, &suspected.verdict, &suspected.plan, vec![]);
-    format!("# Not confirmed: this plan did not always lead to it, or was not tried again.\n{text}")
+/// The replay file of a suspicion, which says that it was not confirmed.
+pub fn of_suspicion(
+    setup: &Setup,
+    settle: &Settle,
+    suspected: &Unconfirmed,
+    folder: &RunFolder,
+) -> ReplayFile {
+    let replay = replay(setup, settle, &suspected.verdict, &suspected.plan, vec![]);
+    let name = format!("suspicions/{}/replay.yaml", replay.finding);
+    let text = format!(
+        "# Not confirmed: this plan did not always lead to it, or was not tried again.\n{}",
+        text(&replay)
+    );
+    ReplayFile { command: command(setup, &replay, &name, folder), text, name }
 }
 
-fn text(
+/// It names the campaign where the replay file does not lead to it from here: a run folder outside of its repository.
+fn command(setup: &Setup, replay: &Replay, name: &str, folder: &RunFolder) -> String {
+    let file = folder.path.join(name);
+    let campaign = &setup.campaign;
+    let leads_back = origin::find(&file, replay)
+        .is_ok_and(|origin| origin.folder == campaign.folder && !origin.campaigns.is_empty());
+    let command = format!("trommel replay {}", quoted(&shown(&file)));
+    match leads_back {
+        true => command,
+        false => format!("{command} --campaign {}", quoted(&shown(&campaign.path))),
+    }
+}
+
+fn text(replay: &Replay) -> String {
+    serde_saphyr::to_string(replay).expect("a replay is plain data")
+}
+
+fn replay(
     setup: &Setup,
     settle: &Settle,
     verdict: &Verdict,
     plan: &Plan,
     legality: Vec<Citation>,
-) -> String {
+) -> Replay {
     let spec = &setup.campaign.file.spec;
-    let replay = Replay {
+    Replay {
         api_version: plans::replay::API_VERSION.to_owned(),
         kind: "Replay".to_owned(),
         finding: verdict.fingerprint.id(),
@@ -63,10 +111,10 @@ fn text(
         manifests: setup.manifests.clone(),
         workload: setup.workload_text.clone(),
         workload_files: setup.workload.files().clone(),
+        workload_env: spec.workload.env.clone(),
         workload_hash: setup.workload.hash().to_owned(),
         made_by: history_file::MADE_BY.to_owned(),
-    };
-    serde_saphyr::to_string(&replay).expect("a replay is plain data")
+    }
 }
 
 /// What a replay needs of the campaign besides subject, manifests and workload.

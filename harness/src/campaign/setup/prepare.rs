@@ -10,12 +10,12 @@ use std::{
 use cluster::{Server, SuffixOrder, World, WorldOptions};
 use stages::Stages;
 use trace::{Accepted, Actor, Heartbeats, Time};
-use workloads::{Place, Workload};
+use workloads::Place;
 
 use super::{Certificates, ClockMode, Ground, Setup};
 use crate::{
     campaign::pool::Slots,
-    config::{Campaign, ClockSpec, ClusterSpec, EmbeddedSpec},
+    config::{Campaign, ClockSpec, ClusterSpec, EmbeddedSpec, manifests},
     exit::{Exit, Expected},
     providers::{client_files::real_now, kubeconfig::Remote, secret},
 };
@@ -91,7 +91,7 @@ impl Setup {
             }
         };
         let workload_file = named("spec.workload.file", &spec.workload.file)?;
-        let workload = Workload::load(&workload_file).map_err(|error| usage(error.to_string()))?;
+        let workload = campaign.workload().map_err(|error| usage(error.to_string()))?;
         if workload.skip {
             let message = format!("{} says `skip: true`", workload_file.display());
             return Err(Expected::error(Exit::Nothing, message));
@@ -101,7 +101,7 @@ impl Setup {
         let pod = spec.subject.pod.iter().map(|pod| ("spec.subject.pod.manifest", &pod.manifest));
         let applied = spec.manifests.iter().map(|path| ("spec.manifests", path));
         for (key, path) in applied.chain(pod) {
-            let read = workloads::manifest::load(&named(key, path)?);
+            let read = manifests::load(&named(key, path)?);
             let read = read.map_err(|error| usage(error.to_string()))?;
             for manifest in read {
                 manifests.push(manifest.object);

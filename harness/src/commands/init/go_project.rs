@@ -145,7 +145,7 @@ fn definitions_of(file: &Path) -> Vec<Value> {
     if !text.contains("kind: CustomResourceDefinition") {
         return vec![];
     }
-    let objects = workloads::manifest::load(file).unwrap_or_default();
+    let objects = workloads::manifest::load(file, None).unwrap_or_default();
     objects.into_iter().map(|manifest| manifest.object).collect()
 }
 

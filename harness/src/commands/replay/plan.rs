@@ -1,6 +1,6 @@
 //! Whether a replay file's plan can be carried out: with its workload, in its campaign's cluster.
 
-use plans::{OperationShape, Replay, Surroundings};
+use plans::{Moment, OperationShape, Perturbation, Plan, Replay, Surroundings};
 use serde::{Deserialize, de::IgnoredAny};
 use serde_saphyr::Spanned;
 use workloads::{Operation, OperationKind, Workload};
@@ -34,6 +34,20 @@ pub fn check(
     }
 }
 
+/// Calls the steps of the workload that a plan names as the workload calls them: who edits a plan writes positions.
+pub fn name_steps(plan: &mut Plan, workload: &Workload) {
+    for one in &mut plan.perturbations {
+        let at = match one {
+            Perturbation::Crash(crash) => &mut crash.at,
+            Perturbation::StaleState(stale) => &mut stale.crash.at,
+            Perturbation::UnobservedState(unobserved) => &mut unobserved.from,
+        };
+        if let Moment::Step { cursor, after } = at {
+            *after = workload.led_to(*cursor).map_or(String::new(), |led| led.title.clone());
+        }
+    }
+}
+
 fn surroundings(campaign: &Campaign, workload: &Workload) -> Surroundings {
     let environment = match &campaign.file.spec.cluster {
         ClusterSpec::Embedded(embedded) => embedded.environment != Environment::None,
@@ -52,7 +66,7 @@ fn shape(operation: &Operation) -> OperationShape {
         | OperationKind::Restart
         | OperationKind::Run(_) => 0,
     };
-    OperationShape { documents, steps }
+    OperationShape { title: operation.title.clone(), documents, steps }
 }
 
 /// The first perturbation that kills a replica that there is not.

@@ -82,12 +82,13 @@ pub fn check(
         }
         lines.extend(own.lines(args));
     }
-    let same = |known: &Campaign| {
-        let file = known.resolve(&known.file.spec.workload.file);
-        Workload::load(&file).is_ok_and(|known| known.hash() == workload.hash())
-    };
+    let same = |known: &Campaign| known.workload().is_ok_and(|it| it.hash() == workload.hash());
     if !known.iter().any(same) {
-        lines.extend(workload.programs().into_iter().map(|run| format!("workload:   {run}")));
+        let env = replay.workload_env.iter().map(|(name, value)| format!("{name}={value}"));
+        let programs = workload.programs();
+        // Variables matter to those who run something.
+        let env = env.filter(|_| !programs.is_empty());
+        lines.extend(env.chain(programs.iter().cloned()).map(|run| format!("workload:   {run}")));
     }
     if lines.is_empty() {
         return Ok(());
