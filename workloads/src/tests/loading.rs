@@ -170,3 +170,12 @@ fn chainsaw_files_are_read_with_our_version_or_theirs() {
     let theirs = text.replace("trommel.dev/v1alpha1", "chainsaw.kyverno.io/v1alpha1");
     assert_eq!(load(&theirs, &[]).unwrap().0.operations.len(), 1);
 }
+
+#[test]
+fn steps_that_check_nothing_are_named() {
+    let map = "{apiVersion: v1, kind: ConfigMap, metadata: {name: a}}";
+    let apply = format!("- apply: {{resource: {map}}}");
+    let assert = format!("- assert: {{resource: {map}}}");
+    assert_eq!(operations(&apply).unchecked_steps(), ["the whole workload"]);
+    assert_eq!(operations(&format!("{apply}\n{assert}")).unchecked_steps(), [""; 0]);
+}
