@@ -20,7 +20,10 @@ use trace::{Accepted, Change, Commit, Cursor, Event, Folder, Mask, Masks, Path, 
 
 pub use self::lives::{Life, Span};
 pub use self::settles::SettledWorld;
-pub(crate) use self::{lives::segment, settles::fold_path};
+pub(crate) use self::{
+    lives::segment,
+    settles::{count, fold_path},
+};
 use crate::{
     examine, flips,
     restart_writes::RestartWrites,

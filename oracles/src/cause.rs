@@ -11,10 +11,12 @@ use std::{
 };
 
 use serde_json::Value;
-use trace::{Actor, Change, Commit, Event, Folder, Path, comparison::Segment, diff, fold_key};
+use trace::{
+    Actor, Change, Commit, Cursor, Event, Folder, Path, comparison::Segment, diff, fold_key,
+};
 
 use crate::{
-    baseline::{Baseline, did, digest, fold_path},
+    baseline::{Baseline, count, did, digest, fold_path},
     run::Trial,
     verdict::Evidence,
 };
@@ -27,8 +29,8 @@ pub(crate) const NOBODY: &str = "nobody";
 pub(crate) enum Wrong<'e> {
     /// Fewer than in the references.
     Missing,
-    /// More than there.
-    Extra,
+    /// More than there, when the workload stood here.
+    Extra(Cursor),
     /// This field differs.
     Field {
         path: &'e Path,
@@ -140,7 +142,7 @@ impl<'t> Causes<'t> {
     pub fn of(&self, object: &str, wrong: Wrong<'_>) -> Found<'t> {
         match wrong {
             Wrong::Missing => self.missing(object),
-            Wrong::Extra => self.extra(object),
+            Wrong::Extra(at) => self.extra(object, at),
             Wrong::Field { path, expected } => self.field(object, path, expected),
         }
     }
@@ -155,12 +157,11 @@ impl<'t> Causes<'t> {
         }
     }
 
-    fn extra(&self, object: &str) -> Found<'t> {
+    fn extra(&self, object: &str, at: Cursor) -> Found<'t> {
         let created: Vec<usize> =
             self.about(object).filter(|at| self.did(*at, Change::Created)).collect();
         let standing = self.standing.get(object).copied().unwrap_or(0);
-        let life = self.baseline.lives.get(object);
-        let legal = life.map_or(0, |life| (life.started.max + life.created.max) as usize);
+        let legal = self.made_by(object, at);
         if standing + created.len() <= legal {
             return never("deleted", object);
         }
@@ -169,6 +170,16 @@ impl<'t> Causes<'t> {
         let (actor, did) = ("somebody".to_owned(), did(Change::Created).to_owned());
         let cause = Cause::Write { actor, did, object: object.to_owned() };
         Found { cause, commit: first.and_then(|at| self.write(*at).commit) }
+    }
+
+    /// How many of them references have made by a place in the workload, as far as they tell.
+    fn made_by(&self, object: &str, at: Cursor) -> usize {
+        let Some(life) = self.baseline.lives.get(object) else { return 0 };
+        if life.made_at.is_none_or(|last| last <= at) {
+            return (life.started.max + life.created.max) as usize;
+        }
+        let settles = self.baseline.settles.iter().filter(|settled| settled.cursor <= at);
+        settles.map(|settled| count(&settled.world, object)).max().unwrap_or(0)
     }
 
     fn field(&self, object: &str, path: &Path, expected: Option<&Value>) -> Found<'t> {
@@ -193,10 +204,10 @@ impl<'t> Causes<'t> {
             return true;
         }
         let after = folded(&commit.object);
-        let value = field(&after, path);
+        let value = field(&after, path).map(without_uid);
         let known = settles.iter().flat_map(|settled| settled.world.objects());
         let mut known = known.filter(|(key, _)| fold_key(key) == object);
-        !known.any(|(_, known)| field(known, path) == value)
+        !known.any(|(_, known)| field(known, path).map(without_uid) == value)
             && !commits.contains_key(&digest(commit, self.folder, masks))
     }
 
@@ -327,6 +338,25 @@ pub(crate) fn whose(actor: &Actor) -> String {
         Actor::Environment(name) => format!("the {name}"),
         Actor::Trommel => "Trommel".to_owned(),
     }
+}
+
+/// A value in which a uid is any uid: a fork does not know those of objects that are gone.
+fn without_uid(value: &Value) -> Value {
+    let is_uid = |text: &str| text.starts_with("‹uid") || is_uuid(text);
+    match value {
+        Value::String(text) if is_uid(text) => "‹uid›".into(),
+        other => other.clone(),
+    }
+}
+
+/// Whether a text is a UUID in its usual form, as uids are (RFC 9562).
+pub(crate) fn is_uuid(text: &str) -> bool {
+    const HYPHENS: [usize; 4] = [8, 13, 18, 23];
+    text.len() == 36
+        && text.bytes().enumerate().all(|(at, byte)| match HYPHENS.contains(&at) {
+            true => byte == b'-',
+            false => byte.is_ascii_hexdigit(),
+        })
 }
 
 fn is_deleted(object: &Value) -> bool {

@@ -194,7 +194,7 @@ impl<'e> Worst<'e> {
     ) -> (Fingerprint, Option<Evidence>) {
         let (difference, wrong) = match self.evidence {
             Evidence::Count { references, trial, .. } if trial > references => {
-                (format!("extra {}", self.role), Wrong::Extra)
+                (format!("extra {}", self.role), Wrong::Extra(self.cursor))
             }
             Evidence::Field { object, path, references, .. } => {
                 let place = title::Place { path, of: judged.any(object), exactly: false };

@@ -43,7 +43,7 @@ fn violated(
     let lacks = unmet.map(|unmet| lack(&folder.text(&unmet.object), &unmet.how));
     let mut fingerprint =
         Fingerprint::new(Oracle::Workload, [Some(failed), lacks].into_iter().flatten());
-    if let Some(found) = unmet.and_then(|unmet| cause(trial, baseline, &folder, unmet)) {
+    if let Some(found) = unmet.and_then(|unmet| cause(trial, baseline, &folder, step, unmet)) {
         fingerprint = fingerprint.caused_by(&found.cause);
         evidence.extend(found.evidence());
     }
@@ -73,13 +73,14 @@ fn cause<'t>(
     trial: &'t Trial,
     baseline: &'t Baseline,
     folder: &'t Folder,
+    step: &StepEvent,
     unmet: &Unmet,
 ) -> Option<Found<'t>> {
     let object = folder.text(&unmet.object);
     let path;
     let wrong = match &unmet.how {
         Lack::Missing => Wrong::Missing,
-        Lack::Present => Wrong::Extra,
+        Lack::Present => Wrong::Extra(step.cursor),
         Lack::Field(text) => {
             path = text.parse::<Path>().ok()?;
             Wrong::Field { path: &path, expected: None }

@@ -6,7 +6,7 @@ use serde_json::Value;
 use trace::{Event, Path, StepState, comparison::Segment};
 
 use super::{Judged, Worst};
-use crate::{role::Role, run::Trial, verdict::Evidence};
+use crate::{cause::is_uuid, role::Role, run::Trial, verdict::Evidence};
 
 pub(super) fn title(trial: &Trial, worst: &Worst<'_>, judged: &Judged<'_>) -> String {
     let mut title = match worst.evidence {
@@ -133,6 +133,8 @@ pub(in crate::judge) fn short(value: &Value) -> String {
     match value {
         Value::Array(items) => format!("a list of {}", items.len()),
         Value::Object(map) => format!("a map of {}", map.len()),
+        // Of an object that is gone: another one in each run.
+        Value::String(text) if is_uuid(text) => "another uid".to_owned(),
         scalar => {
             let text = scalar.to_string();
             match text.char_indices().nth(LENGTH_MAX) {
