@@ -98,7 +98,7 @@ fn the_real_api_server_shows_findings_of_each_family() {
         on(&house, "tls-toggle", &remote, "  families: [stale-state]\n  budget: {trials: 6}\n");
     run(&house.root, ["run", &campaign, "--quiet", "--out", "stale"]).expect(100);
     let found = json(&house.path("stale/summary.json"));
-    assert_eq!(found["findings"][0]["id"], "f1eff17c0332", "{found}");
+    assert_eq!(found["findings"][0]["id"], "a5fa73aedd28", "{found}");
     assert!(found["families"]["stale-state"]["left"].as_u64() > Some(0), "{found}");
 }
 
