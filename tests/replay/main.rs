@@ -121,8 +121,10 @@ fn a_plan_that_half_happened_proves_nothing() {
     let from = json!({"delivery": {"event": foo("created")}});
     let endless =
         json!({"unobservedState": {"from": from, "until": foo("deleted"), "release": "burst"}});
-    let says =
-        ["the second event comes only after", "2 objects foos.example.trommel.dev/default/foo-* of Bar bar"];
+    let says = [
+        "the second event comes only after",
+        "2 objects foos.example.trommel.dev/default/foo-* of Bar bar",
+    ];
     check("endless.yaml", endless, &says);
 }
 

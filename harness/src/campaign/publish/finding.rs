@@ -92,6 +92,9 @@ pub fn suspicion(
         Tried::Not => {
             "not tried to confirm, for the budget, or an interrupt, ended the run before".to_owned()
         }
+        Tried::Reproduced(k, n) if references.settle.confirms_longer() => format!(
+            "not confirmed, reproduced {k} of {n} by runs that wait for ten minutes: the controller may only be late"
+        ),
         Tried::Reproduced(k, n) => format!("not confirmed, reproduced {k} of {n}"),
         Tried::ControlFailed => {
             "not confirmed, for undisturbed runs that wait as long show it too, or prove nothing"
