@@ -18,6 +18,14 @@ use crate::verdict::Evidence;
 /// The actor of a write that never came.
 pub(crate) const NOBODY: &str = "nobody";
 
+/// Whether one of two causes is a field that nobody wrote, of the object that according to the other nobody created.
+pub(crate) fn is_part_of(field: &str, whole: &str) -> bool {
+    let object = whole.strip_prefix(NOBODY).and_then(|whole| whole.strip_prefix(" created "));
+    let written = field.strip_prefix(NOBODY).and_then(|field| field.strip_prefix(" wrote "));
+    let of = written.and_then(|written| Some(written.rsplit_once(" of ")?.1));
+    object.is_some() && object == of
+}
+
 /// How an object differs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Wrong<'e> {

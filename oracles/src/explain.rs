@@ -9,6 +9,7 @@ use trace::{Actor, Change, Event, Revision};
 
 use crate::{
     baseline::{Baseline, Written, did, digest},
+    cause::NOBODY,
     run::{Trial, by},
     verdict::{Evidence, Verdict, VerdictValue},
 };
@@ -48,7 +49,11 @@ pub use self::seen::seen;
 
 /// Explains one verdict of a trial.
 pub fn explain(trial: &Trial, baseline: &Baseline, verdict: &Verdict) -> Explanation {
-    let divergence = divergence(trial, baseline, verdict.wrong_write());
+    // The cause counts, where one is known; if that is a write that never came, no other write is to blame.
+    let divergence = match never_came(verdict) {
+        Some(_) => None,
+        None => divergence(trial, baseline, verdict.wrong_write()),
+    };
     let mut sentences = Vec::new();
     for record in &trial.run.history.records {
         if let Event::Perturbed { text, .. } = &record.event {
@@ -60,15 +65,21 @@ pub fn explain(trial: &Trial, baseline: &Baseline, verdict: &Verdict) -> Explana
     sentences.push(format!("Then {sure}{}{},", verdict.title, meanwhile(verdict)));
     sentences.push(match &divergence {
         Some(divergence) => format!("because {}.", because(divergence)),
-        None => match missing(trial, baseline) {
-            Some(next) => {
+        None => match (never_came(verdict), missing(trial, baseline)) {
+            (Some(cause), _) => format!("because {cause}, as undisturbed runs do."),
+            (None, Some(next)) => {
                 format!("because the next write of the undisturbed run never came: {}.", next.text)
             }
-            None => "because it makes the writes of an undisturbed run in another order or at another time."
+            (None, None) => "because it makes the writes of an undisturbed run in another order or at another time."
                 .to_owned(),
         },
     });
     Explanation { divergence, sentences }
+}
+
+/// The write that never came, if that is all that is known.
+fn never_came(verdict: &Verdict) -> Option<&str> {
+    verdict.fingerprint.cause().filter(|cause| cause.starts_with(NOBODY))
 }
 
 /// How long a rollback lasted, and what the cluster did with it.

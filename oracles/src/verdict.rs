@@ -270,11 +270,17 @@ impl Fingerprint {
         self
     }
 
-    /// The write that led to it, in words: `the controller deleted persistentvolumeclaims/default/data-0`. None where
-    /// nothing wrong was written, or nothing is known of it.
-    pub fn wrong_write(&self) -> Option<&str> {
-        let cause = self.0.iter().find_map(|part| part.strip_prefix(CAUSE))?;
-        (!cause.starts_with(cause::NOBODY)).then_some(cause)
+    /// Its cause in words: `the controller deleted persistentvolumeclaims/default/data-0`, `nobody created
+    /// configmaps/default/a`. None where nothing is known of it.
+    pub fn cause(&self) -> Option<&str> {
+        self.0.iter().find_map(|part| part.strip_prefix(CAUSE))
+    }
+
+    /// Whether both have the same cause: the same first wrong write; or the same write never came, of a field or of the
+    /// whole object that has it.
+    pub fn has_cause_of(&self, other: &Fingerprint) -> bool {
+        let (Some(one), Some(other)) = (self.cause(), other.cause()) else { return false };
+        one == other || cause::is_part_of(one, other) || cause::is_part_of(other, one)
     }
 
     /// Twelve hexadecimal digits.

@@ -116,6 +116,17 @@ impl Plan {
         self.perturbations.last().map_or(0, |last| last.anomaly().lasts())
     }
 
+    /// All its families, each once, in the order of its perturbations, joined with `+`.
+    pub fn families(&self) -> String {
+        let mut names: Vec<&str> = vec![];
+        for name in self.perturbations.iter().map(|one| one.family().name()) {
+            if !names.contains(&name) {
+                names.push(name);
+            }
+        }
+        names.join("+")
+    }
+
     /// The family of its last perturbation, by which it is counted.
     pub fn family(&self) -> Option<Family> {
         self.perturbations.last().map(Perturbation::family)

@@ -5,7 +5,7 @@
 //!
 //! **One bug, one finding.** What fails in the same way (the same fingerprint) is one case, by whichever plans and
 //! families it shows. The simplest plan that is confirmed names it; the others are counted, by family. Cases with the same
-//! first wrong write are one finding as well: what else differs follows from that write, or is seen by another oracle.
+//! cause are one finding as well: what else differs follows from the same write, or is seen by another oracle.
 //!
 //! **At once.** A thread of its own takes suspects as they appear. The plans of a case come in the order in which trials are
 //! counted, so what it comes to does not depend on how fast the thread is. Its trials and those that explore share the campaign's workers
@@ -87,10 +87,6 @@ impl Finding {
     /// The ids of all that it explains, its own first.
     pub fn ids(&self) -> impl Iterator<Item = &str> {
         std::iter::once(&*self.id).chain(self.also.iter().map(|also| &*also.id))
-    }
-
-    fn wrong_write(&self) -> Option<&str> {
-        self.verdict.fingerprint.wrong_write()
     }
 
     /// Why a real cluster may do each of its perturbations, in order.
@@ -340,7 +336,7 @@ impl Cases<'_> {
         });
         let mut findings = Findings::default();
         for finding in confirmed {
-            match explaining(&mut findings.confirmed, finding.wrong_write()) {
+            match explaining(&mut findings.confirmed, &finding.verdict.fingerprint) {
                 Some(first) => {
                     first.confirmed_at = first.confirmed_at.min(finding.confirmed_at);
                     first.also.push(Also::of(&finding.verdict));
@@ -349,8 +345,7 @@ impl Cases<'_> {
             }
         }
         for suspected in unconfirmed {
-            let wrong_write = suspected.verdict.fingerprint.wrong_write();
-            match explaining(&mut findings.confirmed, wrong_write) {
+            match explaining(&mut findings.confirmed, &suspected.verdict.fingerprint) {
                 Some(first) => first.also.push(Also::of(&suspected.verdict)),
                 None => findings.unconfirmed.push(suspected),
             }
@@ -363,12 +358,9 @@ impl Cases<'_> {
     }
 }
 
-/// The finding that this wrong write led to.
-fn explaining<'f>(
-    findings: &'f mut [Finding],
-    wrong_write: Option<&str>,
-) -> Option<&'f mut Finding> {
-    findings.iter_mut().find(|first| wrong_write.is_some() && first.wrong_write() == wrong_write)
+/// The finding with this cause.
+fn explaining<'f>(findings: &'f mut [Finding], other: &Fingerprint) -> Option<&'f mut Finding> {
+    findings.iter_mut().find(|first| first.verdict.fingerprint.has_cause_of(other))
 }
 
 /// Whether nothing more is to be begun.

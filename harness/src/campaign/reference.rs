@@ -75,7 +75,7 @@ pub fn learn(
         for run in pool::map(setup.workers, &specs, run) {
             let run = run?;
             progress.tell(Event::Done { verdict: None });
-            out_of_time(until, "the undisturbed runs")?;
+            goes_on(until, "the undisturbed runs")?;
             check(&run, folder, &format!("undisturbed run {}", run.spec.repeat))?;
             runs.push(run);
         }
@@ -247,7 +247,13 @@ pub fn check(run: &TrialRun, folder: &RunFolder, name: &str) -> anyhow::Result<(
         RunEnd::SubjectGone(why) => return failed(format!("{why}{hint}")),
         RunEnd::NeverSettled(why) => {
             let beats = heartbeats_hint(&run.history);
-            return failed(format!("the controller never became quiet: {why}{beats}{hint}"));
+            let endless: String = oracles::examine::endless(&judge::run_view(run))
+                .iter()
+                .map(|endless| format!("\n{endless}"))
+                .collect();
+            return failed(format!(
+                "the controller never became quiet: {why}{endless}{beats}{hint}"
+            ));
         }
         RunEnd::NeverFired(why) | RunEnd::NotPossible(why) => return failed(why.clone()),
     }

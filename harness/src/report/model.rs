@@ -520,6 +520,16 @@ impl Report {
 }
 
 impl Finding {
+    /// Why no object is shown to differ.
+    pub fn without_difference(&self) -> &'static str {
+        match self.oracle.as_str() {
+            "workload" => "The run ended at the failed step, so there is no end state to compare.",
+            _ => {
+                "The objects are equal wherever both settled: the oracle judges how they came to be so."
+            }
+        }
+    }
+
     fn summary(&self) -> FindingSummary<'_> {
         FindingSummary {
             id: &self.id,

@@ -240,13 +240,13 @@ pub fn explain(finding: &Finding) -> String {
     fenced(&mut out, "sh", &finding.replay_command);
     line(&mut out, "\n## What happened around the perturbation\n");
     fenced(&mut out, "text", &timeline(&finding.timeline));
-    line(&mut out, "\n## End state: undisturbed runs (-), this trial (+)\n");
+    line(&mut out, "\n## Objects that differ: undisturbed runs (-), this trial (+)\n");
     for object in &finding.diff {
         line(&mut out, &format!("`{}` {}\n", object.object, object.change.words()));
         fenced(&mut out, "diff", &object.lines.join("\n"));
     }
     if finding.diff.is_empty() {
-        line(&mut out, "The end states are equal; the oracle judges something else.");
+        line(&mut out, finding.without_difference());
     }
     if !finding.kubectl_steps.is_empty() {
         line(&mut out, "\n## Reproduce it by hand\n");

@@ -18,7 +18,7 @@ use super::{
     Going, RunEnd, Stop, Trial, delivery_order::InTurn, members::Member, trigger::stopped,
     webhook_calls::Looks,
 };
-use crate::campaign::settle::Wait;
+use crate::campaign::{interrupt, settle::Wait};
 
 /// Timers due this soon fire before the user does anything else. A subject's clock runs on while we look at
 /// it: whether its one-millisecond queues come before or after a user's write would depend on how busy this
@@ -361,6 +361,10 @@ impl Limits {
     fn over(&mut self) -> Option<String> {
         if self.until.is_some_and(|until| Instant::now() >= until) {
             return Some(OUT_OF_TIME.to_owned());
+        }
+        // Undisturbed runs wait for long, and nothing is lost with them.
+        if self.until.is_some() && interrupt::asked() {
+            return Some("interrupted".to_owned());
         }
         if proxy::accepting::refused() > self.refused {
             return Some(proxy::accepting::shortage());

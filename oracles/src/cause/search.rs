@@ -100,7 +100,32 @@ impl<'t> Causes<'t> {
             return (life.started.max + life.created.max) as usize;
         }
         let settles = self.baseline.settles.iter().filter(|settled| settled.cursor <= at);
-        settles.map(|settled| count(&settled.world, object)).max().unwrap_or(0)
+        let most = settles.map(|settled| count(&settled.world, object)).max();
+        most.unwrap_or((life.started.max + life.created.max) as usize)
+    }
+
+    /// The first creation or deletion beyond those of references that still shows: the cause where all that is known is
+    /// that something was never written.
+    pub fn first_surplus(&self) -> Option<Found<'t>> {
+        let end = Cursor { operation: u32::MAX, document: 0 };
+        let keys: BTreeSet<&String> = self.keys[self.after..].iter().collect();
+        let of = |key: &String| {
+            let about: Vec<usize> = self.about(key).collect();
+            let undone =
+                |at: usize, by: Change| about.iter().any(|one| *one > at && self.did(*one, by));
+            let stands = |found: &Found<'t>, undone_by: Change| {
+                let at = found.commit.and_then(|commit| self.position(commit))?;
+                (!undone(at, undone_by)).then_some(at)
+            };
+            let (extra, missing) = (self.extra(key, end), self.missing(key));
+            let extra = stands(&extra, Change::Deleted).map(|at| (at, extra));
+            extra.or_else(|| stands(&missing, Change::Created).map(|at| (at, missing)))
+        };
+        keys.into_iter().filter_map(of).min_by_key(|(at, _)| *at).map(|(_, found)| found)
+    }
+
+    fn position(&self, commit: &Commit) -> Option<usize> {
+        self.commits.iter().position(|one| one.revision == commit.revision)
     }
 
     fn field(&self, object: &str, path: &Path, expected: Option<&Value>) -> Found<'t> {
@@ -134,8 +159,7 @@ impl<'t> Causes<'t> {
 
     /// Why this commit was made.
     pub fn of_commit(&self, commit: &Commit) -> Option<Found<'t>> {
-        let at = self.commits.iter().position(|one| one.revision == commit.revision)?;
-        Some(self.write(at))
+        self.position(commit).map(|at| self.write(at))
     }
 
     /// Commits about it after the last perturbation.

@@ -166,20 +166,34 @@ fn difference(key: &ObjectKey, saw: &Value, was: Option<&Value>) -> String {
     let uid = |object: &Value| object["metadata"]["uid"].clone();
     let other = if uid(saw) == uid(was) { "" } else { ", another object of that name" };
     let all = diff::object_differences(&key.to_string(), saw, was);
+    let deleted = |object: &Value| object["metadata"]["deletionTimestamp"].is_string();
+    let going = match (deleted(saw), deleted(was)) {
+        (false, true) => Some("it was not yet being deleted for it".to_owned()),
+        (true, false) => Some("it was being deleted for it, and is not in the store".to_owned()),
+        _ => None,
+    };
     let fields = all.into_iter().filter_map(|one| {
         let path = one.path.to_string();
         // Items of lists don't say of which type they are.
         let counts = ![".apiVersion", ".kind"].contains(&path.as_str())
-            && !["resourceVersion", "managedFields", "generation", "uid", "creationTimestamp"]
-                .iter()
-                .any(|name| path.contains(name));
+            && ![
+                "resourceVersion",
+                "managedFields",
+                "generation",
+                "uid",
+                "creationTimestamp",
+                "deletionTimestamp",
+                "deletionGracePeriodSeconds",
+            ]
+            .iter()
+            .any(|name| path.contains(name));
         let shown =
             |value: Option<Value>| value.map_or("nothing".to_owned(), |value| value.to_string());
         counts.then(|| {
             format!("{path} was {} for it and {} in the store", shown(one.left), shown(one.right))
         })
     });
-    let fields: Vec<String> = fields.take(TOLD_AT_MOST).collect();
+    let fields: Vec<String> = going.into_iter().chain(fields).take(TOLD_AT_MOST).collect();
     let fields = if fields.is_empty() { String::new() } else { format!(": {}", fields.join(", ")) };
     format!("it saw {key} at revision {}; the store had it at {}{other}{fields}", at(saw), at(was))
 }

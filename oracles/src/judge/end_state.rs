@@ -9,7 +9,7 @@
 mod better;
 mod title;
 
-pub(super) use title::short;
+pub(super) use title::beside;
 
 use std::{
     borrow::Cow,

@@ -47,6 +47,6 @@ pub(super) fn judge(trial: &Trial) -> Verdict {
                 exits.len()
             ),
         }],
-        fingerprint: Fingerprint::new(Oracle::Exits, ["crash loop".to_owned()]),
+        fingerprint: Fingerprint::new(Oracle::Exits, [format!("crash loop, {how}")]),
     }
 }

@@ -95,14 +95,13 @@ fn violated(trial: &Trial, baseline: &Baseline, folder: &Folder, flip: &Flip<'_>
         lasted: until.since(since).as_secs_f64(),
         replaced: replaced(trial, away, back, until),
     };
+    let (from, to) = super::end_state::beside(&flip.from, &flip.to);
     Verdict {
         oracle: Oracle::Rollback,
         value: VerdictValue::Violated,
         title: format!(
-            "{role} {} went back from {} to {} and forward again; in undisturbed runs it does not",
-            flip.path,
-            super::end_state::short(&flip.from),
-            super::end_state::short(&flip.to)
+            "{role} {} went back from {from} to {to} and forward again; in undisturbed runs it does not",
+            flip.path
         ),
         fingerprint: fingerprint.caused_by(&cause),
         evidence: vec![rollback, wrong_write],

@@ -484,7 +484,6 @@ fn what_never_came_is_named() {
     assert_eq!(explanation.divergence, None);
     assert_eq!(
         explanation.sentences[2],
-        "because the next write of the undisturbed run never came: subject/0 updated \
-         bars.example.com/default/bar."
+        "because nobody wrote .status.objRef of bars.example.com/default/bar, as undisturbed runs do."
     );
 }

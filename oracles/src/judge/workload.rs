@@ -5,7 +5,7 @@ use trace::{Event, Folder, Lack, Path, StepEvent, StepState, Unmet};
 use super::ended;
 use crate::{
     baseline::{Baseline, fold_path},
-    cause::{Causes, Found, Wrong},
+    cause::{Cause, Causes, Found, Wrong},
     run::Trial,
     verdict::{Evidence, Fingerprint, Oracle, Verdict, VerdictValue},
 };
@@ -86,7 +86,14 @@ fn cause<'t>(
             Wrong::Field { path: &path, expected: None }
         }
     };
-    Some(Causes::new(trial, baseline, folder).of(&object, wrong))
+    let causes = Causes::new(trial, baseline, folder);
+    let found = causes.of(&object, wrong);
+    // That a step waits for something that never came says little of why.
+    let surplus = || causes.first_surplus();
+    match found.cause {
+        Cause::Never { .. } => Some(surplus().unwrap_or(found)),
+        Cause::Write { .. } => Some(found),
+    }
 }
 
 fn first_line(text: &str) -> &str {

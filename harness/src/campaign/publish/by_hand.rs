@@ -30,6 +30,12 @@ pub fn steps(setup: &Setup, found: &confirm::Finding, diff: &[model::ObjectDiff]
     let history = &found.shown.history;
     let failed = matches!(found.shown.end, RunEnd::StepFailed(_)).then(|| failed_step(history));
     let common = ByHand { fails: failed.flatten(), ..common };
+    if found.plan.perturbations.len() > 1 {
+        let several = found.plan.perturbations.len();
+        return vec![format!(
+            "The plan disturbs the controller {several} times, each at its moment: let the replay file do it."
+        )];
+    }
     match found.plan.perturbations.last() {
         Some(Perturbation::Crash(crash)) => killed(history, crash, None, common),
         Some(Perturbation::StaleState(stale)) => {

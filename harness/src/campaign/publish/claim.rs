@@ -25,6 +25,9 @@ pub fn line(report: &Report, unconfirmed: usize, replicas: u32) -> String {
             format!("Nothing was proved: {why}{unknown}{suspected}.")
         }
         [] if report.plans.run == 0 => format!("No finding: {covered}{unknown}{suspected}."),
+        [] if unconfirmed > 0 => {
+            format!("No finding was confirmed: {covered}{unknown}{suspected}.")
+        }
         [] => format!("Nothing found by {}: {covered}{unknown}{suspected}.", families(report)),
         [one] => format!("1 finding: {}. {}{unknown}{suspected}.", one.title, capital(&covered)),
         [first, ..] => format!(
@@ -36,9 +39,10 @@ pub fn line(report: &Report, unconfirmed: usize, replicas: u32) -> String {
     }
 }
 
-/// `intermediate-state, stale-state and unobserved-state`.
+/// Those of which a plan ran: `intermediate-state, stale-state and unobserved-state`.
 fn families(report: &Report) -> String {
-    let names: Vec<&str> = report.families.keys().map(String::as_str).collect();
+    let ran = report.families.iter().filter(|(_, family)| family.run > 0);
+    let names: Vec<&str> = ran.map(|(name, _)| name.as_str()).collect();
     match &names[..] {
         [] => "no family".to_owned(),
         [one] => (*one).to_owned(),

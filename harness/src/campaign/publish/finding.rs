@@ -3,7 +3,6 @@
 use std::collections::BTreeMap;
 
 use oracles::Severity;
-use plans::Family;
 use serde_json::Value;
 use trace::WorldForm;
 
@@ -49,7 +48,7 @@ pub fn finding(
     model::Finding {
         id: found.id.clone(),
         title: found.verdict.title.clone(),
-        family: found.plan.family().map_or(String::new(), |family| family.to_string()),
+        family: found.plan.families(),
         oracle: found.verdict.oracle.to_string(),
         confirmed: model::Confirmed { k: found.confirmed.0, n: found.confirmed.1 },
         trials: trials(explored, severity, found.ids()),
@@ -92,6 +91,9 @@ pub fn suspicion(
         Tried::Not => {
             "not tried to confirm, for the budget, or an interrupt, ended the run before".to_owned()
         }
+        Tried::Reproduced(k, n) if k == n => {
+            format!("reproduced {k} of {n}, and not yet confirmed when the run ended")
+        }
         Tried::Reproduced(k, n) if references.settle.confirms_longer() => format!(
             "not confirmed, reproduced {k} of {n} by runs that wait for ten minutes: the controller may only be late"
         ),
@@ -126,8 +128,7 @@ fn trials<'i>(
     let mut trials = BTreeMap::new();
     for carried in &explored.trials {
         if shown(carried, severity).first().is_some_and(|first| ids.contains(&&**first)) {
-            let family = carried.plan.family().map_or("undisturbed", Family::name);
-            *trials.entry(family.to_owned()).or_default() += 1;
+            *trials.entry(carried.plan.families()).or_default() += 1;
         }
     }
     trials

@@ -107,7 +107,7 @@ pub(super) fn text(options: &Options, found: &Found) -> anyhow::Result<String> {
             format!("./{}", shown(&path))
         };
     }
-    let build = match program::build(&dir) {
+    let build = match program::build(&dir, &options.command) {
         Some(build) => format!("build: {build}"),
         None => "# build: make build".to_owned(),
     };

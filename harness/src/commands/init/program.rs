@@ -44,11 +44,14 @@ pub(super) fn missing(command: &str) -> Option<String> {
         .then(|| format!("{program}: not in PATH; give a path with a slash, such as ./{program}"))
 }
 
-/// How the controller is built, if the campaign's folder or one above it says so, up to the repository's.
-pub(super) fn build(dir: &Path) -> Option<String> {
+/// How the controller is built, if a Makefile of the campaign's folder or of one above it says so, up to the repository's:
+/// its target `build`, where that has commands and names the program. (Others build images, or for another machine.)
+pub(super) fn build(dir: &Path, command: &str) -> Option<String> {
+    let program = words(command).into_iter().next()?;
+    let program = program.rsplit('/').next()?.to_owned();
     for folder in dir.ancestors() {
         let makefile = fs::read_to_string(folder.join("Makefile")).unwrap_or_default();
-        if makefile.lines().any(|line| line.starts_with("build:")) {
+        if recipe(&makefile, "build").any(|line| line.contains(&program)) {
             let there = relative(dir, folder);
             return Some(match there == Path::new(".") {
                 true => "make build".to_owned(),
@@ -62,9 +65,28 @@ pub(super) fn build(dir: &Path) -> Option<String> {
     None
 }
 
+/// The commands of a target.
+fn recipe<'m>(makefile: &'m str, target: &str) -> impl Iterator<Item = &'m str> {
+    let head = format!("{target}:");
+    let from = makefile.lines().skip_while(move |line| !line.starts_with(&head)).skip(1);
+    from.take_while(|line| line.starts_with('\t') || line.trim().is_empty())
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_target_that_makes_the_program_builds_it() {
+        let check = |makefile: &str, expect: Option<&str>| {
+            let dir = tempfile::tempdir().unwrap();
+            fs::write(dir.path().join("Makefile"), makefile).unwrap();
+            assert_eq!(build(dir.path(), "bin/manager --v=2").as_deref(), expect, "{makefile}");
+        };
+        check("build: fmt\n\tgo build -o bin/manager cmd/main.go\n", Some("make build"));
+        check("build: test build-go build-image\n", None);
+        check("build:\n\tdocker build .\nrun:\n\tbin/manager\n", None);
+    }
 
     #[test]
     fn a_missing_program_is_told() {

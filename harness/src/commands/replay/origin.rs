@@ -79,6 +79,10 @@ fn nowhere(file: &Path, replay: &Replay, folders: &[PathBuf]) -> anyhow::Error {
 }
 
 fn with_campaign(folder: &Path, replay: &Replay) -> Option<Origin> {
+    // A run folder has a copy of the campaign's file, whose paths lead nowhere from there.
+    if folder.join("plans.jsonl").is_file() || folder.join("lock").is_file() {
+        return None;
+    }
     let named = replay.campaign_file.iter().map(|name| folder.join(name));
     let mut files: Vec<PathBuf> = std::fs::read_dir(folder)
         .into_iter()

@@ -73,7 +73,8 @@ fn field(place: &Place<'_>, references: Option<&Value>, trial: Option<&Value>) -
             "is not being deleted; in undisturbed runs it is".to_owned()
         }
         (_, Some(expected), Some(found)) => {
-            format!("has {place} {}; undisturbed runs have {}", short(found), short(expected))
+            let (found, expected) = beside(found, expected);
+            format!("has {place} {found}; undisturbed runs have {expected}")
         }
         (_, Some(expected), None) => {
             format!("lacks {place}; undisturbed runs have {}", short(expected))
@@ -127,9 +128,24 @@ impl fmt::Display for Place<'_> {
     }
 }
 
+/// Two values of a sentence. Of long texts the part from their first difference on is shown.
+pub(in crate::judge) fn beside(one: &Value, other: &Value) -> (String, String) {
+    let (Value::String(left), Value::String(right)) = (one, other) else {
+        return (short(one), short(other));
+    };
+    let same = left.chars().zip(right.chars()).take_while(|(left, right)| left == right).count();
+    let from = |text: &str| match same {
+        0..=LENGTH_MAX => short(&text.into()),
+        _ => short(&format!("…{}", text.chars().skip(same).collect::<String>()).into()),
+    };
+    (from(left), from(right))
+}
+
+/// So many characters of a value fit into a sentence.
+const LENGTH_MAX: usize = 60;
+
 /// A value as it fits into a sentence.
-pub(in crate::judge) fn short(value: &Value) -> String {
-    const LENGTH_MAX: usize = 60;
+fn short(value: &Value) -> String {
     match value {
         Value::Array(items) => format!("a list of {}", items.len()),
         Value::Object(map) => format!("a map of {}", map.len()),
@@ -138,6 +154,8 @@ pub(in crate::judge) fn short(value: &Value) -> String {
         scalar => {
             let text = scalar.to_string();
             match text.char_indices().nth(LENGTH_MAX) {
+                // A text keeps its closing quote.
+                Some((end, _)) if scalar.is_string() => format!("{}…\"", &text[..end]),
                 Some((end, _)) => format!("{}…", &text[..end]),
                 None => text,
             }

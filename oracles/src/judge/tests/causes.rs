@@ -7,6 +7,7 @@ use super::super::*;
 use crate::{
     explain::explain,
     fixture::{Builder, SUBJECT, agreed, bar_foo_baseline, foo, undisturbed},
+    verdict::Fingerprint,
 };
 
 const CHILD: &str = "configmaps/default/child";
@@ -41,9 +42,7 @@ fn the_same_symptom_of_two_causes_is_two_findings() {
             "cause: the controller deleted configmaps/default/child",
         ]
     );
-    assert_eq!(never_made.fingerprint.wrong_write(), None);
-    let write = "the controller deleted configmaps/default/child";
-    assert_eq!(deleted.fingerprint.wrong_write(), Some(write));
+    assert!(!never_made.fingerprint.has_cause_of(&deleted.fingerprint));
 }
 
 #[test]
@@ -127,4 +126,39 @@ fn a_trial_that_does_better_than_undisturbed_runs_is_not_the_wrong_one() {
         VerdictValue::Violated,
         "none is not better"
     );
+}
+
+#[test]
+fn a_step_that_waits_for_ever_is_told_by_the_surplus_object_that_blocks_it() {
+    let failed = |trial: Builder| {
+        let object = "bars.example.com/default/bar".to_owned();
+        let unmet = Some(Unmet { object, how: Lack::Field(".status.ready".to_owned()) });
+        let state = StepState::Failed { message: "not so".into(), unmet };
+        judge(&trial.step(1, state).trial(), &bar_foo_baseline()).swap_remove(1).fingerprint
+    };
+    let begun = || Builder::new().started().called().bar().foo("aaaaa").crash("a crash");
+    let (blocked, forgotten) = (failed(begun().foo("bbbbb")), failed(begun()));
+    assert_eq!(blocked.cause(), Some("somebody created foos.example.com/default/foo-*"));
+    assert_eq!(
+        forgotten.cause(),
+        Some("nobody wrote .status.ready of bars.example.com/default/bar")
+    );
+    assert!(!blocked.has_cause_of(&forgotten));
+    // By another oracle it is the same finding.
+    let two = begun().foo("bbbbb").mark("bbbbb").settle(1, true).trial();
+    let end_state = judge(&two, &bar_foo_baseline()).swap_remove(2).fingerprint;
+    assert!(end_state.has_cause_of(&blocked), "{end_state:?}");
+}
+
+#[test]
+fn a_field_that_nobody_wrote_is_part_of_an_object_that_nobody_created() {
+    let of = |cause: &str| Fingerprint(vec![format!("cause: {cause}")]);
+    let created = of("nobody created configmaps/default/a");
+    assert!(created.has_cause_of(&of("nobody wrote .data.to of configmaps/default/a")));
+    assert!(!created.has_cause_of(&of("nobody wrote .data.to of configmaps/default/b")));
+    let (one, other) = (
+        "nobody wrote .data.a of configmaps/default/a",
+        "nobody wrote .data.b of configmaps/default/a",
+    );
+    assert!(!of(one).has_cause_of(&of(other)), "two fields may be two bugs");
 }
