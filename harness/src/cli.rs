@@ -17,7 +17,7 @@ Examples:
   trommel run campaign.yaml                         run it: undisturbed, then plan by plan
   trommel replay regressions/foo.yaml               reproduce a finding
   trommel doctor                                    what works on this machine
-Exit codes: 0 clean, 100 finding, 105 undisturbed runs fail or differ, 2 unknown, 5 incomplete, 64 usage, 75 environment.";
+Exit codes: 0 clean, 100 finding, 105 undisturbed runs fail or differ, 2 unknown, 4 nothing proved, 5 incomplete, 64 usage, 75 environment.";
 
 /// Tests unmodified Kubernetes controllers: crashes at every point, stale caches, states never seen.
 #[derive(Debug, Parser)]
