@@ -91,11 +91,14 @@ pub fn report(
         missing_permissions: missing_permissions(references, explored),
         undisturbed: references.examination.clone(),
         proves_nothing: remarks::proves_nothing(setup, references).map(ToOwned::to_owned),
-        never_tried: never_tried::kinds(&spec.families),
         not_explored: remarks::not_explored(setup, explored),
         notes: remarks::notes(setup, references, explored, findings),
         ..Report::default()
     };
+    let ran =
+        |family: &&Family| report.families.get(family.name()).is_some_and(|family| family.run > 0);
+    let tried: Vec<Family> = spec.families.iter().filter(ran).copied().collect();
+    report.never_tried = never_tried::kinds(&spec.families, &tried);
     report.exit = exit_code(&report, explored, findings, args).code();
     report.result = claim::line(&report, lasting(findings), spec.subject.replicas);
     report

@@ -226,7 +226,8 @@ mod tests {
         let dir = tempfile::tempdir().unwrap();
         let options = options(dir.path(), "bin/manager");
         fs::create_dir(dir.path().join("samples")).unwrap();
-        fs::write(dir.path().join("Makefile"), "all:\nbuild: fmt\n\tgo build -o bin/manager .\n").unwrap();
+        fs::write(dir.path().join("Makefile"), "all:\nbuild: fmt\n\tgo build -o bin/manager .\n")
+            .unwrap();
         fs::write(dir.path().join("samples/bar.yaml"), SAMPLE).unwrap();
         assert_eq!(run(&options).unwrap(), Exit::Clean);
         let campaign =

@@ -60,7 +60,8 @@ pub fn terminal(report: &Report, page: &str, style: Style) -> String {
         line(&mut out, &format!("not explored: {gap}"));
     }
     line(&mut out, &format!("report:   {}", super::plain::text(page)));
-    if let Some(first) = report.findings.first() {
+    let fails = |_: &&Finding| report.exit == 100;
+    if let Some(first) = report.confirmed().next().filter(fails) {
         line(&mut out, &format!("next:     {}", style.paint("1", &first.replay_command)));
     }
     out

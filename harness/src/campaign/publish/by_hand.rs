@@ -1,7 +1,8 @@
 //! What of a finding a person needs to see it again by hand.
 
+use oracles::Evidence;
 use plans::{Crash, Moment, Perturbation, StaleRead, UnobservedState, moment::MomentCounter};
-use trace::{Event, History, StepState};
+use trace::{Cursor, Event, History, StepState};
 
 use crate::{
     campaign::{confirm, setup::Setup},
@@ -36,16 +37,19 @@ pub fn steps(setup: &Setup, found: &confirm::Finding, diff: &[model::ObjectDiff]
             "The plan disturbs the controller {several} times, each at its moment: let the replay file do it."
         )];
     }
+    let last = last_difference(found);
     match found.plan.perturbations.last() {
-        Some(Perturbation::Crash(crash)) => killed(history, crash, None, common),
+        Some(Perturbation::Crash(crash)) => killed(history, crash, None, last, common),
         Some(Perturbation::StaleState(stale)) => {
             let (caches, until) = (stale.behind.to_string(), stale.catch_up.to_string());
             let read = StaleRead::shown_by(history, &stale.behind);
             let legal = read.legal_on(&stale.behind);
             let behind = Behind { caches: &caches, until: &until, read, servers: &legal.servers };
-            killed(history, &stale.crash, Some(behind), common)
+            killed(history, &stale.crash, Some(behind), last, common)
         }
-        Some(Perturbation::UnobservedState(unobserved)) => unseen(history, unobserved, common),
+        Some(Perturbation::UnobservedState(unobserved)) => {
+            unseen(history, unobserved, last, common)
+        }
         None => vec![],
     }
 }
@@ -54,6 +58,7 @@ fn killed(
     history: &History,
     crash: &Crash,
     behind: Option<Behind<'_>>,
+    until: Cursor,
     common: ByHand<'_>,
 ) -> Vec<String> {
     let records = &history.records;
@@ -67,18 +72,23 @@ fn killed(
     };
     by_hand::steps(&ByHand {
         killed: crash.member,
-        before: &done(before),
+        before: &done(before, until),
         moment: &crash.at.to_string(),
         watched: watched.as_deref(),
         at_rest: crash.at == Moment::Settled,
         restart: crash.restart.to_string().trim_start_matches("started again "),
         behind,
-        after: &done(after),
+        after: &done(after, until),
         ..common
     })
 }
 
-fn unseen(history: &History, unobserved: &UnobservedState, common: ByHand<'_>) -> Vec<String> {
+fn unseen(
+    history: &History,
+    unobserved: &UnobservedState,
+    last_shown: Cursor,
+    common: ByHand<'_>,
+) -> Vec<String> {
     let end = history.records.len();
     let from = happened(history, &unobserved.from).unwrap_or(end);
     let last = Moment::Delivery { event: unobserved.until.clone() };
@@ -90,15 +100,15 @@ fn unseen(history: &History, unobserved: &UnobservedState, common: ByHand<'_>) -
         rest.clone().position(|record| ended(&record.event)).map_or(end, |at| last + at + 1);
     let until = until.max(from);
     by_hand::steps(&ByHand {
-        before: &done(&history.records[..from]),
+        before: &done(&history.records[..from], last_shown),
         watched: Some(&unobserved.until.change.resource.to_string()),
         unseen: Some(Unseen {
             from: &unobserved.from.to_string(),
             until: &unobserved.until.to_string(),
-            between: &done(&history.records[from..until]),
+            between: &done(&history.records[from..until], last_shown),
             relist: unobserved.release == plans::Release::Relist,
         }),
-        after: &done(&history.records[until..]),
+        after: &done(&history.records[until..], last_shown),
         ..common
     })
 }
@@ -125,10 +135,21 @@ fn failed_step(history: &History) -> Option<(&str, &str)> {
     })
 }
 
-/// Titles of the user's steps that were done in these records.
-fn done(records: &[trace::Record]) -> Vec<String> {
+/// The last settle at which something differs: what comes after it may hide that again.
+fn last_difference(found: &confirm::Finding) -> Cursor {
+    let cursors = found.verdict.evidence.iter().filter_map(|evidence| match evidence {
+        Evidence::Count { cursor, .. } | Evidence::Field { cursor, .. } => Some(*cursor),
+        _ => None,
+    });
+    cursors.max().unwrap_or(Cursor { operation: u32::MAX, document: 0 })
+}
+
+/// Titles of the user's steps that were done in these records, up to this place.
+fn done(records: &[trace::Record], until: Cursor) -> Vec<String> {
     let titles = records.iter().filter_map(|record| match &record.event {
-        Event::Step(step) if step.state == StepState::Done => Some(step.title.clone()),
+        Event::Step(step) if step.state == StepState::Done && step.cursor <= until => {
+            Some(step.title.clone())
+        }
         _ => None,
     });
     titles.collect()

@@ -28,7 +28,20 @@ pub fn line(report: &Report, unconfirmed: usize, replicas: u32) -> String {
         [] if unconfirmed > 0 => {
             format!("No finding was confirmed: {covered}{unknown}{suspected}.")
         }
-        [] => format!("Nothing found by {}: {covered}{unknown}{suspected}.", families(report)),
+        [] => {
+            let (nothing, besides) = match report.transient.len() {
+                0 => ("Nothing", String::new()),
+                1 => {
+                    ("Nothing lasting", "; 1 rollback: the line \"transient\" names it".to_owned())
+                }
+                n => (
+                    "Nothing lasting",
+                    format!("; {n} rollbacks: the lines \"transient\" name them"),
+                ),
+            };
+            let families = families(report);
+            format!("{nothing} found by {families}: {covered}{unknown}{suspected}{besides}.")
+        }
         [one] => format!("1 finding: {}. {}{unknown}{suspected}.", one.title, capital(&covered)),
         [first, ..] => format!(
             "{} findings, the first: {}. {}{unknown}{suspected}.",
@@ -122,11 +135,12 @@ fn closed(report: &Report, replicas: u32, schedules: &str) -> String {
     )
 }
 
-/// What is claimed to be covered: what restarts the controller, if that is asked for. States that it is kept from seeing
+/// What is claimed to be covered: what restarts the controller, if any of that was tried. States that it is kept from seeing
 /// are counted only.
 fn schedules(report: &Report) -> Option<&'static str> {
-    let asked = |family: Family| report.families.contains_key(family.name());
-    match (asked(Family::IntermediateState), asked(Family::StaleState)) {
+    let tried =
+        |family: Family| report.families.get(family.name()).is_some_and(|family| family.run > 0);
+    match (tried(Family::IntermediateState), tried(Family::StaleState)) {
         (true, true) => Some("schedule of crashes and stale restarts"),
         (false, true) => Some("schedule of stale restarts"),
         (true, false) => Some("crash schedule"),

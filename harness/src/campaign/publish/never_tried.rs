@@ -18,10 +18,12 @@ const KINDS: [(&str, Option<Family>); 12] = [
     ("other values of the workload", None),
 ];
 
-/// Those that nothing of a campaign with these families tried; with the family that would.
-pub fn kinds(tried: &[Family]) -> Vec<String> {
+/// Those that nothing of a campaign tried that asked for these families, and carried out plans of those; with the family
+/// that would.
+pub fn kinds(asked: &[Family], tried: &[Family]) -> Vec<String> {
     let never = KINDS.iter().filter(|(_, family)| family.is_none_or(|one| !tried.contains(&one)));
     let told = |(kind, family): &(&str, Option<Family>)| match family {
+        Some(family) if asked.contains(family) => format!("{kind} ({family} had no plan to run)"),
         Some(family) => format!("{kind} ({family})"),
         None => (*kind).to_owned(),
     };
@@ -34,9 +36,12 @@ mod tests {
 
     #[test]
     fn what_was_not_asked_for_is_named_with_the_word_for_it() {
-        let never = kinds(&[Family::IntermediateState]);
+        let never = kinds(&[Family::IntermediateState], &[Family::IntermediateState]);
         assert!(never.contains(&"restarts in front of old caches (stale-state)".to_owned()));
         assert!(!never.iter().any(|kind| kind.starts_with("kills")));
-        assert_eq!(kinds(&[]).len(), KINDS.len());
+        assert_eq!(kinds(&[], &[]).len(), KINDS.len());
+        let never = kinds(&[Family::StaleState], &[]);
+        let none = "restarts in front of old caches (stale-state had no plan to run)".to_owned();
+        assert!(never.contains(&none), "{never:?}");
     }
 }
