@@ -125,7 +125,10 @@ fn coverage(report: &Report) -> String {
         (disagreed, "whose writes differ from those of the first world of their class (scale)"),
         (coverage.behind_findings, "behind findings"),
         (coverage.nondeterministic, "nondeterministic"),
-        (report.plans.unknown, "plans unknown"),
+        (
+            report.plans.unknown,
+            if report.plans.unknown == 1 { "plan unknown" } else { "plans unknown" },
+        ),
     ];
     for (count, what) in parts.into_iter().filter(|(count, _)| *count > 0) {
         let _ = write!(text, ", {count} {what}");
