@@ -30,13 +30,13 @@ pub(super) fn title(trial: &Trial, worst: &Worst<'_>, judged: &Judged<'_>) -> St
 /// The last step that was done before a settle.
 fn step_before<'t>(trial: &'t Trial, judged: &Judged<'_>) -> Option<&'t str> {
     let cursor = judged.settled.cursor;
-    let steps = trial.run.history.records.iter().filter_map(|record| match &record.event {
+    let mut steps = trial.run.history.records.iter().filter_map(|record| match &record.event {
         Event::Step(step) if step.state == StepState::Done && step.cursor <= cursor => {
             Some(&*step.title)
         }
         _ => None,
     });
-    steps.last()
+    steps.next_back()
 }
 
 fn count(role: &Role, references: usize, trial: usize) -> String {
