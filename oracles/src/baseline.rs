@@ -27,6 +27,7 @@ pub(crate) use self::{
 use crate::{
     examine, flips,
     restart_writes::RestartWrites,
+    role::starred,
     run::{Run, by},
 };
 
@@ -168,7 +169,7 @@ impl Disagreement {
     /// What the campaign has to accept for this to be overlooked, if it can be.
     pub fn acceptable(&self) -> Option<Accepted> {
         let never = matches!(self.kind, DisagreementKind::Workload | DisagreementKind::Settles);
-        let object = self.object.replace("‹*›", "*");
+        let object = starred(&self.object);
         (!never).then(|| Accepted { object, path: self.path.clone() })
     }
 }
@@ -294,7 +295,7 @@ fn order(run: &Run, masks: &Masks) -> Vec<Written> {
             "{} {} {}",
             by(&commit.actor),
             did(commit.change),
-            folder.key(&commit.key).replace("‹*›", "*")
+            starred(&folder.key(&commit.key))
         ),
     };
     run.moves().into_iter().map(|happened| written(happened.commit)).collect()

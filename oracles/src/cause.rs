@@ -13,7 +13,7 @@ use serde_json::Value;
 use trace::{Actor, Commit, Cursor, Path};
 
 pub(crate) use self::search::Causes;
-use crate::verdict::Evidence;
+use crate::{role::starred, verdict::Evidence};
 
 /// The actor of a write that never came.
 pub(crate) const NOBODY: &str = "nobody";
@@ -66,10 +66,10 @@ impl fmt::Display for Cause {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Cause::Write { actor, did, object } => {
-                write!(f, "{actor} {did} {}", object.replace("‹*›", "*"))
+                write!(f, "{actor} {did} {}", starred(object))
             }
             Cause::Never { did, object } => {
-                write!(f, "{NOBODY} {did} {}", object.replace("‹*›", "*"))
+                write!(f, "{NOBODY} {did} {}", starred(object))
             }
         }
     }

@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 use trace::{Actor, Change, Event, Revision};
 
 use crate::{
-    baseline::{Baseline, Written, did, digest},
+    baseline::{Baseline, Life, Written, did, digest},
     cause::NOBODY,
     run::{Trial, by},
     verdict::{Evidence, Verdict, VerdictValue},
@@ -163,7 +163,7 @@ fn divergence(
             let count = created.entry(key.clone()).or_default();
             *count += 1;
             let life = baseline.lives.get(&key);
-            let most = life.map_or(0, |life| life.started.max + life.created.max);
+            let most = life.map_or(0, Life::known_max);
             if *count > most {
                 (times, references) = (*count, most);
             }

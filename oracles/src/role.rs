@@ -36,12 +36,17 @@ impl Role {
 
 impl fmt::Display for Role {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.key.replace("‹*›", "*"))?;
+        f.write_str(&starred(&self.key))?;
         match &self.owner {
-            Some(owner) => write!(f, " of {}", owner.replace("‹*›", "*")),
+            Some(owner) => write!(f, " of {}", starred(owner)),
             None => Ok(()),
         }
     }
+}
+
+/// A folded text for people: `*` for generated names.
+pub(crate) fn starred(folded: &str) -> String {
+    folded.replace("‹*›", "*")
 }
 
 fn is_generated(key: &str) -> bool {

@@ -48,6 +48,7 @@ pub fn report(
     // Without restarts there is nothing that closes.
     let restarts = spec.families.iter().any(|family| family.restarts());
     let closed = explored.closed().filter(|_| restarts);
+    let explained = |found| finding::finding(setup, folder, references, explored, found);
     let mut report = Report {
         campaign: setup.campaign.name().to_owned(),
         seconds: seconds_since(began, Instant::now()),
@@ -72,16 +73,8 @@ pub fn report(
         },
         first_violated: first_violated(explored, began),
         first_finding: first_finding(explored, findings, began),
-        findings: findings
-            .confirmed
-            .iter()
-            .map(|found| finding::finding(setup, folder, references, explored, found))
-            .collect(),
-        transient: findings
-            .transient
-            .iter()
-            .map(|found| finding::finding(setup, folder, references, explored, found))
-            .collect(),
+        findings: findings.confirmed.iter().map(explained).collect(),
+        transient: findings.transient.iter().map(explained).collect(),
         suspicions: findings
             .unconfirmed
             .iter()
@@ -95,9 +88,8 @@ pub fn report(
         notes: remarks::notes(setup, references, explored, findings),
         ..Report::default()
     };
-    let ran =
-        |family: &&Family| report.families.get(family.name()).is_some_and(|family| family.run > 0);
-    let tried: Vec<Family> = spec.families.iter().filter(ran).copied().collect();
+    let tried: Vec<Family> =
+        spec.families.iter().copied().filter(|family| report.has_run(*family)).collect();
     report.never_tried = never_tried::kinds(&spec.families, &tried);
     report.exit = exit_code(&report, explored, findings, args).code();
     report.result = claim::line(&report, lasting(findings), spec.subject.replicas);

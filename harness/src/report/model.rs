@@ -8,6 +8,7 @@
 use std::collections::BTreeMap;
 
 use oracles::Severity;
+use plans::Family;
 use serde::{Deserialize, Serialize};
 
 /// One campaign's result.
@@ -492,6 +493,11 @@ impl Suspicion {
 }
 
 impl Report {
+    /// Whether a plan of this family was carried out.
+    pub fn has_run(&self, family: Family) -> bool {
+        self.families.get(family.name()).is_some_and(|plans| plans.run > 0)
+    }
+
     /// All that was confirmed: what lasts first.
     pub fn confirmed(&self) -> impl Iterator<Item = &Finding> {
         self.findings.iter().chain(&self.transient)

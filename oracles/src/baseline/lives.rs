@@ -44,6 +44,11 @@ pub struct Life {
 }
 
 impl Life {
+    /// The most that a reference knew of: those that stood there at its start, and those that it created.
+    pub fn known_max(&self) -> u32 {
+        self.started.max + self.created.max
+    }
+
     /// Whether a deletion in `segment` is one that no reference makes, of something that all keep.
     pub fn lives_on(&self, segment: usize) -> bool {
         self.ended.min > 0 && self.last_deleted.is_none_or(|last| last < segment)

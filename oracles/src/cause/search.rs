@@ -96,12 +96,12 @@ impl<'t> Causes<'t> {
     /// How many of them references have made by a place in the workload, as far as they tell.
     fn made_by(&self, object: &str, at: Cursor) -> usize {
         let Some(life) = self.baseline.lives.get(object) else { return 0 };
+        let in_all = life.known_max() as usize;
         if life.made_at.is_none_or(|last| last <= at) {
-            return (life.started.max + life.created.max) as usize;
+            return in_all;
         }
         let settles = self.baseline.settles.iter().filter(|settled| settled.cursor <= at);
-        let most = settles.map(|settled| count(&settled.world, object)).max();
-        most.unwrap_or((life.started.max + life.created.max) as usize)
+        settles.map(|settled| count(&settled.world, object)).max().unwrap_or(in_all)
     }
 
     /// The first creation or deletion beyond those of references that still shows: the cause where all that is known is

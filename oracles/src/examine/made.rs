@@ -9,7 +9,10 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use trace::{Actor, Change, Commit, Event, Masks};
 
-use crate::{role::Role, run::Run};
+use crate::{
+    role::{Role, starred},
+    run::Run,
+};
 
 /// Replicas of the controller each made an object, and the objects are the same but for their names.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
@@ -23,7 +26,7 @@ pub struct Doubled {
 
 impl fmt::Display for Doubled {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let objects = self.objects.replace("‹*›", "*");
+        let objects = starred(&self.objects);
         write!(
             f,
             "{} replicas each made an equal object {objects}: do they share the work?",

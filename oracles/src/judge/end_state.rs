@@ -25,7 +25,7 @@ use trace::{
 
 use crate::{
     baseline::{Baseline, SettledWorld},
-    cause::{Causes, Wrong},
+    cause::{self, Causes, Wrong},
     role::Role,
     run::Trial,
     verdict::{Evidence, Fingerprint, Oracle, Verdict, VerdictValue},
@@ -244,7 +244,6 @@ fn about(evidence: &Evidence) -> Option<(Cursor, &str)> {
 
 /// Folded keys of the owners of an object in comparison form, where a uid names its object.
 fn owners(object: &Value) -> impl Iterator<Item = String> {
-    let owners = object.pointer("/metadata/ownerReferences").and_then(Value::as_array);
-    let uids = owners.into_iter().flatten().filter_map(|owner| owner["uid"].as_str());
-    uids.filter_map(|uid| Some(fold_key(uid.strip_prefix("‹uid of ")?.strip_suffix('›')?)))
+    cause::owners(object)
+        .filter_map(|uid| Some(fold_key(uid.strip_prefix("‹uid of ")?.strip_suffix('›')?)))
 }

@@ -14,7 +14,7 @@ use trace::{Change, Commit, Cursor, Folder, ObjectKey};
 
 use super::ended;
 use crate::{
-    baseline::{Baseline, segment},
+    baseline::{Baseline, Life, segment},
     cause::{Cause, Causes},
     role::Role,
     run::{Move, Trial},
@@ -155,8 +155,7 @@ fn surplus(
     for happened in moves.iter().filter(|happened| happened.commit.change == Change::Created) {
         *created.entry(folder.key(&happened.commit.key)).or_default() += 1;
     }
-    let most =
-        |key: &str| baseline.lives.get(key).map_or(0, |life| life.started.max + life.created.max);
+    let most = |key: &str| baseline.lives.get(key).map_or(0, Life::known_max);
     created
         .into_iter()
         .filter(|(key, count)| *count > most(key) && !baseline.masks.leave_out(key))

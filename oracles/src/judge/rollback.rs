@@ -15,7 +15,7 @@ use trace::{Actor, Change, Commit, Event, Folder, Time};
 use super::ended;
 use crate::{
     baseline::{Baseline, digest_as, fold_path},
-    cause::{Cause, owners, uid, whose},
+    cause::{Cause, Found, owners, uid, whose},
     flips::{self, Flip},
     role::Role,
     run::Trial,
@@ -77,15 +77,9 @@ fn violated(trial: &Trial, baseline: &Baseline, folder: &Folder, flip: &Flip<'_>
     let key = folder.key(&away.key);
     let role = Role::of(&key, &folder.object(&away.key, &away.object, &baseline.masks));
     let place = fold_path(&flip.path);
-    let cause =
-        Cause::Write { actor: whose(&away.actor), did: format!("wrote {place} of"), object: key };
+    let (actor, did) = (whose(&away.actor), format!("wrote {place} of"));
+    let found = Found { cause: Cause::Write { actor, did, object: key }, commit: Some(away) };
     let fingerprint = Fingerprint::new(Oracle::Rollback, [format!("rollback {role} {place}")]);
-    let wrong_write = Evidence::WrongWrite {
-        object: away.key.to_string(),
-        actor: away.actor.clone(),
-        change: away.change,
-        revision: away.revision,
-    };
     let rollback = Evidence::Rollback {
         object: away.key.to_string(),
         path: flip.path.clone(),
@@ -103,8 +97,8 @@ fn violated(trial: &Trial, baseline: &Baseline, folder: &Folder, flip: &Flip<'_>
             "{role} {} went back from {from} to {to} and forward again; in undisturbed runs it does not",
             flip.path
         ),
-        fingerprint: fingerprint.caused_by(&cause),
-        evidence: vec![rollback, wrong_write],
+        fingerprint: fingerprint.caused_by(&found.cause),
+        evidence: [rollback].into_iter().chain(found.evidence()).collect(),
     }
 }
 

@@ -6,6 +6,7 @@ use super::ended;
 use crate::{
     baseline::{Baseline, fold_path},
     cause::{Cause, Causes, Found, Wrong},
+    role::starred,
     run::Trial,
     verdict::{Evidence, Fingerprint, Oracle, Verdict, VerdictValue},
 };
@@ -57,7 +58,7 @@ fn violated(
 }
 
 fn lack(object: &str, how: &Lack) -> String {
-    let object = object.replace("‹*›", "*");
+    let object = starred(object);
     match how {
         Lack::Missing => format!("missing {object}"),
         Lack::Present => format!("extra {object}"),

@@ -55,15 +55,3 @@ func init() {
 		return ctrl.Result{}, r.Update(ctx, found)
 	}})
 }
-
-// newest is the Database as the twin reads it: past the cache. Nil where it is gone, or can't be read.
-func (r *reconciler) newest(ctx context.Context, database *unstructured.Unstructured) (*unstructured.Unstructured, error) {
-	if !r.fixed {
-		return database, nil
-	}
-	live := newDatabase()
-	if err := r.live.Get(ctx, client.ObjectKeyFromObject(database), live); err != nil {
-		return nil, client.IgnoreNotFound(err)
-	}
-	return live, nil
-}

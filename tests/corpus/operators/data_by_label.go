@@ -16,12 +16,9 @@ import (
 // at whose the data is.
 func init() {
 	operator("data-by-label", reconciler{work: func(ctx context.Context, r *reconciler, database *unstructured.Unstructured) (ctrl.Result, error) {
-		if r.fixed {
-			live := newDatabase()
-			if err := r.live.Get(ctx, client.ObjectKeyFromObject(database), live); err != nil {
-				return ctrl.Result{}, client.IgnoreNotFound(err)
-			}
-			database = live
+		database, err := r.newest(ctx, database)
+		if database == nil {
+			return ctrl.Result{}, err
 		}
 		if database.GetDeletionTimestamp() != nil {
 			return ctrl.Result{}, r.dropData(ctx, database)

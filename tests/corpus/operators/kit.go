@@ -55,6 +55,18 @@ func operator(name string, r reconciler, owned ...client.Object) {
 	}
 }
 
+// newest is the Database as the twin reads it: past the cache. Nil where it is gone, or can't be read.
+func (r *reconciler) newest(ctx context.Context, database *unstructured.Unstructured) (*unstructured.Unstructured, error) {
+	if !r.fixed {
+		return database, nil
+	}
+	live := newDatabase()
+	if err := r.live.Get(ctx, client.ObjectKeyFromObject(database), live); err != nil {
+		return nil, client.IgnoreNotFound(err)
+	}
+	return live, nil
+}
+
 // number is a field of the spec or status; 0 if it is not there.
 func number(object *unstructured.Unstructured, path ...string) int64 {
 	value, _, _ := unstructured.NestedInt64(object.Object, path...)

@@ -84,12 +84,9 @@ func init() {
 	// A member is removed, then the size is noted: after a crash between, the member that is gone is looked for, and nothing
 	// goes on (casskop#370). To the twin a member that is gone is removed.
 	operator("remove-then-note", reconciler{work: func(ctx context.Context, r *reconciler, database *unstructured.Unstructured) (ctrl.Result, error) {
-		if r.fixed {
-			live := newDatabase()
-			if err := r.live.Get(ctx, client.ObjectKeyFromObject(database), live); err != nil {
-				return ctrl.Result{}, client.IgnoreNotFound(err)
-			}
-			database = live
+		database, err := r.newest(ctx, database)
+		if database == nil {
+			return ctrl.Result{}, err
 		}
 		wanted, have := number(database, "spec", "replicas"), number(database, "status", "replicas")
 		switch {

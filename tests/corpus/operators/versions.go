@@ -14,12 +14,9 @@ import (
 // version is wanted before it makes or removes one.
 func init() {
 	operator("migration", reconciler{work: func(ctx context.Context, r *reconciler, database *unstructured.Unstructured) (ctrl.Result, error) {
-		if r.fixed {
-			live := newDatabase()
-			if err := r.live.Get(ctx, client.ObjectKeyFromObject(database), live); err != nil {
-				return ctrl.Result{}, client.IgnoreNotFound(err)
-			}
-			database = live
+		database, err := r.newest(ctx, database)
+		if database == nil {
+			return ctrl.Result{}, err
 		}
 		task := config(database, database.GetName()+"-migrate-"+text(database, "spec", "version"), nil)
 		if err := r.ensure(ctx, task); err != nil {

@@ -138,9 +138,7 @@ fn closed(report: &Report, replicas: u32, schedules: &str) -> String {
 /// What is claimed to be covered: what restarts the controller, if any of that was tried. States that it is kept from seeing
 /// are counted only.
 fn schedules(report: &Report) -> Option<&'static str> {
-    let tried =
-        |family: Family| report.families.get(family.name()).is_some_and(|family| family.run > 0);
-    match (tried(Family::IntermediateState), tried(Family::StaleState)) {
+    match (report.has_run(Family::IntermediateState), report.has_run(Family::StaleState)) {
         (true, true) => Some("schedule of crashes and stale restarts"),
         (false, true) => Some("schedule of stale restarts"),
         (true, false) => Some("crash schedule"),

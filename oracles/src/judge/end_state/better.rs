@@ -4,7 +4,7 @@
 use serde_json::Value;
 use trace::{Cursor, fold_key};
 
-use crate::{baseline::Baseline, examine, verdict::Evidence};
+use crate::{baseline::Baseline, examine, role::starred, verdict::Evidence};
 
 /// Whether the trial has fewer of what undisturbed runs have too many of, or an object is ready that never is there.
 /// `found`: the trial's object at a settle, by canonical key.
@@ -30,11 +30,11 @@ pub(super) fn title(evidence: &Evidence) -> String {
     match evidence {
         Evidence::Count { objects, references, trial, .. } => format!(
             "{trial} instead of {references} objects {}, which several replicas made",
-            objects.replace("‹*›", "*")
+            starred(objects)
         ),
         Evidence::Field { object, .. } => format!(
             "{} became ready, as it never does in undisturbed runs",
-            fold_key(object).replace("‹*›", "*")
+            starred(&fold_key(object))
         ),
         _ => String::new(),
     }
