@@ -4,6 +4,7 @@
 //! between them (objects, list lengths, keys, phases, conditions, replica counts) is a [`Disagreement`] that
 //! stops the campaign unless the user accepts it by path. So a mask never hides an object or a condition.
 
+mod copies;
 mod later;
 mod lives;
 mod payloads;
@@ -16,7 +17,9 @@ use std::{
 
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
-use trace::{Accepted, Change, Commit, Cursor, Event, Folder, Mask, Masks, Path, StepState};
+use trace::{
+    Accepted, Change, Commit, Cursor, Event, Folder, Mask, Masks, Path, StepState, fold_key,
+};
 
 pub use self::lives::{Life, Span};
 pub use self::settles::SettledWorld;
@@ -25,7 +28,8 @@ pub(crate) use self::{
     settles::{count, fold_path},
 };
 use crate::{
-    examine, flips,
+    examine::{self, Failing},
+    flips,
     restart_writes::RestartWrites,
     role::starred,
     run::{Run, by},
@@ -68,6 +72,9 @@ pub struct Baseline {
     /// Objects, by folded key, that never become ready in undisturbed runs: a trial in which they do is no worse.
     #[serde(default, skip_serializing_if = "BTreeSet::is_empty")]
     pub not_ready: BTreeSet<String>,
+    /// Settles at which the controller went on failing in every reference: statuses are as they were before that.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub failing: Vec<Failing>,
     /// What restarts on the worlds at their ends write, where that was tried.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub restart: Option<RestartWrites>,
@@ -100,6 +107,14 @@ pub enum BaselineError {
 }
 
 impl Baseline {
+    /// Whether references keep a copy of a resourceVersion there, in a label or an annotation: that one run has it and
+    /// another not yet means no more than its value.
+    pub(crate) fn is_mark_of_revision(&self, object: &str, path: &Path) -> bool {
+        let here = Mask { object: fold_key(object), path: fold_path(path) };
+        let copies = self.evidence.iter().filter(|learnt| learnt.copy_of.is_some());
+        copies::is_mark(path) && copies.into_iter().any(|learnt| learnt.mask == here)
+    }
+
     /// Reads a stored baseline.
     pub fn from_json(text: &str) -> Result<Baseline, BaselineError> {
         let value: Value = serde_json::from_str(text)?;
@@ -110,19 +125,25 @@ impl Baseline {
     }
 }
 
-/// A mask, and the values that made it necessary.
+/// A mask, and the values that made it necessary: others in each run, or copies of a resourceVersion.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct LearntMask {
     /// What is masked.
     pub mask: Mask,
-    /// Reference (from 0) and what it has there. At least two values differ.
+    /// Reference (from 0) and what it has there. At least two values differ, but for copies.
     pub values: Vec<(usize, Value)>,
+    /// The object, by folded key, whose `metadata.resourceVersion` is copied there.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub copy_of: Option<String>,
 }
 
 impl fmt::Display for LearntMask {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}: ", self.mask)?;
+        if let Some(source) = &self.copy_of {
+            write!(f, "a copy of the resourceVersion of {}: ", starred(source))?;
+        }
         for (at, (run, value)) in self.values.iter().enumerate() {
             let comma = if at == 0 { "" } else { ", " };
             write!(f, "{comma}{value} in run {run}")?;
@@ -225,6 +246,7 @@ pub fn learn(runs: &[Run], accepted: &[Accepted]) -> Learnt {
         flips: flips(runs),
         doubled: runs.iter().flat_map(examine::doubled).map(|one| one.objects).collect(),
         not_ready: runs.iter().flat_map(not_ready).collect(),
+        failing: failing(runs),
         order: runs.first().map_or(vec![], |run| order(run, &masks)),
         settles: agreed.worlds,
         later: vec![],
@@ -273,6 +295,22 @@ fn commits(runs: &[Run], masks: &Masks) -> BTreeMap<String, u32> {
 fn not_ready(run: &Run) -> Vec<String> {
     let (folder, never) = (run.folder(), examine::not_ready(&run.history));
     never.iter().map(|one| folder.text(&one.object)).collect()
+}
+
+/// Settles at which all of them failed, with the statuses of all.
+fn failing(runs: &[Run]) -> Vec<Failing> {
+    let mut all = runs.iter().map(examine::failing);
+    let mut common = all.next().unwrap_or_default();
+    for others in all {
+        common.retain_mut(|one| {
+            let Some(other) = others.iter().find(|other| other.cursor == one.cursor) else {
+                return false;
+            };
+            one.statuses.extend(other.statuses.iter().cloned());
+            true
+        });
+    }
+    common
 }
 
 fn flips(runs: &[Run]) -> BTreeSet<String> {

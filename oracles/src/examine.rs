@@ -4,6 +4,7 @@
 //! them, an object that never becomes ready, a name that nobody resolves. Nothing here is a verdict. It is told before
 //! anything is explored, so that its user can say whether it is meant to be so.
 
+mod failing;
 mod log;
 mod made;
 mod objects;
@@ -14,6 +15,7 @@ use serde::{Deserialize, Serialize};
 use crate::run::Run;
 
 pub use self::{
+    failing::{Failing, failing},
     log::{LoggedError, errors, unresolved},
     made::{Doubled, Endless, doubled, endless},
     objects::{NotReady, is_ready, not_ready},
@@ -30,6 +32,9 @@ pub struct Examination {
     /// Objects that it makes and deletes without end.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub endless: Vec<Endless>,
+    /// Settles at which it went on failing.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub failing: Vec<Failing>,
     /// Requests of the controller that were refused, without what controllers ask for to learn that it is not there
     /// (404 to a get or delete) or that somebody was faster (409).
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
@@ -59,6 +64,7 @@ impl Examination {
         Examination {
             doubled: doubled(run),
             endless: endless(run),
+            failing: failing(run),
             refused: requests::refused(history),
             logged: log::errors(lines.iter().copied()),
             unresolved: log::unresolved(lines.iter().copied()),
@@ -77,6 +83,7 @@ impl Examination {
     pub fn sentences(&self) -> Vec<String> {
         let doubled = self.doubled.iter().map(ToString::to_string);
         let endless = self.endless.iter().map(ToString::to_string);
+        let failing = self.failing.iter().map(ToString::to_string);
         let unresolved =
             self.unresolved.iter().map(|name| format!("the name {name} could not be resolved"));
         let refused = self.refused.iter().map(ToString::to_string);
@@ -87,8 +94,13 @@ impl Examination {
             .map(|step| format!("{step} checks nothing: no assert, error or wait"));
         let logged = self.logged.iter().map(ToString::to_string);
         let restart = self.restart_writes.iter().cloned();
-        let told =
-            doubled.chain(endless).chain(refused).chain(unresolved).chain(not_ready).chain(restart);
+        let told = doubled
+            .chain(endless)
+            .chain(failing)
+            .chain(refused)
+            .chain(unresolved)
+            .chain(not_ready)
+            .chain(restart);
         told.chain(logged).chain(unchecked).collect()
     }
 }

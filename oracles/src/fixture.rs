@@ -42,7 +42,7 @@ impl Builder {
         }
     }
 
-    fn event(mut self, event: Event) -> Builder {
+    pub fn event(mut self, event: Event) -> Builder {
         let sequence = self.records.len() as u64;
         self.records.push(Record { sequence, at: Time(0), real_us: 0, event });
         self

@@ -118,11 +118,15 @@ impl Run {
         Folder::new(start.chain(commits), self.generated_names())
     }
 
+    /// The state at a settle.
+    pub(crate) fn state_at<'r>(&self, settled: &'r Settled) -> Vec<(ObjectKey, &'r Arc<Value>)> {
+        let resources = Resources::of(self);
+        settled.state.iter().map(|object| (resources.key(object), object)).collect()
+    }
+
     /// The state at a settle in comparison form.
     pub fn world_at(&self, settled: &Settled, masks: &Masks) -> WorldForm {
-        let resources = Resources::of(self);
-        let keyed: Vec<(ObjectKey, &Arc<Value>)> =
-            settled.state.iter().map(|object| (resources.key(object), object)).collect();
+        let keyed = self.state_at(settled);
         let objects = keyed.iter().map(|(key, object)| (key, *object));
         comparison(objects, self.generated_names(), masks)
     }

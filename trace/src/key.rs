@@ -47,6 +47,35 @@ impl GroupResource {
         GroupResource { group: group.into(), resource: resource.into() }
     }
 
+    /// Whether a type is one of Kubernetes' own. Custom types too may stand below `k8s.io`.
+    pub fn is_built_in(&self) -> bool {
+        let group = &*self.group;
+        matches!(group, "" | "apps" | "autoscaling" | "batch" | "extensions" | "policy")
+            || group.strip_suffix(".k8s.io").is_some_and(|group| {
+                matches!(
+                    group,
+                    "admissionregistration"
+                        | "apiextensions"
+                        | "apiregistration"
+                        | "authentication"
+                        | "authorization"
+                        | "certificates"
+                        | "coordination"
+                        | "discovery"
+                        | "events"
+                        | "flowcontrol.apiserver"
+                        | "internal.apiserver"
+                        | "networking"
+                        | "node"
+                        | "rbac.authorization"
+                        | "resource"
+                        | "scheduling"
+                        | "storage"
+                        | "storagemigration"
+                )
+            })
+    }
+
     /// Leases and Events: traffic that says nothing about the work (design §1.2). They are counted apart
     /// and are no part of a world's identity.
     pub fn is_bookkeeping(&self) -> bool {

@@ -11,7 +11,7 @@ use trace::{
     fold_key,
 };
 
-use super::{Disagreement, DisagreementKind, LearntMask};
+use super::{Disagreement, DisagreementKind, LearntMask, copies};
 use crate::run::Run;
 
 /// The world at one settle, in comparison form.
@@ -52,12 +52,16 @@ pub(super) fn agree(runs: &[Run], accepted: &[Accepted]) -> (Agreed, Vec<Disagre
         }
     }
     drop_needless(runs, &mut masks);
+    let mut evidence = evidence(runs, &masks);
+    evidence.extend(copies::copied(runs, &masks));
+    masks.learnt = evidence.iter().map(|learnt| learnt.mask.clone()).collect();
     let mut disagreements = differing_settles(runs);
     disagreements.extend(compare_all(runs, &masks).1);
     let mut added = vec![0; runs.len()];
-    masks.learnt.iter().for_each(|mask| added[teachers[mask]] += 1);
+    let teaching = masks.learnt.iter().filter_map(|mask| teachers.get(mask));
+    teaching.for_each(|at| added[*at] += 1);
     let agreed = Agreed {
-        evidence: evidence(runs, &masks),
+        evidence,
         worlds: runs.first().map(|run| worlds(run, &masks)).unwrap_or_default(),
         masks,
         added,
@@ -246,7 +250,7 @@ fn evidence(runs: &[Run], masks: &Masks) -> Vec<LearntMask> {
     masks
         .learnt
         .iter()
-        .map(|mask| LearntMask { mask: mask.clone(), values: values(mask) })
+        .map(|mask| LearntMask { mask: mask.clone(), values: values(mask), copy_of: None })
         .collect()
 }
 

@@ -148,6 +148,9 @@ pub fn unresolved<'l>(lines: impl IntoIterator<Item = &'l str>) -> Vec<String> {
             between(line, "dial tcp: lookup ", "no such host"),
             between(line, "lookup ", "no such host"),
             between(line, "lookup ", "connection refused"),
+            between(line, "lookup ", "network is unreachable"),
+            between(line, "lookup ", "i/o timeout"),
+            between(line, "lookup ", "server misbehaving"),
             after(line, "UnknownHostException: "),
             after(line, "getaddrinfo ENOTFOUND "),
             after(line, "Cannot connect to host "),
@@ -234,12 +237,13 @@ mod tests {
             "Get \"http://db.default.svc:80/\": dial tcp: lookup db.default.svc on 10.0.0.1:53: no such host",
             "java.net.UnknownHostException: kafka.default.svc.cluster.local",
             "Error: getaddrinfo ENOTFOUND redis",
+            "lookup zk.default.svc on 10.0.0.1:53: dial udp 10.0.0.1:53: connect: network is unreachable",
             "lookup db.default.svc: no such host",
             "lookup of a key",
         ];
         assert_eq!(
             unresolved(lines),
-            ["db.default.svc", "kafka.default.svc.cluster.local", "redis"]
+            ["db.default.svc", "kafka.default.svc.cluster.local", "redis", "zk.default.svc"]
         );
     }
 }

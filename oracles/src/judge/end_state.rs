@@ -49,7 +49,11 @@ pub(super) fn judge(trial: &Trial, baseline: &Baseline) -> Verdict {
         }
     }
     let reached_end = judged.values().any(|judged| judged.settled.end);
-    let evidence: Vec<Evidence> = judged.values().flat_map(Judged::compare).collect();
+    let compared = judged.values().flat_map(Judged::compare);
+    let compared: Vec<Evidence> =
+        compared.filter(|one| !is_mark_of_revision(one, baseline)).collect();
+    let (left_over, evidence): (Vec<Evidence>, Vec<Evidence>) =
+        compared.into_iter().partition(|one| better::is_left_over(one, baseline));
     let (better, evidence): (Vec<Evidence>, Vec<Evidence>) =
         evidence.into_iter().partition(|one| {
             better::is(one, baseline, |cursor, key| judged[&cursor].world.get(key).map(|it| &***it))
@@ -69,6 +73,10 @@ pub(super) fn judge(trial: &Trial, baseline: &Baseline) -> Verdict {
         let unknown = Verdict::unknown(Oracle::EndState, title);
         return Verdict { evidence: better, ..unknown };
     }
+    if let Some(first) = left_over.first() {
+        let unknown = Verdict::unknown(Oracle::EndState, better::left_over(first));
+        return Verdict { evidence: left_over, ..unknown };
+    }
     match judged.len() {
         0 => Verdict::unknown(Oracle::EndState, "nothing settled where undisturbed runs do"),
         _ if !reached_end => Verdict::unknown(Oracle::EndState, "the end was not reached"),
@@ -78,6 +86,11 @@ pub(super) fn judge(trial: &Trial, baseline: &Baseline) -> Verdict {
             format!("the states at {count} settles are those of the undisturbed runs"),
         ),
     }
+}
+
+/// See [`Baseline::is_mark_of_revision`].
+fn is_mark_of_revision(evidence: &Evidence, baseline: &Baseline) -> bool {
+    matches!(evidence, Evidence::Field { object, path, .. } if baseline.is_mark_of_revision(object, path))
 }
 
 impl Judged<'_> {

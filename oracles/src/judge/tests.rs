@@ -1,6 +1,7 @@
 //! Small trials and what is said of them.
 
 mod causes;
+mod references;
 
 use std::sync::Arc;
 

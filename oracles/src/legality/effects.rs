@@ -4,13 +4,8 @@ use serde_json::Value;
 use trace::{Answer, Call, GroupResource, ObjectKey, Revision, Verb};
 
 use super::{
-    Look, Rule, content,
-    definition::Definition,
-    kept::Kept,
-    meant::Meant,
-    refusals::Named,
-    said,
-    selector::{Scope, is_built_in},
+    Look, Rule, content, definition::Definition, kept::Kept, meant::Meant, refusals::Named, said,
+    selector::Scope,
 };
 
 impl Look<'_> {
@@ -34,7 +29,7 @@ impl Look<'_> {
         let Some(resource) = &scope.resource else { return };
         let in_this_version = |object: &&Value| object["apiVersion"] == *scope.api_version;
         let before = before.filter(in_this_version).filter(|_| call.verb != Verb::Create);
-        let is_custom = !is_built_in(resource);
+        let is_custom = !resource.is_built_in();
         let wrong = match Meant::by(call, before) {
             Meant::Nothing => return self.unseen("writes whose effect is not known"),
             Meant::Refusal(_) if !is_custom => {

@@ -24,7 +24,6 @@ use super::{
     Store,
     content::is_empty,
     definition::{Defined, Schema},
-    selector::is_built_in,
 };
 
 mod metadata;
@@ -82,7 +81,7 @@ impl<'k> Kept<'k> {
             _ => (Schema::Unknown, false),
         };
         let undefined = matches!(defined, Defined::Nowhere);
-        let built_in = is_built_in(resource);
+        let built_in = resource.is_built_in();
         Kept { store, call, resource, schema, undefined, built_in, with_status, whole: false }
     }
 

@@ -9,7 +9,7 @@ use super::{
     Look, Rule, content,
     definition::{Defined, Definition},
     endpoint, said,
-    selector::{Scope, is_built_in},
+    selector::Scope,
     writes::is_dry,
 };
 
@@ -140,7 +140,7 @@ impl Look<'_> {
             Some("Conflict") if !matches!(&*call.subresource, "" | "status" | "scale") => true,
             // Nothing is compared where nothing was. What built-in types hand out may be taken.
             Some("Conflict") if call.verb == Verb::Create => {
-                is_built_in(&key.resource) || self.has_quota(&key, since)
+                key.resource.is_built_in() || self.has_quota(&key, since)
             }
             Some("Conflict") => {
                 self.competes(call, &key, since) || self.refuses_otherwise(call, &key, since)

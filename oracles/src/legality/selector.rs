@@ -96,7 +96,7 @@ impl Scope {
         let looks_inside = || self.fields.iter().any(|(field, ..)| !field.starts_with("metadata."));
         self.opaque
             || self.resource.as_ref().is_some_and(|resource| {
-                !is_built_in(resource)
+                !resource.is_built_in()
                     && looks_inside()
                     && !store.keeps_as(resource, &self.api_version)
             })
@@ -149,35 +149,6 @@ fn api_version(call: &Call) -> String {
         "" => call.version.clone(),
         group => format!("{group}/{}", call.version),
     }
-}
-
-/// Whether a type is one of Kubernetes' own. Custom types too may stand below `k8s.io`.
-pub fn is_built_in(resource: &GroupResource) -> bool {
-    let group = &*resource.group;
-    matches!(group, "" | "apps" | "autoscaling" | "batch" | "extensions" | "policy")
-        || group.strip_suffix(".k8s.io").is_some_and(|group| {
-            matches!(
-                group,
-                "admissionregistration"
-                    | "apiextensions"
-                    | "apiregistration"
-                    | "authentication"
-                    | "authorization"
-                    | "certificates"
-                    | "coordination"
-                    | "discovery"
-                    | "events"
-                    | "flowcontrol.apiserver"
-                    | "internal.apiserver"
-                    | "networking"
-                    | "node"
-                    | "rbac.authorization"
-                    | "resource"
-                    | "scheduling"
-                    | "storage"
-                    | "storagemigration"
-            )
-        })
 }
 
 /// The parts of a field selector: at commas without `\` before them (`splitTerms` of apimachinery's `fields`).

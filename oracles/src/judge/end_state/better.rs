@@ -1,8 +1,8 @@
-//! Differences in which a trial is better than the undisturbed runs, as far as those are known to be wrong: they are told,
-//! and the trial is not called the wrong one.
+//! Differences from undisturbed runs that are known to be wrong themselves, or left half-way: they are told, and the trial is
+//! not called the wrong one.
 
 use serde_json::Value;
-use trace::{Cursor, fold_key};
+use trace::{Cursor, comparison::Segment, fold_key};
 
 use crate::{baseline::Baseline, examine, role::starred, verdict::Evidence};
 
@@ -38,4 +38,21 @@ pub(super) fn title(evidence: &Evidence) -> String {
         ),
         _ => String::new(),
     }
+}
+
+/// Whether it is in a status that undisturbed runs don't bring up to date, because the controller fails there.
+pub(super) fn is_left_over(evidence: &Evidence, baseline: &Baseline) -> bool {
+    let Evidence::Field { cursor, object, path, .. } = evidence else { return false };
+    let in_status = matches!(path.0.first(), Some(Segment::Key(key)) if key == "status");
+    let mut failing = baseline.failing.iter().filter(|failing| failing.cursor == *cursor);
+    in_status && failing.any(|failing| failing.statuses.contains(&fold_key(object)))
+}
+
+/// That difference in words.
+pub(super) fn left_over(evidence: &Evidence) -> String {
+    let Evidence::Field { object, path, .. } = evidence else { return String::new() };
+    format!(
+        "{} {path} differs, but the controller still fails there in undisturbed runs and leaves the status as it was",
+        starred(&fold_key(object))
+    )
 }
