@@ -51,6 +51,13 @@ pub struct Chosen {
     expected: Expected,
 }
 
+impl Chosen {
+    /// Whether it is the repaired twin of another one, which finds nothing.
+    pub fn is_twin(&self) -> bool {
+        self.name.ends_with("fixed.yaml")
+    }
+}
+
 /// Runs every chosen campaign so often, one after the other, and prints what they gave as a table.
 pub fn all(runner: &mut Runner, chosen: &[Chosen], repeats: u32) {
     let mut outcomes = Vec::new();

@@ -1,5 +1,5 @@
-//! Checks side by side: as many at once as the machine has processors and one more, because some of them wait for
-//! real programs most of the time. Each is printed as a whole when it ends, so that outputs don't mix.
+//! Checks side by side: as many at once as the machine has processors and two more, because some of them wait for
+//! real programs or real time. Each is printed as a whole when it ends, so that outputs don't mix.
 
 use std::{
     sync::{Condvar, Mutex, PoisonError},
@@ -53,7 +53,7 @@ impl<'a> Queue<'a> {
 
 /// Runs them all, those first that stand first. What they came to is in the order in which they ended.
 pub fn side_by_side(jobs: Vec<Job<'_>>) -> Vec<Report> {
-    let lanes = thread::available_parallelism().map_or(1, usize::from) + 1;
+    let lanes = thread::available_parallelism().map_or(1, usize::from) + 2;
     let judge_is_built = !jobs.iter().any(|job| job.judge);
     let queue = Mutex::new(Queue { waiting: jobs, judge_is_built, ended: Vec::new() });
     let changed = Condvar::new();

@@ -79,6 +79,7 @@ const DRAWN_AT_NIGHT: &[(&str, &str)] = &[
     ("TROMMEL_DIFFERENTIAL_CASES", "20"),
     ("TROMMEL_DIFFERENTIAL_SEED", "2"),
     ("TROMMEL_GENERATED", "200"),
+    ("TROMMEL_EVERY", "1"),
     ("TROMMEL_FIRST", "1000"),
     ("TROMMEL_KILLS", "20"),
 ];
@@ -93,7 +94,9 @@ const DRAWING: &[&str] = &["differential", "environment", "kill", "scheduler"];
 pub fn all(runner: &mut Runner) -> anyhow::Result<()> {
     each(runner, &[FORMAT]);
     let Some(suites) = programs(runner) else { return Ok(()) };
-    let campaigns = campaigns::chosen(runner, "")?;
+    // Repaired twins are run at night: those of `closure` and `forks` are among the suites.
+    let mut campaigns = campaigns::chosen(runner, "")?;
+    campaigns.retain(|campaign| !campaign.is_twin());
     if !works(GO) {
         runner.skip("judge", "go is not on this machine");
     }
@@ -106,7 +109,7 @@ pub fn all(runner: &mut Runner) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// What one run can't show: tests beside busy threads, campaigns again, more of what is drawn, installation, and
+/// What one run can't show: tests beside busy threads, campaigns again, repaired twins, more of what is drawn, installation, and
 /// operators, suites and custom types that others published.
 ///
 /// # Errors

@@ -18,7 +18,7 @@ use arm::Real;
 use generated::Tally;
 
 /// How many clusters are drawn.
-const GENERATED: u64 = 60;
+const GENERATED: u64 = 20;
 
 #[test]
 fn the_real_scheduler_decides_the_same() {
