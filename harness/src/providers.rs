@@ -1,15 +1,16 @@
 //! What serves the API during one trial: a fork of the embedded world, or a cluster behind a kubeconfig.
 //!
 //! Not here yet: kind clusters, and a kube-apiserver that is started for the campaign. They would stand beside
-//! `providers/kubeconfig.rs`.
+//! `providers/remote.rs`.
 
 pub mod client_files;
 pub mod codec;
 pub mod embedded;
 pub mod guard;
-pub mod kubeconfig;
 pub mod listener;
+pub mod remote;
 pub mod secret;
+pub mod user_listener;
 pub mod webhooks;
 
 use std::{path::Path, sync::Arc};
@@ -26,7 +27,7 @@ pub enum LiveCluster {
     /// A fork of the embedded world, in this process.
     Embedded(embedded::Live),
     /// A cluster elsewhere, observed.
-    Remote(kubeconfig::Live),
+    Remote(remote::Live),
 }
 
 /// Says of an answered write whether it changed the store.
@@ -45,7 +46,7 @@ impl LiveCluster {
                 (LiveCluster::Embedded(live), recorder)
             }
             Ground::Remote(remote) => {
-                let (live, recorder) = kubeconfig::Live::open(remote, setup, folder).await?;
+                let (live, recorder) = remote::Live::open(remote, setup, folder).await?;
                 (LiveCluster::Remote(live), recorder)
             }
         };
@@ -154,15 +155,15 @@ impl LiveCluster {
     ) -> anyhow::Result<std::path::PathBuf> {
         match self {
             LiveCluster::Embedded(live) => live.user_kubeconfig(setup, folder),
-            LiveCluster::Remote(live) => Ok(live.user_kubeconfig()),
+            LiveCluster::Remote(live) => live.user_kubeconfig(setup, folder),
         }
     }
 
-    /// What is under way between programs of the workload and the cluster; of a remote one it is not known.
+    /// What is under way between programs of the workload and the cluster.
     pub fn user_flight(&self) -> Flight {
         match self {
             LiveCluster::Embedded(live) => live.user_flight(),
-            LiveCluster::Remote(_) => Flight::default(),
+            LiveCluster::Remote(live) => live.user_flight(),
         }
     }
 

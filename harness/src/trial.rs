@@ -50,10 +50,10 @@ use crate::{
     campaign::{
         disk,
         settle::Waits,
-        setup::{ClockMode, Setup},
+        setup::{ClockMode, Ground, Setup},
     },
     config::Deliveries,
-    providers::{LiveCluster, kubeconfig::attribution, webhooks::SubjectCaller},
+    providers::{LiveCluster, webhooks::SubjectCaller},
 };
 use clocks::Following;
 use commits::Commits;
@@ -303,8 +303,8 @@ async fn run_here(setup: &Setup, spec: TrialSpec) -> TrialRun {
     let folder = trial.folder.clone();
     let subject_cpu = trial.shut_down().await;
     let mut history = recorder.take();
-    if server.is_none() {
-        attribution::attribute(&mut history);
+    if let Ground::Remote(remote) = &setup.ground {
+        remote.attribute(&mut history);
     }
     let mut run = TrialRun {
         spec,

@@ -7,7 +7,6 @@ use cluster::{
     Body, Controller, EnvironmentOptions, Server, SuffixOrder, Upstream, World, WorldOptions,
 };
 use futures::executor::block_on;
-use http::HeaderMap;
 use http_body_util::{BodyExt, Full};
 use serde_json::{Value, json};
 use tokio::runtime::Runtime;
@@ -173,15 +172,6 @@ fn content_type(method: &str) -> &'static str {
     }
 }
 
-/// A cluster over TLS, as its administrator.
-pub fn upstream(access: &Access) -> Upstream {
-    let tls = proxy::tls::client_config(&access.authority, None).expect("a TLS configuration");
-    let base = access.server.parse().expect("a URL");
-    let token = access.admin.parse().expect("a header");
-    let headers = HeaderMap::from_iter([(http::header::AUTHORIZATION, token)]);
-    proxy::remote(&base, Some(tls), headers).expect("a remote server")
-}
-
 /// A runtime on the thread that asks for it.
 pub fn runtime() -> Runtime {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
@@ -198,7 +188,7 @@ pub struct Real {
 
 impl Real {
     pub fn new(access: &Access, patience: Duration) -> Real {
-        Real { runtime: runtime(), upstream: upstream(access), patience }
+        Real { runtime: runtime(), upstream: access.upstream(), patience }
     }
 
     /// Waits until the state is one of those that are expected; which. Errors: what it is when patience is over.

@@ -19,7 +19,7 @@ use tokio::sync::oneshot;
 use trace::Change;
 use trommel_tests::real::Access;
 
-use crate::arm::{Arm, Embedded, Real, request, runtime, upstream};
+use crate::arm::{Arm, Embedded, Real, request, runtime};
 
 /// A type that is watched.
 #[derive(Debug, Clone, Copy)]
@@ -194,7 +194,7 @@ pub struct Watched {
 impl Watched {
     /// Returns when everything that happens from now on will be told.
     pub fn start(access: &Access) -> Watched {
-        let (runtime, upstream) = (runtime(), upstream(access));
+        let (runtime, upstream) = (runtime(), access.upstream());
         let from: Vec<u64> =
             TYPES.iter().map(|one| runtime.block_on(now(*one, upstream.clone()))).collect();
         let (stop, stopped) = oneshot::channel::<()>();

@@ -4,6 +4,8 @@
 //! (uids, times, defaults that the embedded server does not set, objects that the cluster brings along) must not
 //! show in the fingerprint.
 
+mod shared;
+
 use trommel_tests::{
     Need,
     house::House,

@@ -8,8 +8,10 @@ use std::{
 };
 
 use base64::Engine;
+use http_body_util::BodyExt;
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::Value;
+use tower::ServiceExt;
 
 use crate::{product::yaml, root};
 
@@ -50,6 +52,38 @@ impl Access {
             authority: String::from_utf8(authority).expect("a certificate in PEM"),
             admin: format!("Bearer {}", text("/users/0/user/token")),
         }
+    }
+}
+
+impl Access {
+    /// A cluster over TLS, as its administrator.
+    pub fn upstream(&self) -> proxy::Upstream {
+        let tls = proxy::tls::client_config(&self.authority, None).expect("a TLS configuration");
+        let base = self.server.parse().expect("a URL");
+        let token = self.admin.parse().expect("a header");
+        let headers = http::HeaderMap::from_iter([(http::header::AUTHORIZATION, token)]);
+        proxy::remote(&base, Some(tls), headers).expect("a remote server")
+    }
+
+    /// One request by one connection: status and answer. Patches are merge patches.
+    pub fn send(&self, method: &str, path: &str, body: Option<&Value>) -> (u16, Value) {
+        let media =
+            if method == "PATCH" { "application/merge-patch+json" } else { "application/json" };
+        let body = body.map(Value::to_string).unwrap_or_default();
+        let body = http_body_util::Full::new(bytes::Bytes::from(body));
+        let request = http::Request::builder()
+            .method(method)
+            .uri(path)
+            .header(http::header::CONTENT_TYPE, media)
+            .body(body.map_err(|never| match never {}).boxed_unsync());
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
+        runtime.expect("a runtime").block_on(async {
+            let sent = self.upstream().oneshot(request.expect("a request")).await;
+            let answer = sent.expect("the cluster answers");
+            let status = answer.status().as_u16();
+            let bytes = answer.into_body().collect().await.expect("a whole answer").to_bytes();
+            (status, serde_json::from_slice(&bytes).unwrap_or_default())
+        })
     }
 }
 

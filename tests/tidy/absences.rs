@@ -33,7 +33,7 @@ const ABSENCES: &[Absence] = &[
         ],
         except: &[
             (
-                "harness/src/providers/kubeconfig/",
+                "harness/src/providers/remote/",
                 "a real cluster announces nothing about itself: asked until it is as wanted, with a limit",
             ),
             (

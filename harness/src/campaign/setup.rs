@@ -73,7 +73,7 @@ pub enum Ground {
     /// Each on its own fork of this world: manifests applied, nothing else.
     Embedded(World),
     /// All on one cluster, one after the other, each from the beginning.
-    Remote(crate::providers::kubeconfig::Remote),
+    Remote(crate::providers::remote::Remote),
 }
 
 impl Ground {

@@ -27,7 +27,7 @@ use trace::{ObjectKey, Time};
 use crate::{
     config::read_stages,
     exit::{Exit, Expected},
-    providers::{client_files::real_now, kubeconfig::access::Access},
+    providers::{client_files::real_now, remote::access::Access},
     stdout,
 };
 use client::{Client, Heard, Sent};

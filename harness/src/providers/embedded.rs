@@ -11,7 +11,7 @@ use trace::{Answer, Call, Event, Flight, Recorder, history::Sink};
 
 use crate::{
     campaign::setup::Setup,
-    providers::guard,
+    providers::user_listener::UserListener,
     trial::{Start, TrialSpec, history_file},
 };
 
@@ -21,14 +21,6 @@ pub struct Live {
     pub server: Server,
     recorder: Recorder,
     user_listener: Option<UserListener>,
-}
-
-/// Where programs of the workload reach the world.
-struct UserListener {
-    proxy: proxy::Proxy,
-    /// Open as long as this lives.
-    _serving: proxy::Serving,
-    kubeconfig: PathBuf,
 }
 
 impl Live {
@@ -77,35 +69,12 @@ impl Live {
 
     /// Opens a listener for script and command steps, once.
     pub fn user_kubeconfig(&mut self, setup: &Setup, folder: &Path) -> anyhow::Result<PathBuf> {
-        match &self.user_listener {
-            Some(listener) => Ok(listener.kubeconfig.clone()),
-            None => {
-                let listener = std::net::TcpListener::bind("127.0.0.1:0")?;
-                let port = listener.local_addr()?.port();
-                let quiet = Recorder::new(Arc::new(Default::default), None);
-                let front = proxy::Proxy::new(
-                    guard::with_token(self.server.service(), &setup.admin_token),
-                    quiet,
-                    Arc::new(crate::providers::codec::ClusterCodec),
-                );
-                let client = proxy::Client {
-                    actor: trace::Actor::User,
-                    incarnation: 0,
-                    tls: setup.certificates.server.clone(),
-                };
-                let _serving = front.serve(listener, client)?;
-                let path = folder.join("user.kubeconfig");
-                crate::providers::client_files::write(&path, port, setup, &setup.admin_token)?;
-                let kubeconfig = path.clone();
-                self.user_listener = Some(UserListener { proxy: front, _serving, kubeconfig });
-                Ok(path)
-            }
-        }
+        UserListener::once(&mut self.user_listener, &self.server.service(), setup, folder)
     }
 
     /// What is under way between programs of the workload and the world.
     pub fn user_flight(&self) -> Flight {
-        self.user_listener.as_ref().map(|listener| listener.proxy.flight()).unwrap_or_default()
+        UserListener::flight(self.user_listener.as_ref())
     }
 }
 

@@ -17,7 +17,7 @@ use crate::{
     campaign::pool::Slots,
     config::{Campaign, ClockSpec, ClusterSpec, EmbeddedSpec, manifests},
     exit::{Exit, Expected},
-    providers::{client_files::real_now, kubeconfig::Remote, secret},
+    providers::{client_files::real_now, remote::Remote, secret},
 };
 
 /// Runs the campaign's build command, if it has one. Its output goes to stderr.

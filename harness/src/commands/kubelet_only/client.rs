@@ -8,7 +8,7 @@ use stages::{Action, stages::nodes, stages::pods, steps};
 use tokio::sync::mpsc;
 use trace::{GroupResource, ObjectKey, Time};
 
-use crate::providers::kubeconfig::access::{self, unavailable};
+use crate::providers::remote::access::{self, unavailable};
 
 /// Before a cluster that did not answer is asked again.
 const PACE: Duration = Duration::from_secs(1);

@@ -2,14 +2,16 @@
 
 use std::{path::Path, sync::Arc};
 
-use http_body_util::{BodyExt, Empty};
+use bytes::Bytes;
+use http_body_util::{BodyExt, Full};
 use serde_json::Value;
 use trace::{GroupResource, ObjectKey};
 
-use super::file;
+use super::kubeconfig;
 use crate::exit::{Exit, Expected};
 
 /// How to reach a cluster.
+#[derive(Clone)]
 pub struct Access {
     server: http::Uri,
     tls: Option<Arc<rustls::ClientConfig>>,
@@ -39,7 +41,7 @@ impl Access {
 
     /// Reads `path`, wherever its server is.
     pub fn read_any(path: &Path, context: Option<&str>) -> anyhow::Result<Access> {
-        file::read(path, context)
+        kubeconfig::read(path, context)
     }
 
     pub(super) fn new(
@@ -82,14 +84,44 @@ pub async fn request(
     method: &str,
     path: &str,
 ) -> anyhow::Result<(http::StatusCode, Value)> {
-    let body = Empty::new().map_err(|never| match never {}).boxed_unsync();
+    exchange(upstream, method, path, "application/json", Bytes::new()).await
+}
+
+/// Sends an object, or a patch of this media type, and reads a JSON answer.
+pub async fn send(
+    upstream: &proxy::Upstream,
+    method: &str,
+    path: &str,
+    media: &str,
+    body: &Value,
+) -> anyhow::Result<(http::StatusCode, Value)> {
+    exchange(upstream, method, path, media, body.to_string().into()).await
+}
+
+/// Sends a merge patch (RFC 7386).
+pub async fn merge(
+    upstream: &proxy::Upstream,
+    path: &str,
+    patch: &Value,
+) -> anyhow::Result<(http::StatusCode, Value)> {
+    send(upstream, "PATCH", path, "application/merge-patch+json", patch).await
+}
+
+async fn exchange(
+    upstream: &proxy::Upstream,
+    method: &str,
+    path: &str,
+    media: &str,
+    body: Bytes,
+) -> anyhow::Result<(http::StatusCode, Value)> {
     let request = http::Request::builder()
         .method(method)
         .uri(path)
         .header(http::header::ACCEPT, "application/json")
+        .header(http::header::CONTENT_TYPE, media)
         .header(http::header::USER_AGENT, "trommel")
-        .body(body)?;
-    let answer = tower::ServiceExt::oneshot(upstream.clone(), request)
+        .body(Full::new(body).map_err(|never| match never {}).boxed_unsync())?;
+    let answer = super::made::forward(upstream.clone(), request)
         .await
         .map_err(|error| unavailable(&format!("{method} {path}: {error}")))?;
     let status = answer.status();
@@ -139,20 +171,32 @@ pub async fn list_all(
     types: &[Type],
 ) -> anyhow::Result<Vec<(ObjectKey, Arc<Value>)>> {
     let lists = types.iter().map(|of| async move {
-        let (status, mut list) = request(upstream, "GET", &of.path).await?;
-        if !status.is_success() {
-            return Err(unavailable(&format!("GET {}: {status}", of.path)));
-        }
-        let items = list["items"].as_array_mut().map(std::mem::take).unwrap_or_default();
-        let complete = items.into_iter().map(|mut item| {
-            item["apiVersion"] = of.api_version.clone().into();
-            item["kind"] = of.kind.clone().into();
-            (key(of, &item), Arc::new(item))
-        });
-        Ok(complete.collect::<Vec<_>>())
+        let found = list(upstream, of).await?;
+        found.ok_or_else(|| unavailable(&format!("GET {}: 404 Not Found", of.path)))
     });
     let lists = futures::future::try_join_all(lists).await?;
     Ok(lists.into_iter().flatten().collect())
+}
+
+/// Every object of a type; none if there is no such type, or not any more.
+pub async fn list(
+    upstream: &proxy::Upstream,
+    of: &Type,
+) -> anyhow::Result<Option<Vec<(ObjectKey, Arc<Value>)>>> {
+    let (status, mut list) = request(upstream, "GET", &of.path).await?;
+    if status == http::StatusCode::NOT_FOUND {
+        return Ok(None);
+    }
+    if !status.is_success() {
+        return Err(unavailable(&format!("GET {}: {status}", of.path)));
+    }
+    let items = list["items"].as_array_mut().map(std::mem::take).unwrap_or_default();
+    let complete = items.into_iter().map(|mut item| {
+        item["apiVersion"] = of.api_version.clone().into();
+        item["kind"] = of.kind.clone().into();
+        (key(of, &item), Arc::new(item))
+    });
+    Ok(Some(complete.collect()))
 }
 
 /// How often, and at which pace, a cluster is asked again for types that it has just been given.

@@ -1,15 +1,17 @@
 //! Who made the commits that were observed on a remote cluster.
 //!
 //! The API server does not tell. A commit is the subject's if one of its write calls was answered with that very
-//! revision; a deletion, whose answer carries none, if the subject's delete of that object succeeded. What is
-//! left was done by the user or by something that runs in the cluster.
+//! revision; a deletion, whose answer carries none, if the subject's delete of that object succeeded. The user's are told
+//! in the same way. What is left is the cluster's own work, as the [managed fields](super::writer) show it.
 
 use std::collections::HashMap;
 
-use trace::{Actor, Call, CallId, Change, Event, History, ObjectKey, Revision, Verb};
+use trace::{Call, CallId, Change, Event, History, ObjectKey, Revision, Verb};
+
+use super::made::Made;
 
 /// Writes actor and call into the commits of a finished history.
-pub fn attribute(history: &mut History) {
+pub fn attribute(history: &mut History, made: &Made) {
     let calls: HashMap<CallId, Call> = history
         .calls()
         .filter(|call| call.is_write())
@@ -29,13 +31,14 @@ pub fn attribute(history: &mut History) {
     }
     for record in &mut history.records {
         let Event::Commit(commit) = &mut record.event else { continue };
-        let deletion = || match commit.change {
-            Change::Deleted => deletions.get_mut(&commit.key).and_then(Vec::pop),
-            _ => None,
-        };
+        let deleted = commit.change == Change::Deleted;
+        let deletion = || deletions.get_mut(&commit.key).filter(|_| deleted).and_then(Vec::pop);
         let call = by_revision.get(&commit.revision).copied().or_else(deletion);
-        let by = call.and_then(|id| calls.get(&id));
-        commit.actor = by.map_or(Actor::User, |call| call.actor.clone());
+        let by = call.and_then(|id| calls.get(&id)).map(|call| call.actor.clone());
+        let deleter = || made.deleter(&commit.key).filter(|_| deleted);
         commit.call = call.filter(|_| by.is_some());
+        if let Some(actor) = by.or_else(|| made.writer(commit.revision)).or_else(deleter) {
+            commit.actor = actor;
+        }
     }
 }

@@ -1,54 +1,64 @@
 //! A cluster behind a kubeconfig: trials run on it one after the other, each from the beginning.
 //!
-//! What the embedded world knows by itself is observed here: one watch per resource type tells of commits,
-//! and lists give the states. Between trials everything is deleted that was not there when Trommel came.
-//! Time is real: the cluster's own components can't be moved, so nobody is.
+//! The embedded world knows by itself what is observed here: one watch per resource type tells of commits,
+//! and lists give the states. Between trials all is deleted that the campaign made, and at its end its manifests, too
+//! ([`made`]). Nothing else is touched or judged. One campaign at a time holds the cluster; the next one cleans up after
+//! one that died ([`lock`]). Time is real: the cluster's own components can't be moved, so nobody is.
 //!
 //! Only servers on this machine are accepted. Worlds can't be forked; they are rebuilt from observed commits. Because
 //! time never repeats they hardly merge, so the depth is 1 unless the campaign says otherwise, and the report does not
 //! call that closed.
 
 pub mod access;
-pub mod attribution;
-mod file;
+mod attribution;
+mod kubeconfig;
+mod left;
+mod lock;
+mod made;
 mod observer;
 mod reset;
+mod writer;
 
 use std::{
-    path::Path,
+    collections::BTreeSet,
+    path::{Path, PathBuf},
     sync::{Arc, Mutex},
     time::Instant,
 };
 
 use serde_json::Value;
-use trace::{Answer, Call, ObjectKey, Recorder, Revision, Time};
+use trace::{Answer, Call, Flight, History, ObjectKey, Recorder, Revision, Time};
 
 use crate::{
     campaign::setup::Setup,
     config::{Campaign, KubeconfigSpec},
     exit::{Exit, Expected},
-    providers::client_files::real_now,
+    providers::{client_files::real_now, user_listener::UserListener},
     trial::history_file,
 };
 use access::Access;
-use observer::Observer;
+use lock::Lock;
+use made::Made;
+use observer::{About, Observer};
+use reset::Reset;
 
 /// A cluster that was there before us.
 pub struct Remote {
     access: Access,
-    kubeconfig: std::path::PathBuf,
+    lock: Lock,
+    made: Made,
     /// Listable and watchable types, without bookkeeping.
     types: Vec<access::Type>,
-    /// Uids of all objects that were there, manifests included: they stay.
-    keep: std::collections::BTreeSet<String>,
+    /// Uids of all objects that were there before the first trial, manifests included.
+    before: Arc<BTreeSet<String>>,
 }
 
 impl Remote {
-    /// Connects, applies the manifests, and notes what is there.
+    /// Connects, takes the lock, cleans up after a campaign that died, applies the manifests, and notes what is there.
     ///
     /// # Errors
     /// A kubeconfig that can't be read or names a server outside this machine (exit 64), a cluster that does
-    /// not answer (exit 75).
+    /// not answer or on which another campaign runs (exit 75).
     pub fn connect(
         campaign: &Campaign,
         spec: &KubeconfigSpec,
@@ -56,26 +66,70 @@ impl Remote {
     ) -> anyhow::Result<Remote> {
         let path = campaign.resolve(&spec.path);
         let access = Access::read(&path, spec.context.as_deref())?;
-        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
-        runtime.block_on(async {
-            let upstream = access.upstream()?;
-            let client = workloads::Client::as_actor(upstream.clone(), trace::Actor::Trommel);
-            workloads::apply_manifests(&client, manifests).await.map_err(|error| {
-                access::unavailable(&format!("a manifest was refused: {error}"))
-            })?;
-            let (types, objects) = access::ready(&upstream, manifests).await?;
-            refuse_strangers(&objects, manifests)?;
-            let keep = objects.iter().filter_map(|(_, object)| uid(object)).collect();
-            Ok(Remote { access, kubeconfig: path, types, keep })
+        runtime()?.block_on(async {
+            let bare = access.upstream()?;
+            let (lock, left) = lock::take(&access).await?;
+            if let Some(left) = left {
+                left::clean_up(&bare, &left).await?;
+            }
+            let made = Made::default();
+            let mut remote = Remote { access, lock, made, types: vec![], before: Arc::default() };
+            match remote.prepare(manifests).await {
+                Ok(()) => Ok(remote),
+                Err(error) => {
+                    remote.give_back().await?;
+                    Err(error)
+                }
+            }
         })
     }
 
-    /// Brings the cluster back to how it was when we came.
-    pub fn restore(&self) -> anyhow::Result<()> {
-        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
-        runtime
-            .block_on(async { reset::to(&self.access.upstream()?, &self.types, &self.keep).await })
+    async fn prepare(&mut self, manifests: &[Value]) -> anyhow::Result<()> {
+        let upstream = self.upstream()?;
+        let client = workloads::Client::as_actor(upstream.clone(), trace::Actor::Trommel);
+        self.types = access::types(&upstream).await?;
+        workloads::apply_manifests(&client, manifests)
+            .await
+            .map_err(|error| access::unavailable(&format!("a manifest was refused: {error}")))?;
+        let (types, objects) = access::ready(&upstream, manifests).await?;
+        self.types = types;
+        refuse_strangers(&objects, manifests)?;
+        objects.iter().for_each(|(key, object)| self.made.saw(key, object));
+        self.before = Arc::new(objects.iter().filter_map(|(_, object)| uid(object)).collect());
+        Ok(())
     }
+
+    /// The cluster's API, with note taken of what is made through it.
+    fn upstream(&self) -> anyhow::Result<proxy::Upstream> {
+        Ok(self.made.noting(self.access.upstream()?, Some(self.lock.clone())))
+    }
+
+    /// Removes all that the campaign made, and gives the lock back.
+    pub fn restore(&self) -> anyhow::Result<()> {
+        runtime()?.block_on(self.give_back())
+    }
+
+    async fn give_back(&self) -> anyhow::Result<()> {
+        // Objects first, and then the definitions of their types.
+        self.reset(&self.before).await?;
+        self.reset(&BTreeSet::new()).await?;
+        self.lock.release().await
+    }
+
+    async fn reset(&self, keep: &BTreeSet<String>) -> anyhow::Result<()> {
+        let (types, made, since) = (&self.types, &self.made, Time::default());
+        let upstream = &self.access.upstream()?;
+        Reset { upstream, types, made, keep, since }.carry_out().await
+    }
+
+    /// Says in a finished history who made each commit.
+    pub fn attribute(&self, history: &mut History) {
+        attribution::attribute(history, &self.made);
+    }
+}
+
+fn runtime() -> std::io::Result<tokio::runtime::Runtime> {
+    tokio::runtime::Builder::new_current_thread().enable_all().build()
 }
 
 /// Objects of the campaign's own types are what trials make and delete: there must be none at the start.
@@ -107,8 +161,9 @@ pub type Keyed = (ObjectKey, Arc<Value>);
 pub struct Live {
     upstream: proxy::Upstream,
     types: Vec<access::Type>,
-    kubeconfig: std::path::PathBuf,
+    made: Made,
     observer: Observer,
+    user_listener: Option<UserListener>,
     /// Refreshed whenever all is quiet; in key order.
     objects: Mutex<Vec<Keyed>>,
     recorder: Recorder,
@@ -121,19 +176,22 @@ impl Live {
         setup: &Setup,
         folder: &Path,
     ) -> anyhow::Result<(Live, Recorder)> {
-        let upstream = remote.access.upstream()?;
-        reset::to(&upstream, &remote.types, &remote.keep).await?;
+        remote.reset(&remote.before).await?;
+        remote.made.forget(&remote.before);
+        let upstream = remote.upstream()?;
         let began = Instant::now();
         let clocks = move || (real_now(), began.elapsed().as_micros() as u64);
         let about = serde_json::json!({ "campaign": setup.campaign.name() });
         let sink = history_file::sink(&folder.join(history_file::NAME), about)?;
         let recorder = Recorder::new(Arc::new(clocks), Some(sink));
-        let observer = Observer::start(&upstream, &remote.types, &recorder).await?;
+        let about = About::new(remote.made.clone(), remote.before.clone(), recorder.clone());
+        let observer = Observer::start(&upstream, &remote.types, &about).await?;
         let live = Live {
             upstream,
             types: remote.types.clone(),
-            kubeconfig: remote.kubeconfig.clone(),
+            made: remote.made.clone(),
             observer,
+            user_listener: None,
             objects: Mutex::default(),
             recorder: recorder.clone(),
         };
@@ -156,7 +214,8 @@ impl Live {
         self.observer.revision()
     }
 
-    /// Every object as of the last quiet moment, in key order. Bookkeeping types are not among them.
+    /// Every object that the campaign is about as of the last quiet moment, in key order. Bookkeeping types are not among
+    /// them.
     pub fn objects(&self) -> Vec<Keyed> {
         self.objects.lock().unwrap_or_else(std::sync::PoisonError::into_inner).clone()
     }
@@ -170,7 +229,9 @@ impl Live {
     /// every revision that was committed before the request (KEP-2340): after it, each watch of the same type
     /// has its events on the way.
     pub async fn refresh(&self) -> anyhow::Result<()> {
-        let mut objects = access::list_all(&self.upstream, &self.types).await?;
+        let all = access::list_all(&self.upstream, &self.types).await?;
+        let mut objects = self.made.concerned(all);
+        self.observer.look_again();
         objects.sort_by(|(left, _), (right, _)| left.cmp(right));
         *self.objects.lock().unwrap_or_else(std::sync::PoisonError::into_inner) = objects;
         Ok(())
@@ -205,9 +266,14 @@ impl Live {
         })
     }
 
-    /// Script and command steps use the same kubeconfig as we do.
-    pub fn user_kubeconfig(&self) -> std::path::PathBuf {
-        self.kubeconfig.clone()
+    /// Opens a listener for script and command steps, once: what they make is the campaign's.
+    pub fn user_kubeconfig(&mut self, setup: &Setup, folder: &Path) -> anyhow::Result<PathBuf> {
+        UserListener::once(&mut self.user_listener, &self.upstream, setup, folder)
+    }
+
+    /// What is under way between programs of the workload and the cluster.
+    pub fn user_flight(&self) -> Flight {
+        UserListener::flight(self.user_listener.as_ref())
     }
 
     /// Ends the observation.

@@ -1,20 +1,28 @@
 //! Watches every type of a cluster and records its commits.
 
-use std::sync::{
-    Arc,
-    atomic::{AtomicU64, Ordering},
+use std::{
+    collections::BTreeSet,
+    sync::{
+        Arc, Mutex, PoisonError,
+        atomic::{AtomicU64, Ordering},
+    },
 };
 
 use http_body_util::{BodyExt, Empty};
 use serde_json::Value;
-use trace::{Actor, Change, Commit, Event, Recorder, Revision};
+use trace::{Change, Commit, Event, Recorder, Revision};
 
-use super::access::{self, Type};
+use super::{
+    access::{self, Type},
+    made::Made,
+    writer,
+};
 
 /// Watches that run until stopped.
 pub struct Observer {
     tasks: Vec<tokio::task::JoinHandle<()>>,
     newest: Arc<AtomicU64>,
+    about: About,
 }
 
 impl Observer {
@@ -22,7 +30,7 @@ impl Observer {
     pub async fn start(
         upstream: &proxy::Upstream,
         types: &[Type],
-        recorder: &Recorder,
+        about: &About,
     ) -> anyhow::Result<Observer> {
         let newest = Arc::new(AtomicU64::new(0));
         let mut tasks = Vec::new();
@@ -32,14 +40,19 @@ impl Observer {
             let revision = list["metadata"]["resourceVersion"].as_str().unwrap_or("0").to_owned();
             newest.fetch_max(revision.parse().unwrap_or(0), Ordering::Relaxed);
             let body = open(upstream, of, &revision).await?;
-            tasks.push(tokio::spawn(read(body, of.clone(), recorder.clone(), newest.clone())));
+            tasks.push(tokio::spawn(read(body, of.clone(), newest.clone(), about.clone())));
         }
-        Ok(Observer { tasks, newest })
+        Ok(Observer { tasks, newest, about: about.clone() })
     }
 
     /// The newest revision seen.
     pub fn revision(&self) -> Revision {
         Revision(self.newest.load(Ordering::Relaxed))
+    }
+
+    /// Looks again at what was nobody's when it was seen.
+    pub fn look_again(&self) {
+        self.about.look_again();
     }
 
     /// Ends all watches.
@@ -62,22 +75,65 @@ async fn open(
     Ok(answer.map_err(|error| access::unavailable(&error.to_string()))?.into_body())
 }
 
-async fn read(mut body: proxy::Body, of: Type, recorder: Recorder, newest: Arc<AtomicU64>) {
+/// Which objects commits are recorded of.
+#[derive(Clone)]
+pub struct About {
+    made: Made,
+    /// Uids of what was there before.
+    before: Arc<BTreeSet<String>>,
+    recorder: Recorder,
+    /// Commits of new objects that are nobody's so far: a watch may tell of an object before the answer to its maker does.
+    waiting: Arc<Mutex<Vec<Commit>>>,
+}
+
+impl About {
+    /// For a recorder of one trial.
+    pub fn new(made: Made, before: Arc<BTreeSet<String>>, recorder: Recorder) -> About {
+        About { made, before, recorder, waiting: Arc::default() }
+    }
+
+    fn saw(&self, commit: Commit) {
+        self.made.saw(&commit.key, &commit.object);
+        let known = super::uid(&commit.object).is_some_and(|uid| self.before.contains(&uid));
+        let mut waiting = self.waiting.lock().unwrap_or_else(PoisonError::into_inner);
+        if !known || self.concerns(&commit) {
+            waiting.push(commit);
+        }
+        self.record_concerned(&mut waiting);
+    }
+
+    /// Records those that turned out to be the campaign's.
+    pub fn look_again(&self) {
+        let mut waiting = self.waiting.lock().unwrap_or_else(PoisonError::into_inner);
+        self.record_concerned(&mut waiting);
+    }
+
+    fn record_concerned(&self, waiting: &mut Vec<Commit>) {
+        for commit in waiting.extract_if(.., |commit| self.concerns(commit)) {
+            self.recorder.record(Event::Commit(commit));
+        }
+    }
+
+    fn concerns(&self, commit: &Commit) -> bool {
+        self.made.wrote(&commit.key) || self.made.is_own(&commit.key, &commit.object)
+    }
+}
+
+async fn read(mut body: proxy::Body, of: Type, newest: Arc<AtomicU64>, about: About) {
     let mut pending = Vec::new();
     while let Some(Ok(frame)) = body.frame().await {
         pending.extend_from_slice(frame.data_ref().map_or(&[], |data| data));
         while let Some(end) = pending.iter().position(|&byte| byte == b'\n') {
             let line: Vec<u8> = pending.drain(..=end).collect();
             let Ok(event) = serde_json::from_slice::<Value>(&line) else { continue };
-            if let Some(commit) = commit(&of, event) {
-                newest.fetch_max(commit.revision.0, Ordering::Relaxed);
-                recorder.record(Event::Commit(commit));
-            }
+            let Some(commit) = commit(&of, event) else { continue };
+            newest.fetch_max(commit.revision.0, Ordering::Relaxed);
+            about.saw(commit);
         }
     }
 }
 
-/// The commit that a watch event tells of. By whom it was is found out later, from the calls' answers.
+/// The commit that a watch event tells of. Which client made it is found out later, from the answers.
 fn commit(of: &Type, mut event: Value) -> Option<Commit> {
     let change = match event["type"].as_str()? {
         "ADDED" => Change::Created,
@@ -88,7 +144,7 @@ fn commit(of: &Type, mut event: Value) -> Option<Commit> {
     let object = event["object"].take();
     let revision = Revision::parse(object["metadata"]["resourceVersion"].as_str()?)?;
     let key = access::key(of, &object);
-    let actor = Actor::Environment("cluster".into());
+    let actor = writer::of(&key, &object, change);
     let object = Arc::new(object);
     Some(Commit { revision, change, key, object, actor, call: None, heartbeat: false })
 }
