@@ -26,6 +26,7 @@ mod members;
 mod output;
 mod patience;
 mod perturbation;
+pub mod phases;
 mod programs;
 pub(crate) mod quiet;
 mod restarted;
@@ -63,6 +64,7 @@ pub use incarnation::NOT_SEEN_THROUGH;
 use members::Members;
 use patience::Patience;
 use perturbation::{Caches, Stands};
+use phases::{Phases, Watch};
 use restarted::Restarted;
 use trigger::Armed;
 
@@ -144,6 +146,8 @@ pub struct TrialRun {
     pub server: Option<cluster::Server>,
     /// Real time from the start of the first process to the end.
     pub real: Duration,
+    /// On what that was spent.
+    pub phases: Phases,
     /// CPU time of the subject's processes.
     pub subject_cpu: Duration,
     /// Its files.
@@ -237,6 +241,7 @@ pub(crate) struct Trial<'setup> {
     disturbed_at: Time,
     /// The store's changes so far.
     commits: Commits,
+    watch: Watch,
     subject_cpu: Duration,
     /// Connections that this process had refused before.
     refused: u64,
@@ -265,6 +270,7 @@ fn broken(spec: TrialSpec, why: String) -> TrialRun {
         left_undone: None,
         server: None,
         real: Default::default(),
+        phases: Phases::default(),
         subject_cpu: Default::default(),
         folder: PathBuf::new(),
     }
@@ -301,6 +307,7 @@ async fn run_here(setup: &Setup, spec: TrialSpec) -> TrialRun {
     trial.cluster.caught_up().await;
     let recorder = trial.recorder.clone();
     let folder = trial.folder.clone();
+    let phases = trial.watch.over();
     let subject_cpu = trial.shut_down().await;
     let mut history = recorder.take();
     if let Ground::Remote(remote) = &setup.ground {
@@ -316,6 +323,7 @@ async fn run_here(setup: &Setup, spec: TrialSpec) -> TrialRun {
         left_undone,
         server,
         real: began.elapsed(),
+        phases,
         subject_cpu,
         folder,
     };
@@ -355,7 +363,9 @@ impl<'setup> Trial<'setup> {
             None => setup.scratch_folder(&spec.plan, spec.repeat),
         };
         std::fs::create_dir_all(&folder)?;
+        let began = Instant::now();
         let (cluster, recorder) = LiveCluster::open(setup, spec, &folder).await?;
+        let watch = Watch::opened(began, spec.plan.depth() > spec.armed.len());
         let following = Following::new(cluster.server());
         let caches = Caches::default();
         let proxy = proxy::Proxy::with_options(
@@ -416,6 +426,7 @@ impl<'setup> Trial<'setup> {
             failed_on: None,
             disturbed_at,
             commits: Commits::default(),
+            watch,
             subject_cpu: Default::default(),
             refused: proxy::accepting::refused(),
         })
@@ -520,6 +531,7 @@ impl<'setup> Trial<'setup> {
         let perturbation = self.todo.pop_front()?;
         let (index, text) = (self.carried_out, perturbation.to_string());
         self.carried_out += 1;
+        self.watch.disturbed();
         self.recorder.record(Event::Perturbed { index, text });
         Some(perturbation)
     }

@@ -246,6 +246,13 @@ fn figures(explored: &Explored, confirming: u64) -> Value {
     let trial = |(cost, carried): (&explore::Cost, &explore::Carried)| {
         json!({
             "seconds": cost.real.as_secs_f64(),
+            "phases": {
+                "reset": cost.phases.reset.as_secs_f64(),
+                "prefix": cost.phases.prefix.as_secs_f64(),
+                "disturbed": cost.phases.disturbed.as_secs_f64(),
+                "settle": cost.phases.settle.as_secs_f64(),
+                "judge": cost.judge.as_secs_f64(),
+            },
             "ownCpuSeconds": cost.own_cpu.as_secs_f64(),
             "subjectCpuSeconds": cost.subject_cpu.as_secs_f64(),
             "family": carried.plan.family().map(Family::name),

@@ -224,6 +224,13 @@ impl Trial<'_> {
     /// Waits until all is quiet and the store has not changed for the horizon, with everything up. Replicas that are still
     /// down by plan come up when the others have done what they can.
     pub(super) async fn settle(&mut self, end: bool) -> Going<()> {
+        self.watch.settling(true);
+        let settled = self.settle_timed(end).await;
+        self.watch.settling(false);
+        settled
+    }
+
+    async fn settle_timed(&mut self, end: bool) -> Going<()> {
         if !self.members.subject_is_down() && !self.members.subject_is_complete() {
             self.rest(end).await?;
         }

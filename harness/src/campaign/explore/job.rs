@@ -31,7 +31,9 @@ use crate::{
         settled_restart,
         setup::{ClockMode, Setup},
     },
-    trial::{self, Fork, RunEnd, Start, TrialRun, TrialSpec, cpu_time, history_file},
+    trial::{
+        self, Fork, RunEnd, Start, TrialRun, TrialSpec, cpu_time, history_file, phases::Phases,
+    },
 };
 
 /// A trial as `plans.jsonl` has it: what was done, and what it showed.
@@ -97,6 +99,10 @@ impl Carried {
 pub struct Cost {
     /// Real time of the trial itself, without what is made of it afterwards.
     pub real: Duration,
+    /// On what that was spent.
+    pub phases: Phases,
+    /// Real time of what is made of the trial: judged, and taken apart.
+    pub judge: Duration,
     /// Processor time of the subject's processes.
     pub subject_cpu: Duration,
     /// Processor time of the worker thread: carried out, judged and taken apart. The threads that keep processes and the
@@ -212,6 +218,7 @@ fn tried(
 ) -> Tried {
     let patient = spec.waits != references.settle.usual();
     let mut run = trial::run(setup, spec);
+    let played = Instant::now();
     let view = judge::trial_view(&run);
     let verdicts = oracles::judge(&view, &references.baseline);
     let verdict = judge::summary(&run, &verdicts);
@@ -246,6 +253,8 @@ fn tried(
         notes: told(&run.history).collect(),
         cost: Cost {
             real: run.real,
+            phases: run.phases,
+            judge: played.elapsed(),
             subject_cpu: run.subject_cpu,
             own_cpu: Duration::ZERO, // what follows counts as well
             ended: Instant::now(),

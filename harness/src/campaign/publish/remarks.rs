@@ -1,6 +1,6 @@
 //! What a report says besides: what was not explored, and what to know of the runs.
 
-use std::collections::BTreeSet;
+use std::{collections::BTreeSet, time::Duration};
 
 use trace::identity;
 
@@ -18,6 +18,27 @@ use crate::{
 /// What limits the claim of every campaign that restarts the controller (docs/glossary.md, *closed*).
 const ALWAYS: &str = "concurrent requests in other orders than those that were observed; other orders of the workload's \
                       steps; a restarted controller that finds files or state of its own outside the cluster";
+
+/// On what trials of a cluster elsewhere spend their time: medians.
+fn phases(explored: &Explored) -> Option<String> {
+    let median = |of: &dyn Fn(&explore::Cost) -> Duration| {
+        let mut all: Vec<Duration> = explored.costs.iter().map(of).collect();
+        all.sort();
+        Some(all.get(all.len() / 2)?.as_secs_f64())
+    };
+    let of = |name: &str, of: &dyn Fn(&explore::Cost) -> Duration| {
+        Some(format!("{name} {:.1}", median(of)?))
+    };
+    let parts = [
+        of("reset", &|cost| cost.phases.reset)?,
+        of("up to the disturbance", &|cost| cost.phases.prefix)?,
+        of("disturbed", &|cost| cost.phases.disturbed)?,
+        of("settling", &|cost| cost.phases.settle)?,
+        of("judging", &|cost| cost.judge)?,
+    ];
+    let whole = median(&|cost| cost.real + cost.judge)?;
+    Some(format!("a trial took {whole:.1} s by the median (in seconds: {})", parts.join(", ")))
+}
 
 /// Why no trial of this campaign can show anything, if so.
 pub fn proves_nothing(setup: &Setup, references: &References) -> Option<&'static str> {
@@ -127,6 +148,9 @@ pub fn notes(
     }
     if !setup.virtual_time() {
         notes.push("time was real: timers beyond the horizon were not waited for".to_owned());
+    }
+    if let Ground::Remote(_) = &setup.ground {
+        notes.extend(phases(explored));
     }
     if setup.clock == ClockMode::Untouched && matches!(setup.ground, Ground::Embedded(_)) {
         notes.push(
