@@ -235,6 +235,8 @@ pub enum ClusterSpec {
     Embedded(EmbeddedSpec),
     /// Whatever a kubeconfig points to.
     Kubeconfig(KubeconfigSpec),
+    /// A kind cluster of this machine.
+    Kind(KindSpec),
 }
 
 impl Default for ClusterSpec {
@@ -252,6 +254,24 @@ pub struct KubeconfigSpec {
     /// Its context; default: the current one.
     #[serde(default)]
     pub context: Option<String>,
+}
+
+/// A kind cluster, which runs already.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct KindSpec {
+    /// Its name, as `kind get clusters` has it.
+    #[serde(default = "KindSpec::usual_name")]
+    pub name: String,
+    /// Images that are loaded into its nodes: archives, relative to the campaign's folder, or names of Docker's images.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub images: Vec<String>,
+}
+
+impl KindSpec {
+    fn usual_name() -> String {
+        "kind".to_owned()
+    }
 }
 
 /// The user's side.

@@ -1,12 +1,13 @@
 //! What serves the API during one trial: a fork of the embedded world, or a cluster behind a kubeconfig.
 //!
-//! Not here yet: kind clusters, and a kube-apiserver that is started for the campaign. They would stand beside
-//! `providers/remote.rs`.
+//! A [kind cluster](kind) is such a cluster, once its kubeconfig is known. Not here yet: a kube-apiserver that is started
+//! for the campaign. It would stand beside `providers/remote.rs`.
 
 pub mod client_files;
 pub mod codec;
 pub mod embedded;
 pub mod guard;
+pub mod kind;
 pub mod listener;
 pub mod remote;
 pub mod secret;

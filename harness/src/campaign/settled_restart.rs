@@ -25,26 +25,45 @@ use crate::{
 /// References that are restarted at their ends.
 const REFERENCES: usize = 3;
 
-/// Whether the world at the end of a run can be forked. If not, such restarts are part of replay files only.
-pub fn possible(setup: &Setup) -> bool {
+/// Whether the world at the end of a run can be forked.
+fn is_forked(setup: &Setup) -> bool {
     matches!(setup.ground, Ground::Embedded(_)) && setup.clock != ClockMode::Untouched
 }
 
-/// Whether a campaign tries them.
+/// Whether a campaign tries them: on the worlds at the ends of trials, or on a cluster elsewhere after all has settled
+/// undisturbed.
 pub fn asked(setup: &Setup) -> bool {
-    are_crashes_asked(setup) && possible(setup)
+    are_crashes_asked(setup) && (is_forked(setup) || is_elsewhere(setup))
+}
+
+fn is_elsewhere(setup: &Setup) -> bool {
+    matches!(setup.ground, Ground::Remote(_))
+}
+
+/// The restart that is carried out from the beginning, where no world can be forked.
+pub fn from_beginning(setup: &Setup) -> Option<Plan> {
+    (are_crashes_asked(setup) && is_elsewhere(setup))
+        .then(|| Plan::undisturbed().and(Crash::when_settled()))
 }
 
 fn are_crashes_asked(setup: &Setup) -> bool {
     setup.campaign.file.spec.families.contains(&Family::IntermediateState)
 }
 
-/// What the report says where they belong to a campaign and are not possible.
-pub fn not_explored(setup: &Setup) -> Option<String> {
-    (are_crashes_asked(setup) && !possible(setup)).then(|| {
-        "restarts when all has settled, which must write nothing: no world can be forked here; a replay file can ask \
-         for one"
-            .to_owned()
+/// What the report says where they belong to a campaign and not all are possible.
+pub fn not_explored(setup: &Setup) -> Option<&'static str> {
+    if !are_crashes_asked(setup) || is_forked(setup) {
+        return None;
+    }
+    Some(match is_elsewhere(setup) {
+        true => {
+            "restarts when all has settled after another disturbance: no world can be forked here; a replay file can ask for \
+             one"
+        }
+        false => {
+            "restarts when all has settled, which must write nothing: no world can be forked here; a replay file can ask \
+             for one"
+        }
     })
 }
 
@@ -82,7 +101,7 @@ pub fn learn(
 
 fn undisturbed(setup: &Setup, settle: &Settle, run: &TrialRun, repeat: u64) -> TrialSpec {
     let plan = Plan::undisturbed().and(Crash::when_settled());
-    let Some((world, cursor)) = end(run).filter(|_| possible(setup)) else {
+    let Some((world, cursor)) = end(run).filter(|_| is_forked(setup)) else {
         return confirm::from_beginning(&plan, repeat, settle.usual());
     };
     let fork = Fork { world, cursor, begun: None, behind: None };
@@ -101,7 +120,7 @@ pub fn node(setup: &Setup, lens: &Lens, run: &TrialRun) -> Option<Node> {
     let (world, cursor) = end(run)?;
     let plan = run.spec.plan.and(Crash::when_settled());
     let again = run.spec.plan.restarts_when_settled();
-    if again || lens.brute_force || lens.too_deep(&plan) || !possible(setup) {
+    if again || lens.brute_force || lens.too_deep(&plan) || !is_forked(setup) {
         return None;
     }
     let place = Place { world, cursor, begun: None, plan, behind: None };

@@ -4,7 +4,7 @@ use std::{env, ffi::OsStr, fmt::Write as _, os::unix::fs::PermissionsExt, path::
 
 use subject::Capability;
 
-use crate::{exit::Exit, stdout};
+use crate::{exit::Exit, providers::kind::Docker, stdout};
 
 /// A program that some feature needs.
 struct Tool {
@@ -42,6 +42,7 @@ pub fn run() -> anyhow::Result<Exit> {
         |capability: &Capability| Row::of_capability(capability, needed.contains(&capability.name));
     let mut rows: Vec<Row> = found.all().into_iter().map(row).collect();
     rows.extend(TOOLS.iter().map(|tool| Row::of_tool(tool, &path)));
+    rows.push(Row::of_docker());
     stdout::write(&table(&rows));
     Ok(Exit::Clean)
 }
@@ -85,6 +86,24 @@ impl Row {
             seen: found.map_or_else(|| "not in PATH".to_owned(), |path| path.display().to_string()),
             without: tool.without.to_owned(),
             fix: tool.fix.to_owned(),
+        }
+    }
+}
+
+impl Row {
+    fn of_docker() -> Row {
+        let (works, seen) = match Docker::version() {
+            Ok(version) => (true, format!("Docker {version}")),
+            Err(error) => (false, error.to_string().trim_start_matches("kind: ").to_owned()),
+        };
+        Row {
+            name: "docker".to_owned(),
+            works,
+            needed: false,
+            seen,
+            without: "campaigns on kind clusters can't run; the embedded cluster needs none"
+                .to_owned(),
+            fix: "https://docs.docker.com/engine/install/ and https://kind.sigs.k8s.io".to_owned(),
         }
     }
 }

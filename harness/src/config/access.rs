@@ -109,7 +109,7 @@ impl<'de, T: Deserialize<'de>> Deserialize<'de> for Located<T> {
 pub(super) fn check(spec: &Spec, path: &Path) -> anyhow::Result<()> {
     let embedded = match &spec.cluster {
         ClusterSpec::Embedded(embedded) => embedded,
-        ClusterSpec::Kubeconfig(_) => {
+        ClusterSpec::Kubeconfig(_) | ClusterSpec::Kind(_) => {
             return match &spec.subject.service_account {
                 Some(account) => Err(account.error(
                     path,

@@ -31,7 +31,6 @@ use trace::{Answer, Call, Flight, History, ObjectKey, Recorder, Revision, Time};
 
 use crate::{
     campaign::setup::Setup,
-    config::{Campaign, KubeconfigSpec},
     exit::{Exit, Expected},
     providers::{client_files::real_now, user_listener::UserListener},
     trial::history_file,
@@ -57,15 +56,8 @@ impl Remote {
     /// Connects, takes the lock, cleans up after a campaign that died, applies the manifests, and notes what is there.
     ///
     /// # Errors
-    /// A kubeconfig that can't be read or names a server outside this machine (exit 64), a cluster that does
-    /// not answer or on which another campaign runs (exit 75).
-    pub fn connect(
-        campaign: &Campaign,
-        spec: &KubeconfigSpec,
-        manifests: &[Value],
-    ) -> anyhow::Result<Remote> {
-        let path = campaign.resolve(&spec.path);
-        let access = Access::read(&path, spec.context.as_deref())?;
+    /// A cluster that does not answer or on which another campaign runs (exit 75), a refused manifest.
+    pub fn connect(access: Access, manifests: &[Value]) -> anyhow::Result<Remote> {
         runtime()?.block_on(async {
             let bare = access.upstream()?;
             let (lock, left) = lock::take(&access).await?;

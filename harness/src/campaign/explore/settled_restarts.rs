@@ -11,7 +11,7 @@ use std::collections::{BTreeSet, HashSet, VecDeque};
 
 use cluster::World;
 use plans::Family;
-use trace::{Level, identity::Identity};
+use trace::{Cursor, Level, identity::Identity};
 
 use super::{
     Explorer, REPEATS,
@@ -20,6 +20,7 @@ use super::{
 use crate::campaign::{
     judge,
     node::{Node, Waiting},
+    order::Score,
     settled_restart,
 };
 
@@ -81,6 +82,13 @@ impl Explorer<'_> {
             return;
         }
         let lens = &self.explored.frontier.lens;
+        if let Some(plan) = settled_restart::from_beginning(self.setup) {
+            let end = first.history.settles().last().map_or_else(Cursor::default, |end| end.cursor);
+            let score = Score::of(&plan, end, &lens.heuristics);
+            self.from_beginning.put(plan, 0, score);
+            self.explored.frontier.families.of(Family::IntermediateState).enumerated += 1;
+            return;
+        }
         if let Some(node) = settled_restart::node(self.setup, lens, first) {
             let wrote = judge::writes(&judge::run_view(first), &self.references.baseline.masks);
             self.keep_end(End { node, wrote });

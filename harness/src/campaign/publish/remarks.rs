@@ -75,7 +75,7 @@ pub fn not_explored(setup: &Setup, explored: &Explored) -> Vec<String> {
     for (why, count) in explored.frontier.left_out.iter().chain(&explored.frontier.limits) {
         sentences.push(format!("{count} × {why}"));
     }
-    sentences.extend(settled_restart::not_explored(setup));
+    sentences.extend(settled_restart::not_explored(setup).map(ToOwned::to_owned));
     if let ClusterSpec::Embedded(embedded) = &setup.campaign.file.spec.cluster {
         let missing = match embedded.environment {
             Environment::None => {

@@ -131,7 +131,7 @@ fn settings(setup: &Setup, settle: &Settle) -> ReplaySettings {
             let embedded = embedded.with_stage_texts(&setup.campaign);
             whole(json!(embedded), json!(EmbeddedSpec::default()))
         }
-        ClusterSpec::Kubeconfig(_) => None, // the embedded cluster is where a replay runs
+        ClusterSpec::Kubeconfig(_) | ClusterSpec::Kind(_) => None, // the embedded cluster is where a replay runs
     };
     let determinism = json!(spec.subject.determinism);
     ReplaySettings {

@@ -17,7 +17,12 @@ use crate::{
     campaign::pool::Slots,
     config::{Campaign, ClockSpec, ClusterSpec, EmbeddedSpec, manifests},
     exit::{Exit, Expected},
-    providers::{client_files::real_now, remote::Remote, secret},
+    providers::{
+        client_files::real_now,
+        kind,
+        remote::{Remote, access::Access},
+        secret,
+    },
 };
 
 /// Runs the campaign's build command, if it has one. Its output goes to stderr.
@@ -78,7 +83,7 @@ impl Setup {
         let command = find("spec.subject.command", spec.subject.command.clone(), &hint)?;
         let manager = match &spec.cluster {
             ClusterSpec::Embedded(embedded) => embedded.controller_manager(),
-            ClusterSpec::Kubeconfig(_) => None,
+            ClusterSpec::Kubeconfig(_) | ClusterSpec::Kind(_) => None,
         };
         let hint = "https://dl.k8s.io/v1.36.3/bin/linux/amd64/kube-controller-manager is one; name its file";
         let key = "spec.cluster.embedded.controllerManager";
@@ -165,7 +170,12 @@ impl Setup {
                 Ground::Embedded(world)
             }
             ClusterSpec::Kubeconfig(kubeconfig) => {
-                Ground::Remote(Remote::connect(&campaign, kubeconfig, &manifests)?)
+                let path = campaign.resolve(&kubeconfig.path);
+                let access = Access::read(&path, kubeconfig.context.as_deref())?;
+                Ground::Remote(Remote::connect(access, &manifests)?)
+            }
+            ClusterSpec::Kind(kind) => {
+                Ground::Remote(Remote::connect(kind::access(kind, &campaign)?, &manifests)?)
             }
         };
         let heartbeats = heartbeats(&campaign)?;

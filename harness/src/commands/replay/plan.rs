@@ -51,7 +51,7 @@ pub fn name_steps(plan: &mut Plan, workload: &Workload) {
 fn surroundings(campaign: &Campaign, workload: &Workload) -> Surroundings {
     let environment = match &campaign.file.spec.cluster {
         ClusterSpec::Embedded(embedded) => embedded.environment != Environment::None,
-        ClusterSpec::Kubeconfig(_) => true,
+        ClusterSpec::Kubeconfig(_) | ClusterSpec::Kind(_) => true,
     };
     Surroundings { operations: workload.operations.iter().map(shape).collect(), environment }
 }

@@ -35,7 +35,7 @@ impl Programs<'_> {
             env: &subject.env,
             manager: match &campaign.file.spec.cluster {
                 ClusterSpec::Embedded(embedded) => embedded.controller_manager(),
-                ClusterSpec::Kubeconfig(_) => None,
+                ClusterSpec::Kubeconfig(_) | ClusterSpec::Kind(_) => None,
             },
         }
     }

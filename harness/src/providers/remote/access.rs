@@ -39,6 +39,14 @@ impl Access {
         Ok(access)
     }
 
+    /// Reads the text of a kubeconfig.
+    ///
+    /// # Errors
+    /// Why it can't be used.
+    pub fn of_text(text: &str) -> Result<Access, String> {
+        kubeconfig::parse(text, Path::new("."), None)
+    }
+
     /// Reads `path`, wherever its server is.
     pub fn read_any(path: &Path, context: Option<&str>) -> anyhow::Result<Access> {
         kubeconfig::read(path, context)

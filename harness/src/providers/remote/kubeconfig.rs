@@ -86,7 +86,7 @@ pub fn read(path: &Path, context: Option<&str>) -> anyhow::Result<Access> {
     parse(&text, folder, context).map_err(usage)
 }
 
-fn parse(text: &str, folder: &Path, context: Option<&str>) -> Result<Access, String> {
+pub(super) fn parse(text: &str, folder: &Path, context: Option<&str>) -> Result<Access, String> {
     let config: Kubeconfig = serde_saphyr::from_str(text).map_err(|error| error.to_string())?;
     let wanted = context.unwrap_or(&config.current_context);
     if wanted.is_empty() {
