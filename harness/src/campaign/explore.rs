@@ -368,7 +368,9 @@ impl<'e> Explorer<'e> {
         self.begun += 1;
         let spec = confirm::from_beginning(&plan, repeat, self.references.settle.usual());
         let asked = Asked::OfPlan(Box::new(spec));
-        Some(Job::aside(None, asked, self.explored.frontier.lens.clone()))
+        let job = Job::aside(None, asked, self.explored.frontier.lens.clone());
+        let end = settled_restart::asked(self.setup) && settled_restart::is_elsewhere(self.setup);
+        Some(Job { shows: Shows { end, ..Shows::default() }, ..job })
     }
 
     /// Whether another world is to be explored: one is due at the level at which exploring may end, or may be a sample
@@ -397,9 +399,10 @@ impl<'e> Explorer<'e> {
         self.from_beginning.len() + self.after_restarts.len() + self.at_ends.waiting()
     }
 
-    /// Trials of each world.
+    /// Trials of each world. A cluster elsewhere draws names by itself: another trial there shows nothing new.
     fn at_least(&self) -> u64 {
-        if self.bounds.brute_force.is_some() { 1 } else { REPEATS }
+        let once = self.bounds.brute_force.is_some() || self.setup.ground.world().is_none();
+        if once { 1 } else { REPEATS }
     }
 
     /// Whether nothing is asked of a world but what follows it: a plain restart, where crashes are not asked for.

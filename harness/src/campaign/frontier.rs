@@ -21,7 +21,7 @@ use std::{
 };
 
 use cluster::World;
-use plans::{Family, Heuristics, Plan, Rule};
+use plans::{Family, Heuristics, Plan, PlanId, Rule};
 use trace::{
     Footprint, GroupResource, Level,
     identity::{self, Apart, Identity},
@@ -58,6 +58,9 @@ pub struct Frontier {
     pub lens: Arc<Lens>,
     /// The world of which all are forks; none on a remote cluster.
     origin: Option<World>,
+    /// Where no world can be forked: plans that lead to worlds. Time and uids never repeat there, so that worlds are new each
+    /// time.
+    plans: HashSet<PlanId>,
     /// What they were told apart by before, by version.
     before: Vec<Arc<Lens>>,
     worlds: Vec<Met>,
@@ -252,6 +255,10 @@ impl Frontier {
     fn add(&mut self, node: Node, version: u64) {
         let family = family_of(&node.plan);
         if !self.lens.brute_force && self.lens.known.contains(&node.identity) {
+            self.families.prune(family, Rule::SameWorld, 1);
+            return;
+        }
+        if self.origin.is_none() && !self.plans.insert(node.plan.id()) {
             self.families.prune(family, Rule::SameWorld, 1);
             return;
         }

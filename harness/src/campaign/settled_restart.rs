@@ -22,6 +22,14 @@ use crate::{
     trial::{self, Fork, RunEnd, TrialRun, TrialSpec},
 };
 
+/// A restart when all has settled at the end of a trial.
+pub enum Restart {
+    /// On the world there.
+    OnFork(Box<Node>),
+    /// Where no world can be forked: all of it from the beginning. How far the workload is at its end.
+    FromBeginning(Plan, Cursor),
+}
+
 /// References that are restarted at their ends.
 const REFERENCES: usize = 3;
 
@@ -36,35 +44,21 @@ pub fn asked(setup: &Setup) -> bool {
     are_crashes_asked(setup) && (is_forked(setup) || is_elsewhere(setup))
 }
 
-fn is_elsewhere(setup: &Setup) -> bool {
+/// Whether trials run on a cluster that can't be forked, each from the beginning.
+pub fn is_elsewhere(setup: &Setup) -> bool {
     matches!(setup.ground, Ground::Remote(_))
-}
-
-/// The restart that is carried out from the beginning, where no world can be forked.
-pub fn from_beginning(setup: &Setup) -> Option<Plan> {
-    (are_crashes_asked(setup) && is_elsewhere(setup))
-        .then(|| Plan::undisturbed().and(Crash::when_settled()))
 }
 
 fn are_crashes_asked(setup: &Setup) -> bool {
     setup.campaign.file.spec.families.contains(&Family::IntermediateState)
 }
 
-/// What the report says where they belong to a campaign and not all are possible.
+/// What the report says where they belong to a campaign and are not possible.
 pub fn not_explored(setup: &Setup) -> Option<&'static str> {
-    if !are_crashes_asked(setup) || is_forked(setup) {
-        return None;
-    }
-    Some(match is_elsewhere(setup) {
-        true => {
-            "restarts when all has settled after another disturbance: no world can be forked here; a replay file can ask for \
-             one"
-        }
-        false => {
-            "restarts when all has settled, which must write nothing: no world can be forked here; a replay file can ask \
-             for one"
-        }
-    })
+    (are_crashes_asked(setup) && !asked(setup)).then_some(
+        "restarts when all has settled, which must write nothing: no world can be forked here; a replay file can ask \
+         for one",
+    )
 }
 
 /// What undisturbed runs write when they are restarted at their ends.
@@ -115,8 +109,19 @@ fn end(run: &TrialRun) -> Option<(cluster::World, Cursor)> {
     (world.revision() == settled.revision).then_some((world, settled.cursor))
 }
 
+/// A restart when all has settled at the end of this run.
+pub fn restart(setup: &Setup, lens: &Lens, run: &TrialRun) -> Option<Restart> {
+    if !is_elsewhere(setup) {
+        return Some(Restart::OnFork(Box::new(node(setup, lens, run)?)));
+    }
+    let settled = run.history.settles().last().filter(|settled| settled.end)?;
+    let again = run.spec.plan.restarts_when_settled() || lens.brute_force;
+    let plan = || run.spec.plan.and(Crash::when_settled());
+    (!again).then(|| Restart::FromBeginning(plan(), settled.cursor))
+}
+
 /// A restart on the world at the end of this run; none if it did not settle there, or ended with such a restart.
-pub fn node(setup: &Setup, lens: &Lens, run: &TrialRun) -> Option<Node> {
+fn node(setup: &Setup, lens: &Lens, run: &TrialRun) -> Option<Node> {
     let (world, cursor) = end(run)?;
     let plan = run.spec.plan.and(Crash::when_settled());
     let again = run.spec.plan.restarts_when_settled();

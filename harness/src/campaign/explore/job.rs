@@ -260,9 +260,9 @@ fn tried(
             ended: Instant::now(),
         },
         end: (shows.end && held)
-            .then(|| settled_restart::node(setup, lens, &run))
+            .then(|| settled_restart::restart(setup, lens, &run))
             .flatten()
-            .map(|node| End { node, wrote: signature.clone() }),
+            .map(|restart| End { restart, wrote: signature.clone() }),
         intervals: match shows.intervals && held {
             true => unobserved_state::intervals(setup, lens, &run),
             false => Default::default(),

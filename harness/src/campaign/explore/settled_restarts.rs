@@ -11,7 +11,7 @@ use std::collections::{BTreeSet, HashSet, VecDeque};
 
 use cluster::World;
 use plans::Family;
-use trace::{Cursor, Level, identity::Identity};
+use trace::{Level, identity::Identity};
 
 use super::{
     Explorer, REPEATS,
@@ -21,13 +21,13 @@ use crate::campaign::{
     judge,
     node::{Node, Waiting},
     order::Score,
-    settled_restart,
+    settled_restart::{self, Restart},
 };
 
 /// The end of a trial.
 pub(super) struct End {
-    /// The restart on its world.
-    pub node: Node,
+    /// The restart there.
+    pub restart: Restart,
     /// What the trial wrote.
     pub wrote: BTreeSet<String>,
 }
@@ -45,14 +45,14 @@ pub(super) struct SettledRestarts {
 
 impl SettledRestarts {
     /// Takes in an end. Whether it was new.
-    pub fn add(&mut self, end: End, origin: Option<&World>) -> bool {
-        let class = end.node.classes.at(Level::Scale);
-        if !self.ways.insert((class, end.wrote)) {
+    fn add(&mut self, node: Node, wrote: BTreeSet<String>, origin: Option<&World>) -> bool {
+        let class = node.classes.at(Level::Scale);
+        if !self.ways.insert((class, wrote)) {
             return false;
         }
         match self.classes.insert(class) {
-            true => self.new.push_back(end.node.pack(origin)),
-            false => self.others.push_back(end.node.pack(origin)),
+            true => self.new.push_back(node.pack(origin)),
+            false => self.others.push_back(node.pack(origin)),
         }
         true
     }
@@ -82,24 +82,25 @@ impl Explorer<'_> {
             return;
         }
         let lens = &self.explored.frontier.lens;
-        if let Some(plan) = settled_restart::from_beginning(self.setup) {
-            let end = first.history.settles().last().map_or_else(Cursor::default, |end| end.cursor);
-            let score = Score::of(&plan, end, &lens.heuristics);
-            self.from_beginning.put(plan, 0, score);
-            self.explored.frontier.families.of(Family::IntermediateState).enumerated += 1;
-            return;
-        }
-        if let Some(node) = settled_restart::node(self.setup, lens, first) {
+        if let Some(restart) = settled_restart::restart(self.setup, lens, first) {
             let wrote = judge::writes(&judge::run_view(first), &self.references.baseline.masks);
-            self.keep_end(End { node, wrote });
+            self.keep_end(End { restart, wrote });
         }
     }
 
     /// Takes in the end of a trial.
     pub(super) fn keep_end(&mut self, end: End) {
-        if self.at_ends.add(end, self.setup.ground.world()) {
-            self.explored.frontier.families.of(Family::IntermediateState).enumerated += 1;
-        }
+        let frontier = &mut self.explored.frontier;
+        let new = match end.restart {
+            Restart::OnFork(node) => self.at_ends.add(*node, end.wrote, self.setup.ground.world()),
+            // No world tells ends apart there: each plan is carried out once, and once more with the restart.
+            Restart::FromBeginning(plan, cursor) => {
+                let score = Score::of(&plan, cursor, &frontier.lens.heuristics);
+                self.from_beginning.put(plan, 0, score);
+                true
+            }
+        };
+        frontier.families.of(Family::IntermediateState).enumerated += u64::from(new);
     }
 
     /// Restarts the controller on the world at the end of a trial.
