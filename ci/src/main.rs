@@ -110,6 +110,12 @@ enum Stage {
         #[arg(default_values = repeat::TESTS)]
         tests: Vec<String>,
     },
+    /// The suite for a kind cluster, which must run (needs Docker and kubectl).
+    Kind {
+        /// Its name.
+        #[arg(default_value = "kind")]
+        name: String,
+    },
     /// The fuzz targets of the API server, one after the other (needs cargo-fuzz and a nightly compiler).
     Fuzz {
         /// How long each runs.
@@ -152,6 +158,7 @@ fn carry_out(stage: Stage) -> anyhow::Result<bool> {
             }
             stages::nightly(&mut runner)?;
         }
+        Stage::Kind { name } => stages::kind(&mut runner, &name)?,
         Stage::Smoke => {
             if stages::smoke(&mut runner) {
                 let first = campaigns::chosen(&mut runner, "examples/bar-foo/")?;

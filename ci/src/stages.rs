@@ -168,6 +168,19 @@ pub fn kills(runner: &mut Runner) -> anyhow::Result<()> {
     Ok(())
 }
 
+/// The suite that needs a kind cluster, on the one of this name.
+///
+/// # Errors
+/// There is no such suite.
+pub fn kind(runner: &mut Runner, name: &str) -> anyhow::Result<()> {
+    let Some(suites) = programs(runner) else { return Ok(()) };
+    let suite = suites::named(&suites, &["kind"])?;
+    let settings = [("TROMMEL_KIND", name)];
+    let reports = jobs::side_by_side(suites::jobs(runner, &suite, &settings));
+    runner.take_all(reports);
+    Ok(())
+}
+
 /// Dependencies, by deny.toml.
 pub fn deny(runner: &mut Runner) {
     if works(&["cargo", "deny", "--version"]) {

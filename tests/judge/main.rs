@@ -104,6 +104,28 @@ fn the_real_api_server_shows_findings_of_each_family() {
     assert!(found["families"]["stale-state"]["left"].as_u64() > Some(0), "{found}");
 }
 
+/// Nothing can be forked there, so that such a restart is tried after each plan, from the beginning.
+#[test]
+fn restarts_when_all_has_settled_show_the_same_finding() {
+    if !needs(&[Need::Go, Need::Judge]) {
+        return;
+    }
+    let folders = ["tests/corpus/operators", "tests/corpus/checksum"];
+    let house = House::new("settled-on-the-judge", &folders);
+    let cluster = trommel_tests::real::Cluster::start(&house.path("cluster"), &[]);
+    let remote = format!("cluster: {{kubeconfig: {{path: {}}}}}", cluster.kubeconfig.display());
+    let campaign = on(&house, "checksum", &remote, "  families: [intermediate-state]\n");
+    run(&house.root, ["run", &campaign, "--quiet", "--out", "found"]).expect(100);
+    let found = json(&house.path("found/summary.json"));
+    assert_eq!(found["findings"][0]["id"], "c01e0bdfb0d3", "{found}");
+    let lines = trommel_tests::product::json_lines(&house.path("found/plans.jsonl"));
+    let mut plans: Vec<&str> = lines.iter().filter_map(|line| line["id"].as_str()).collect();
+    plans.sort_unstable();
+    let all = plans.len();
+    plans.dedup();
+    assert_eq!(plans.len(), all, "each plan is carried out once: {lines:?}");
+}
+
 /// client-go 0.36 streams its first lists, which kube-apiserver 1.36 serves by default.
 #[test]
 fn a_client_that_streams_its_lists_is_behind_on_the_real_api_server() {

@@ -13,8 +13,12 @@ use trace::{Commit, Cursor, Event, ObjectKey, ProcessHappening, Settled, StepSta
 use super::log;
 use crate::{role::starred, run::Run};
 
-/// How often it must have failed since its last write: the first time may be a race that the next try mends.
+/// How often it must have failed in the same way, in the run so far: once or twice may be a race that the next try mends. The
+/// waits between tries grow, so that between two settles there may be no more than one.
 const FAILURES_MIN: u32 = 3;
+
+/// What clients say of a conflict (409): the next try is with a newer object.
+const CONFLICT: &str = "the object has been modified";
 
 /// At a settle the controller went on failing.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -24,7 +28,7 @@ pub struct Failing {
     pub cursor: Cursor,
     /// The step before it, in words; empty if there was none.
     pub step: String,
-    /// Which error it logged, and how often since its last write.
+    /// Which error it logged since its last write, and how often in the run so far.
     pub error: log::LoggedError,
     /// Custom resources in whose status it had written, by folded key.
     pub statuses: BTreeSet<String>,
@@ -37,7 +41,7 @@ impl fmt::Display for Failing {
             if self.step.is_empty() { String::new() } else { format!(" after {}", self.step) };
         write!(
             f,
-            "when all had settled{after}, the controller still failed, {count} times since its last write: {line}"
+            "when all had settled{after}, the controller still failed ({count} times by then): {line}"
         )?;
         if !self.statuses.is_empty() {
             let statuses: Vec<String> = self.statuses.iter().map(|key| starred(key)).collect();
@@ -49,12 +53,15 @@ impl fmt::Display for Failing {
 
 /// The settles of a run at which its controller went on failing; of each cursor the last one.
 pub fn failing(run: &Run) -> Vec<Failing> {
-    let mut seen = Seen { step: String::new(), lines: vec![], statuses: Statuses::of(run) };
+    let (step, before, lines) = Default::default();
+    let mut seen = Seen { step, before, lines, statuses: Statuses::of(run) };
     let mut found: BTreeMap<Cursor, Option<Failing>> = BTreeMap::new();
     for record in &run.history.records {
         match &record.event {
             Event::Process(process) if process.actor.is_subject() => {
-                if let ProcessHappening::Line { text } = &process.what {
+                if let ProcessHappening::Line { text } = &process.what
+                    && !text.contains(CONFLICT)
+                {
                     seen.lines.push(text);
                 }
             }
@@ -70,7 +77,9 @@ pub fn failing(run: &Run) -> Vec<Failing> {
 /// What came before a settle.
 struct Seen<'r> {
     step: String,
-    /// Lines of the controller since its last write.
+    /// Lines of the controller before its last write.
+    before: Vec<&'r str>,
+    /// Those since.
     lines: Vec<&'r str>,
     statuses: Statuses<'r>,
 }
@@ -78,14 +87,16 @@ struct Seen<'r> {
 impl<'r> Seen<'r> {
     fn commit(&mut self, commit: &'r Commit) {
         if commit.actor.is_subject() {
-            self.lines.clear();
+            self.before.append(&mut self.lines);
         }
         self.statuses.commit(commit);
     }
 
     fn at(&self, run: &Run, settled: &Settled) -> Option<Failing> {
-        let errors = log::errors(self.lines.iter().copied()).into_iter();
-        let error = errors.max_by_key(|error| error.count).filter(|it| it.count >= FAILURES_MIN)?;
+        let last = log::errors(self.lines.iter().copied());
+        let all = log::errors(self.before.iter().chain(&self.lines).copied());
+        let still = all.into_iter().filter(|error| last.iter().any(|one| one.is_like(error)));
+        let error = still.max_by_key(|error| error.count).filter(|it| it.count >= FAILURES_MIN)?;
         let folder = run.folder();
         let statuses = self.statuses.written.iter().map(|key| folder.key(key)).collect();
         Some(Failing { cursor: settled.cursor, step: self.step.clone(), error, statuses })

@@ -21,6 +21,13 @@ pub struct LoggedError {
     pub count: u32,
 }
 
+impl LoggedError {
+    /// Whether both say the same, but for numbers.
+    pub fn is_like(&self, other: &LoggedError) -> bool {
+        kind(&self.line) == kind(&other.line)
+    }
+}
+
 impl fmt::Display for LoggedError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let times = if self.count == 1 { String::new() } else { format!(" {} times", self.count) };
