@@ -13,7 +13,7 @@ use trace::{Commit, Cursor, Event, ObjectKey, ProcessHappening, Settled, StepSta
 use super::log;
 use crate::{role::starred, run::Run};
 
-/// How often it must have failed in the same way, in the run so far: once or twice may be a race that the next try mends. The
+/// How often it must have failed in the run so far, in whatever way: once or twice may be a race that the next try mends. The
 /// waits between tries grow, so that between two settles there may be no more than one.
 const FAILURES_MIN: u32 = 3;
 
@@ -95,8 +95,13 @@ impl<'r> Seen<'r> {
     fn at(&self, run: &Run, settled: &Settled) -> Option<Failing> {
         let last = log::errors(self.lines.iter().copied());
         let all = log::errors(self.before.iter().chain(&self.lines).copied());
-        let still = all.into_iter().filter(|error| last.iter().any(|one| one.is_like(error)));
-        let error = still.max_by_key(|error| error.count).filter(|it| it.count >= FAILURES_MIN)?;
+        if all.iter().map(|error| error.count).sum::<u32>() < FAILURES_MIN {
+            return None;
+        }
+        let mut still = all.into_iter().filter(|error| last.iter().any(|one| one.is_like(error)));
+        let first = still.next()?;
+        let error =
+            still.fold(first, |one, other| if other.count > one.count { other } else { one });
         let folder = run.folder();
         let statuses = self.statuses.written.iter().map(|key| folder.key(key)).collect();
         Some(Failing { cursor: settled.cursor, step: self.step.clone(), error, statuses })
