@@ -160,4 +160,14 @@ fn one_campaign_at_a_time_and_the_next_cleans_up() {
     assert!(next.expect(100).stderr.contains("ended without cleaning up"), "{next}");
     nothing_is_left(&access);
     assert_eq!(theirs(&access), before);
+
+    // Nor by one that comes to nothing.
+    let text = std::fs::read_to_string(house.path(&campaign)).expect("it is there");
+    let broken = format!("{FOLDER}/broken.yaml");
+    house.write(
+        &broken,
+        &text.replace("command: [../../target/debug/bar-foo]", "command: [/bin/false]"),
+    );
+    run(&house.root, ["run", &broken, "--quiet", "--out", "broken"]).expect(105);
+    nothing_is_left(&access);
 }

@@ -129,11 +129,6 @@ impl Setup {
 
     /// Removes what trials left that nobody needs.
     pub fn clean_up(&self) {
-        if let Ground::Remote(remote) = &self.ground
-            && let Err(error) = remote.restore()
-        {
-            tracing::warn!("the cluster was not restored: {error:#}");
-        }
         if !self.keep_files {
             // Trials without a finding removed their own folders; an empty one is left.
             drop(std::fs::remove_dir(&self.scratch));

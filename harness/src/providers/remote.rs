@@ -58,22 +58,19 @@ impl Remote {
     /// # Errors
     /// A cluster that does not answer or on which another campaign runs (exit 75), a refused manifest.
     pub fn connect(access: Access, manifests: &[Value]) -> anyhow::Result<Remote> {
-        runtime()?.block_on(async {
-            let bare = access.upstream()?;
+        let runtime = runtime()?;
+        let lock = runtime.block_on(async {
             let (lock, left) = lock::take(&access).await?;
             if let Some(left) = left {
-                left::clean_up(&bare, &left).await?;
+                left::clean_up(&access.upstream()?, &left).await?;
             }
-            let made = Made::default();
-            let mut remote = Remote { access, lock, made, types: vec![], before: Arc::default() };
-            match remote.prepare(manifests).await {
-                Ok(()) => Ok(remote),
-                Err(error) => {
-                    remote.give_back().await?;
-                    Err(error)
-                }
-            }
-        })
+            anyhow::Ok(lock)
+        })?;
+        let made = Made::default();
+        // From here on all that was made goes with it.
+        let mut remote = Remote { access, lock, made, types: vec![], before: Arc::default() };
+        runtime.block_on(remote.prepare(manifests))?;
+        Ok(remote)
     }
 
     async fn prepare(&mut self, manifests: &[Value]) -> anyhow::Result<()> {
@@ -97,10 +94,6 @@ impl Remote {
     }
 
     /// Removes all that the campaign made, and gives the lock back.
-    pub fn restore(&self) -> anyhow::Result<()> {
-        runtime()?.block_on(self.give_back())
-    }
-
     async fn give_back(&self) -> anyhow::Result<()> {
         // Objects first, and then the definitions of their types.
         self.reset(&self.before).await?;
@@ -117,6 +110,18 @@ impl Remote {
     /// Says in a finished history who made each commit.
     pub fn attribute(&self, history: &mut History) {
         attribution::attribute(history, &self.made);
+    }
+}
+
+/// However the campaign ends, the cluster is as it was.
+impl Drop for Remote {
+    fn drop(&mut self) {
+        let given_back = runtime()
+            .map_err(anyhow::Error::from)
+            .and_then(|runtime| runtime.block_on(self.give_back()));
+        if let Err(error) = given_back {
+            eprintln!("trommel: the cluster was not restored: {error:#}");
+        }
     }
 }
 
