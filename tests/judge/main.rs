@@ -12,6 +12,7 @@ use trommel_tests::{
     needs,
     processes::{naming, outlived},
     product::{json, run},
+    real::Cluster,
 };
 
 const FOLDER: &str = "examples/bar-foo";
@@ -25,13 +26,8 @@ fn the_real_api_server_shows_the_same_finding() {
     let campaign = format!("{FOLDER}/campaign.yaml");
     run(&house.root, ["run", &campaign, "--quiet", "--out", "embedded"]).expect(100);
 
-    let cluster = trommel_tests::real::Cluster::start(&house.path("cluster"), &[]);
-    let text = std::fs::read_to_string(house.path(&campaign)).expect("the campaign is there");
-    let embedded = "cluster: {embedded: {environment: none}}";
-    assert!(text.contains(embedded), "the campaign names its cluster");
-    let path = format!("cluster: {{kubeconfig: {{path: {}}}}}", cluster.kubeconfig.display());
-    let remote = format!("{FOLDER}/remote.yaml");
-    house.write(&remote, &text.replace(embedded, &path));
+    let cluster = Cluster::start(&house.path("cluster"), &[]);
+    let remote = shared::campaign(&house, &cluster);
     run(&house.root, ["run", &remote, "--quiet", "--out", "real"]).expect(100);
 
     let summary = |out: &str| json(&house.path(out).join("summary.json"));
@@ -52,6 +48,11 @@ fn the_real_api_server_shows_the_same_finding() {
     assert!(servers.len() >= 2, "etcd and the API server run: {servers:?}");
     drop(cluster);
     assert_eq!(outlived(servers), []);
+}
+
+/// The cluster of a campaign, as its file says it.
+fn elsewhere(cluster: &Cluster) -> String {
+    format!("cluster: {{kubeconfig: {{path: {}}}}}", cluster.kubeconfig.display())
 }
 
 /// Writes a campaign of the corpus anew, for another cluster and with more settings. Its path.
@@ -85,8 +86,8 @@ fn the_real_api_server_shows_findings_of_each_family() {
         .collect();
     let folders: Vec<&str> = folders.iter().map(String::as_str).collect();
     let house = House::new("families-on-the-judge", &folders);
-    let cluster = trommel_tests::real::Cluster::start(&house.path("cluster"), &[]);
-    let remote = format!("cluster: {{kubeconfig: {{path: {}}}}}", cluster.kubeconfig.display());
+    let cluster = Cluster::start(&house.path("cluster"), &[]);
+    let remote = elsewhere(&cluster);
     for name in REPLAYS {
         let campaign = on(&house, name, &remote, "");
         let file = format!("tests/corpus/regressions/{name}.yaml");
@@ -112,8 +113,8 @@ fn restarts_when_all_has_settled_show_the_same_finding() {
     }
     let folders = ["tests/corpus/operators", "tests/corpus/checksum"];
     let house = House::new("settled-on-the-judge", &folders);
-    let cluster = trommel_tests::real::Cluster::start(&house.path("cluster"), &[]);
-    let remote = format!("cluster: {{kubeconfig: {{path: {}}}}}", cluster.kubeconfig.display());
+    let cluster = Cluster::start(&house.path("cluster"), &[]);
+    let remote = elsewhere(&cluster);
     let campaign = on(&house, "checksum", &remote, "  families: [intermediate-state]\n");
     run(&house.root, ["run", &campaign, "--quiet", "--out", "found"]).expect(100);
     let found = json(&house.path("found/summary.json"));
@@ -134,8 +135,8 @@ fn a_client_that_streams_its_lists_is_behind_on_the_real_api_server() {
     }
     let folders = ["tests/corpus/operators", "tests/corpus/ui-toggle"];
     let house = House::new("streams-on-the-judge", &folders);
-    let cluster = trommel_tests::real::Cluster::start(&house.path("cluster"), &[]);
-    let remote = format!("cluster: {{kubeconfig: {{path: {}}}}}", cluster.kubeconfig.display());
+    let cluster = Cluster::start(&house.path("cluster"), &[]);
+    let remote = elsewhere(&cluster);
     let more = "  families: [stale-state]\n  budget: {trials: 6}\n";
     let campaign = on(&house, "ui-toggle", &remote, more);
     run(&house.root, ["run", &campaign, "--quiet", "--out", "found"]).expect(100);

@@ -15,7 +15,7 @@ use trommel_tests::{
     real::{Access, Cluster},
 };
 
-use crate::FOLDER;
+use crate::{FOLDER, elsewhere};
 
 const CONFIGS: &str = "/api/v1/namespaces/default/configmaps";
 const NODE: &str = "/api/v1/nodes/stranger";
@@ -79,12 +79,13 @@ fn busy(access: &Access, ends: &AtomicBool) -> usize {
 }
 
 /// The first example on this cluster.
-fn campaign(house: &House, cluster: &Cluster) -> String {
+pub fn campaign(house: &House, cluster: &Cluster) -> String {
     let text = std::fs::read_to_string(house.path(&format!("{FOLDER}/campaign.yaml")));
+    let text = text.expect("the campaign is there");
     let embedded = "cluster: {embedded: {environment: none}}";
-    let remote = format!("cluster: {{kubeconfig: {{path: {}}}}}", cluster.kubeconfig.display());
-    let file = format!("{FOLDER}/shared.yaml");
-    house.write(&file, &text.expect("the campaign is there").replace(embedded, &remote));
+    assert!(text.contains(embedded), "the campaign names its cluster");
+    let file = format!("{FOLDER}/remote.yaml");
+    house.write(&file, &text.replace(embedded, &elsewhere(cluster)));
     file
 }
 

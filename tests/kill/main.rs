@@ -16,6 +16,7 @@ use std::{
 use serde_json::Value;
 use trommel_tests::{
     house::House,
+    kills,
     processes::{naming, outlived},
     product::{command, json, json_lines, run},
 };
@@ -25,11 +26,6 @@ const CAMPAIGN: &str = "examples/bar-foo/campaign.yaml";
 
 fn arguments(out: &str) -> [&str; 6] {
     ["run", CAMPAIGN, "--quiet", "--keep", "--out", out]
-}
-
-fn kills() -> u64 {
-    let number = std::env::var("TROMMEL_KILLS");
-    number.map_or(3, |number| number.parse().expect("TROMMEL_KILLS is a number"))
 }
 
 #[test]

@@ -14,7 +14,7 @@ use serde_json::json;
 use trommel_tests::{
     Need,
     house::House,
-    needs,
+    kills, needs,
     product::{Ended, command, json, run},
     skip,
 };
@@ -174,12 +174,6 @@ fn clean(ended: &Ended) {
 
 fn arguments<'a>(file: &'a str, out: &'a str) -> [&'a str; 6] {
     ["run", file, "--quiet", "--keep", "--out", out]
-}
-
-/// How often Trommel is killed: `TROMMEL_KILLS`, or three times.
-fn kills() -> u64 {
-    let number = std::env::var("TROMMEL_KILLS");
-    number.map_or(3, |number| number.parse().expect("TROMMEL_KILLS is a number"))
 }
 
 fn bytes(folder: &Path) -> u64 {

@@ -85,6 +85,12 @@ pub fn skip(reason: &str) {
     println!("skipped: {reason}");
 }
 
+/// How often Trommel is killed: `TROMMEL_KILLS`, or three times.
+pub fn kills() -> u64 {
+    let number = std::env::var("TROMMEL_KILLS");
+    number.map_or(3, |number| number.parse().expect("TROMMEL_KILLS is a number"))
+}
+
 /// `CI=true`: what is missing fails.
 pub fn in_ci() -> bool {
     std::env::var("CI").is_ok_and(|value| value == "true")

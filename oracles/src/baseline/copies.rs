@@ -6,7 +6,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use serde_json::Value;
-use trace::{Actor, Folder, Mask, Masks, Path, comparison::Segment};
+use trace::{Actor, Folder, Mask, Masks, Path, Revision, comparison::Segment};
 
 use super::{LearntMask, settles::fold_path};
 use crate::run::Run;
@@ -47,7 +47,7 @@ impl Copies {
         for settled in run.history.settles() {
             for (key, object) in run.state_at(settled) {
                 let own = object["metadata"]["resourceVersion"].as_str();
-                let Some(own) = own.and_then(number) else { continue };
+                let Some(own) = own.and_then(Revision::parse) else { continue };
                 let look = Look { sources: &sources, holder: folder.key(&key), own };
                 look.through(object, &Path::default(), &mut copies);
             }
@@ -57,19 +57,18 @@ impl Copies {
 }
 
 /// Resource versions of objects that controllers copy them from: those that the user wrote, ConfigMaps and Secrets.
-struct Sources(BTreeMap<String, BTreeSet<String>>);
+struct Sources(BTreeMap<Revision, BTreeSet<String>>);
 
 impl Sources {
     fn of(run: &Run, folder: &Folder) -> Sources {
         let commits = || run.history.commits().filter(|commit| !commit.is_bookkeeping());
         let written = commits().filter(|commit| commit.actor == Actor::User);
         let by_user: BTreeSet<_> = written.map(|commit| &commit.key).collect();
-        let mut versions: BTreeMap<String, BTreeSet<String>> = BTreeMap::new();
+        let mut versions: BTreeMap<Revision, BTreeSet<String>> = BTreeMap::new();
         for commit in commits() {
             let configures = matches!(&*commit.key.resource.resource, "configmaps" | "secrets");
             if configures || by_user.contains(&commit.key) {
-                let version = commit.revision.to_string();
-                versions.entry(version).or_default().insert(folder.key(&commit.key));
+                versions.entry(commit.revision).or_default().insert(folder.key(&commit.key));
             }
         }
         Sources(versions)
@@ -82,7 +81,7 @@ struct Look<'l> {
     /// The folded key of the object.
     holder: String,
     /// Its own resourceVersion: what it holds is older.
-    own: u64,
+    own: Revision,
 }
 
 impl Look<'_> {
@@ -96,23 +95,17 @@ impl Look<'_> {
                 let items = items.iter().enumerate();
                 items.for_each(|(at, item)| self.through(item, &path.index(at), copies));
             }
-            Value::String(text) if number(text).is_some_and(|number| number < self.own) => {
-                let sources = self.sources.0.get(text).into_iter().flatten();
-                let Some(source) = sources.into_iter().find(|source| **source != self.holder)
-                else {
-                    return;
-                };
+            Value::String(text) => {
+                let older = Revision::parse(text).filter(|revision| *revision < self.own);
+                let sources = older.and_then(|revision| self.sources.0.get(&revision));
+                let mut sources = sources.into_iter().flatten();
+                let Some(source) = sources.find(|source| **source != self.holder) else { return };
                 let place = (self.holder.clone(), fold_path(path));
                 copies.places.insert(place, (source.clone(), value.clone()));
             }
             _ => {}
         }
     }
-}
-
-/// Of a text that is nothing but a decimal number.
-fn number(text: &str) -> Option<u64> {
-    text.bytes().all(|byte| byte.is_ascii_digit()).then(|| text.parse().ok()).flatten()
 }
 
 /// Whether it is a label or an annotation, which one run may have and another not yet.

@@ -7,7 +7,7 @@
 
 use std::{
     collections::BTreeSet,
-    sync::{Arc, Mutex, mpsc},
+    sync::{Arc, mpsc},
     time::Duration,
 };
 
@@ -40,7 +40,7 @@ struct Held {
     uid: String,
     announced: tokio::sync::Mutex<BTreeSet<String>>,
     /// Ends the thread that renews, when it is dropped.
-    _renewing: Mutex<mpsc::Sender<()>>,
+    _renewing: mpsc::Sender<()>,
 }
 
 /// What a campaign left that died.
@@ -99,14 +99,15 @@ pub async fn take(access: &Access) -> anyhow::Result<(Lock, Option<Left>)> {
             )));
         }
     };
-    let made = left.as_ref().map(|left| lines(&left.made)).unwrap_or_default();
+    let announced: BTreeSet<String> =
+        left.iter().flat_map(|left| left.made.iter().map(Entry::line)).collect();
     let (method, path) = if left.is_some() { ("PUT", PATH) } else { ("POST", COLLECTION) };
     let body = json!({
         "apiVersion": "coordination.k8s.io/v1", "kind": "Lease",
         "metadata": {
             "name": "trommel-campaign", "namespace": "default",
             "resourceVersion": lease["metadata"]["resourceVersion"],
-            "annotations": {MADE: made},
+            "annotations": {MADE: lines(&announced)},
         },
         "spec": {
             "holderIdentity": identity(), "leaseDurationSeconds": LASTS.as_secs(),
@@ -120,12 +121,11 @@ pub async fn take(access: &Access) -> anyhow::Result<(Lock, Option<Left>)> {
         return Err(access::unavailable(&message));
     }
     let uid = super::uid(&lease).unwrap_or_default();
-    let announced = left.iter().flat_map(|left| left.made.iter().map(Entry::line)).collect();
     let held = Held {
         access: access.clone(),
         uid: uid.clone(),
         announced: tokio::sync::Mutex::new(announced),
-        _renewing: Mutex::new(renewing(uid, access.clone())),
+        _renewing: renewing(uid, access.clone()),
     };
     Ok((Lock(Arc::new(held)), left))
 }
@@ -171,8 +171,8 @@ impl Lock {
         if !announced.insert(line) {
             return Ok(());
         }
-        let all: Vec<&str> = announced.iter().map(String::as_str).collect();
-        let patch = json!({"metadata": {"uid": self.0.uid, "annotations": {MADE: all.join("\n")}}});
+        let made = lines(&announced);
+        let patch = json!({"metadata": {"uid": self.0.uid, "annotations": {MADE: made}}});
         let (status, answer) = access::merge(&self.0.access.upstream()?, PATH, &patch).await?;
         match status.is_success() {
             true => Ok(()),
@@ -203,8 +203,9 @@ fn manager(head: &http::request::Parts) -> String {
     given.into_iter().next().unwrap_or_else(|| program.to_owned())
 }
 
-fn lines(entries: &BTreeSet<Entry>) -> String {
-    entries.iter().map(Entry::line).collect::<Vec<_>>().join("\n")
+/// As the annotation has them.
+fn lines(announced: &BTreeSet<String>) -> String {
+    announced.iter().map(String::as_str).collect::<Vec<_>>().join("\n")
 }
 
 /// Renews until its sender is dropped. A thread of its own, because trials come and go with their runtimes.

@@ -38,9 +38,9 @@ struct State {
     written: BTreeSet<ObjectKey>,
     /// What is known of everything that was seen: uid → what it may follow from.
     follows: BTreeMap<String, Vec<String>>,
-    /// By whom the store was brought to a revision, and who deleted what, in order.
+    /// By whom the store was brought to a revision, and who deleted what, the last time.
     writes: BTreeMap<Revision, Actor>,
-    deletions: BTreeMap<ObjectKey, Vec<Actor>>,
+    deletions: BTreeMap<ObjectKey, Actor>,
 }
 
 impl Made {
@@ -100,7 +100,7 @@ impl Made {
             state.writes.insert(revision, write.actor.clone());
         }
         if let (true, Some(key)) = (write.method == Method::DELETE, key) {
-            state.deletions.entry(key).or_default().push(write.actor.clone());
+            state.deletions.insert(key, write.actor.clone());
         }
     }
 
@@ -132,7 +132,7 @@ impl Made {
     }
 
     /// Whether a client wrote it, or was about to.
-    pub fn wrote(&self, key: &ObjectKey) -> bool {
+    fn wrote(&self, key: &ObjectKey) -> bool {
         self.state().written.contains(key)
     }
 
@@ -143,11 +143,15 @@ impl Made {
         own || state.is_in_own_namespace(key)
     }
 
-    /// Those that the campaign is about: its own, and others that its clients wrote.
+    /// Whether the campaign is about it: it is its own, or one of its clients wrote it.
+    pub fn concerns(&self, key: &ObjectKey, object: &Value) -> bool {
+        self.wrote(key) || self.is_own(key, object)
+    }
+
+    /// Those that the campaign is about.
     pub fn concerned(&self, objects: Vec<Keyed>) -> Vec<Keyed> {
         objects.iter().for_each(|(key, object)| self.saw(key, object));
-        let concerned = |(key, object): &Keyed| self.wrote(key) || self.is_own(key, object);
-        objects.into_iter().filter(concerned).collect()
+        objects.into_iter().filter(|(key, object)| self.concerns(key, object)).collect()
     }
 
     /// Paths of its own objects that no list shows.
@@ -160,9 +164,9 @@ impl Made {
         self.state().writes.get(&revision).cloned()
     }
 
-    /// Who deleted it, the last time first.
+    /// Who deleted it, the last time.
     pub fn deleter(&self, key: &ObjectKey) -> Option<Actor> {
-        self.state().deletions.get(key)?.last().cloned()
+        self.state().deletions.get(key).cloned()
     }
 
     /// Forgets what trials made: all of that is gone. What was made before the first trial stays known.

@@ -115,7 +115,7 @@ impl About {
     }
 
     fn concerns(&self, commit: &Commit) -> bool {
-        self.made.wrote(&commit.key) || self.made.is_own(&commit.key, &commit.object)
+        self.made.concerns(&commit.key, &commit.object)
     }
 }
 

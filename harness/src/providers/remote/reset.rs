@@ -65,13 +65,15 @@ impl Reset<'_> {
     }
 
     async fn doomed(&self) -> anyhow::Result<Vec<Doomed<'_>>> {
-        let mut all = Vec::new();
-        for of in self.types {
-            let Some(objects) = access::list(self.upstream, of).await? else { continue };
-            objects.iter().for_each(|(key, object)| self.made.saw(key, object));
-            all.extend(objects.into_iter().filter(|_| of.deletable).map(|found| (of, found)));
-        }
-        let doomed = all.into_iter().filter_map(|(of, (key, object))| {
+        let lists = self.types.iter().map(|of| async move {
+            let found = access::list(self.upstream, of).await?.unwrap_or_default();
+            anyhow::Ok(found.into_iter().map(move |found| (of, found)))
+        });
+        let lists = futures::future::try_join_all(lists).await?;
+        let all: Vec<_> = lists.into_iter().flatten().collect();
+        all.iter().for_each(|(_, (key, object))| self.made.saw(key, object));
+        let all = all.into_iter().filter(|(of, _)| of.deletable);
+        let doomed = all.filter_map(|(of, (key, object))| {
             let metadata = &object["metadata"];
             let kept = metadata["uid"].as_str().is_some_and(|uid| self.keep.contains(uid));
             let born = metadata["creationTimestamp"].as_str().and_then(Time::parse_rfc3339);
