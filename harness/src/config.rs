@@ -97,6 +97,13 @@ pub struct Spec {
     pub profiles: BTreeMap<String, Profile>,
 }
 
+impl Spec {
+    /// Whether the subject runs in pods.
+    pub fn runs_in_pods(&self) -> bool {
+        self.subject.deployment.is_some() && matches!(self.cluster, ClusterSpec::Kind(_))
+    }
+}
+
 /// Replicas of a subject that can run side by side.
 pub const REPLICAS_AT_MOST: u32 = 9;
 
@@ -112,8 +119,12 @@ pub struct SubjectSpec {
     #[serde(default)]
     pub build: Option<String>,
     /// Program and arguments. `{kubeconfig}`, `{port}` and `{replica}` are replaced. A program with a slash is relative
-    /// to the campaign's folder, one without is looked up in PATH.
+    /// to the campaign's folder, one without is looked up in PATH. May be missing where it runs in pods.
+    #[serde(default)]
     pub command: Vec<String>,
+    /// How it runs in pods: on kind clusters it does, if this is given.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub deployment: Option<DeploymentSpec>,
     /// Environment on top of a small fixed one (PATH, HOME, KUBECONFIG).
     #[serde(default)]
     pub env: BTreeMap<String, String>,
@@ -136,6 +147,24 @@ pub struct SubjectSpec {
     /// What of its own dice is taken away from it.
     #[serde(default)]
     pub determinism: DeterminismSpec,
+}
+
+/// The subject as its users install it.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct DeploymentSpec {
+    /// Files and folders with the Deployment, and what it needs: ServiceAccount, roles, webhooks. Applied after
+    /// [`Spec::manifests`], where it runs in pods only.
+    pub manifests: Vec<PathBuf>,
+    /// Which Deployment of theirs it is; default: the only one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub name: Option<String>,
+    /// Which container of its pods; default: `manager`, `controller`, or the first.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub container: Option<String>,
+    /// Images that are loaded into the nodes: see [`KindSpec::images`].
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub images: Vec<String>,
 }
 
 /// What a subject would do differently from start to start by itself, and need not.
@@ -418,8 +447,14 @@ fn apply_profile(spec: &mut Spec, name: &str, path: &Path) -> anyhow::Result<()>
 fn check(spec: &Spec, path: &Path) -> anyhow::Result<()> {
     let wrong =
         |what: &str| Err(Expected::error(Exit::Usage, format!("{}: {what}", path.display())));
-    if spec.subject.command.is_empty() {
-        return wrong("spec.subject.command is empty: give the program and its arguments");
+    if spec.subject.command.is_empty() && !spec.runs_in_pods() {
+        return wrong(match spec.subject.deployment {
+            None => "spec.subject.command is empty: give the program and its arguments",
+            Some(_) => {
+                "spec.subject.command is empty: give the program and its arguments. A Deployment runs on kind clusters only \
+                 (cluster: {kind: {name: …}})"
+            }
+        });
     }
     if !(1..=REPLICAS_AT_MOST).contains(&spec.subject.replicas) {
         return wrong(&format!(

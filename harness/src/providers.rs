@@ -9,6 +9,7 @@ pub mod embedded;
 pub mod guard;
 pub mod kind;
 pub mod listener;
+pub mod pods;
 pub mod remote;
 pub mod secret;
 pub mod user_listener;
@@ -28,7 +29,7 @@ pub enum LiveCluster {
     /// A fork of the embedded world, in this process.
     Embedded(embedded::Live),
     /// A cluster elsewhere, observed.
-    Remote(remote::Live),
+    Remote(Box<remote::Live>),
 }
 
 /// Says of an answered write whether it changed the store.
@@ -48,7 +49,7 @@ impl LiveCluster {
             }
             Ground::Remote(remote) => {
                 let (live, recorder) = remote::Live::open(remote, setup, folder).await?;
-                (LiveCluster::Remote(live), recorder)
+                (LiveCluster::Remote(Box::new(live)), recorder)
             }
         };
         let state = cluster.state();
@@ -61,13 +62,32 @@ impl LiveCluster {
     pub fn upstream_for_subject(&self) -> proxy::Upstream {
         match self {
             LiveCluster::Embedded(live) => live.server.service(),
-            LiveCluster::Remote(live) => live.upstream(),
+            LiveCluster::Remote(live) => live.upstream_for_subject(),
         }
     }
 
     /// What the workload talks to.
     pub fn upstream_for_user(&self) -> workloads::Upstream {
-        self.upstream_for_subject()
+        match self {
+            LiveCluster::Embedded(live) => live.server.service(),
+            LiveCluster::Remote(live) => live.upstream(),
+        }
+    }
+
+    /// Whether controllers that nobody here can look at work in it, so that it may go on when all else is quiet.
+    pub fn acts_by_itself(&self) -> bool {
+        match self {
+            LiveCluster::Embedded(_) => false,
+            LiveCluster::Remote(live) => live.acts,
+        }
+    }
+
+    /// The subject's pods, if it runs in pods.
+    pub fn pods(&mut self) -> Option<&mut pods::Running> {
+        match self {
+            LiveCluster::Embedded(_) => None,
+            LiveCluster::Remote(live) => live.pods.as_mut(),
+        }
     }
 
     /// The world's clock.

@@ -21,12 +21,14 @@ pub mod cpu_time;
 mod delivery_order;
 pub mod history_file;
 pub(crate) mod incarnation;
+mod leases;
 mod legality;
 mod members;
 mod output;
 mod patience;
 mod perturbation;
 pub mod phases;
+mod pod;
 mod programs;
 pub(crate) mod quiet;
 mod restarted;
@@ -582,6 +584,7 @@ impl<'setup> Trial<'setup> {
     }
 
     async fn shut_down(mut self) -> Duration {
+        self.stop_pods().await;
         // The end of a trial is no event of its history.
         self.end_subject().await;
         self.end_manager().await;

@@ -39,6 +39,7 @@ pub(crate) struct Connection {
     pub(crate) sender: Sender,
     /// The listener that accepted it.
     pub(crate) serving: u64,
+    /// Where the client believes the server to be.
     local: SocketAddr,
     peer: SocketAddr,
     /// A second handle of the socket, to cut it without waiting for its task.
@@ -98,11 +99,11 @@ pub(crate) enum Upgrade {
 }
 
 impl Connection {
-    /// The account of a socket that was just accepted.
+    /// The account of a socket that was just accepted; its client believes it to lead to `address`, if there is one.
     pub(crate) fn new(
         sender: Sender,
         serving: u64,
-        socket: TcpStream,
+        (socket, address): (TcpStream, Option<SocketAddr>),
         activity: Activity,
         recorder: Recorder,
     ) -> std::io::Result<Connection> {
@@ -110,7 +111,7 @@ impl Connection {
         Ok(Connection {
             sender,
             serving,
-            local: socket.local_addr()?,
+            local: address.map_or_else(|| socket.local_addr(), Ok)?,
             peer: socket.peer_addr()?,
             socket,
             task: OnceLock::new(),

@@ -16,6 +16,7 @@ use hyper_util::rt::TokioIo;
 use tokio::{
     io::{AsyncRead, AsyncWrite},
     net::{TcpListener, TcpStream},
+    sync::mpsc::UnboundedReceiver,
     task::AbortHandle,
 };
 use trace::{Actor, CallId, ConnectionId, Flight, Recorder};
@@ -127,6 +128,30 @@ impl Proxy {
         Ok(Serving { shared: self.shared.clone(), number, address, task })
     }
 
+    /// Serves connections that somebody else accepts, as they come, until the [`Serving`] is closed or dropped. `address`
+    /// is where their clients believe the server to be: their packets were led here.
+    pub fn serve_accepted(
+        &self,
+        mut accepted: UnboundedReceiver<std::net::TcpStream>,
+        address: SocketAddr,
+        client: Client,
+    ) -> Serving {
+        let number = self.shared.servings.fetch_add(1, Ordering::Relaxed);
+        let shared = self.shared.clone();
+        let task = tokio::spawn(async move {
+            while let Some(stream) = accepted.recv().await {
+                let welcomed = stream
+                    .set_nonblocking(true)
+                    .and_then(|()| TcpStream::from_std(stream))
+                    .and_then(|stream| welcome(&shared, stream, Some(address), &client, number));
+                if let Err(error) = welcomed {
+                    tracing::debug!(%error, "a connection could not be taken over");
+                }
+            }
+        });
+        Serving { shared: self.shared.clone(), number, address, task: task.abort_handle() }
+    }
+
     /// What is under way now.
     pub fn flight(&self) -> Flight {
         self.shared.flight(|_| true)
@@ -170,7 +195,7 @@ pub struct Serving {
 }
 
 impl Serving {
-    /// Where it listens.
+    /// Where it listens, or where its clients believe it to.
     pub fn address(&self) -> SocketAddr {
         self.address
     }
@@ -219,7 +244,7 @@ async fn accept(shared: Arc<Shared>, listener: TcpListener, client: Client, serv
         match accepting::accept(&listener).await {
             Ok(stream) if accepting::is_one_too_many(&stream) => accepting::refuse(),
             Ok(stream) => {
-                if let Err(error) = welcome(&shared, stream, &client, serving) {
+                if let Err(error) = welcome(&shared, stream, None, &client, serving) {
                     tracing::debug!(%error, "a connection could not be accepted");
                 }
             }
@@ -232,10 +257,12 @@ async fn accept(shared: Arc<Shared>, listener: TcpListener, client: Client, serv
     }
 }
 
-/// Puts a new connection on the books and serves it in a task of its own.
+/// Puts a new connection on the books and serves it in a task of its own; `address` is where its client believes the
+/// server to be, if that is elsewhere.
 fn welcome(
     shared: &Arc<Shared>,
     stream: TcpStream,
+    address: Option<SocketAddr>,
     client: &Client,
     serving: u64,
 ) -> io::Result<()> {
@@ -245,7 +272,7 @@ fn welcome(
     let connection = Arc::new(Connection::new(
         Sender { actor: client.actor.clone(), incarnation: client.incarnation, connection: id },
         serving,
-        socket,
+        (socket, address),
         shared.activity.clone(),
         shared.recorder.clone(),
     )?);

@@ -75,6 +75,20 @@ impl Authority {
         Ok(Authority { pair, issuer: Issuer::new(params, key) })
     }
 
+    /// One of somebody else's, as PEM: the certificates that it signs carry its name.
+    pub fn of_others(certificate: &str, key: &str) -> Result<Authority, TlsError> {
+        let key = match self::key(key)? {
+            PrivateKeyDer::Pkcs1(key) => {
+                PrivateKeyDer::Pkcs8(wrapped(key.secret_pkcs1_der()).into())
+            }
+            key => key,
+        };
+        let key = KeyPair::try_from(&key)?;
+        let issuer = Issuer::from_ca_cert_pem(certificate, key)?;
+        let pair = Pair { certificate: certificate.to_owned(), key: String::new() };
+        Ok(Authority { pair, issuer })
+    }
+
     /// One that was minted earlier; `pair` is what [`Authority::pair`] gave.
     pub fn load(pair: Pair) -> Result<Authority, TlsError> {
         CertificateDer::from_pem_slice(pair.certificate.as_bytes()).map_err(TlsError::Pem)?;
@@ -113,6 +127,33 @@ impl Authority {
         let certificate = params.signed_by(&key, &self.issuer)?.pem();
         Ok(Pair { certificate, key: key.serialize_pem() })
     }
+}
+
+/// An RSA key of PKCS #1, which kubeadm writes, as one of PKCS #8 (RFC 5208 §5, RFC 8017 appendix A).
+fn wrapped(pkcs1: &[u8]) -> Vec<u8> {
+    /// Version 0, and the algorithm `rsaEncryption`.
+    const HEAD: [u8; 18] = [
+        0x02, 0x01, 0x00, 0x30, 0x0d, 0x06, 0x09, 0x2a, 0x86, 0x48, 0x86, 0xf7, 0x0d, 0x01, 0x01,
+        0x01, 0x05, 0x00,
+    ];
+    let mut inside = HEAD.to_vec();
+    element(0x04, pkcs1, &mut inside);
+    let mut whole = Vec::new();
+    element(0x30, &inside, &mut whole);
+    whole
+}
+
+/// Appends an element of DER: tag, length, content.
+fn element(tag: u8, content: &[u8], to: &mut Vec<u8>) {
+    let length = content.len().to_be_bytes();
+    let zeroes = length.iter().take_while(|byte| **byte == 0).count();
+    let digits = &length[zeroes.min(length.len() - 1)..];
+    to.push(tag);
+    if content.len() >= 0x80 {
+        to.push(0x80 | digits.len() as u8);
+    }
+    to.extend_from_slice(digits);
+    to.extend_from_slice(content);
 }
 
 fn authority_params(now: Time) -> Result<CertificateParams, rcgen::Error> {

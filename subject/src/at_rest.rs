@@ -68,13 +68,23 @@ pub(crate) struct Observer {
     monitors: Monitors,
     sockets: Sockets,
     listener: SocketAddr,
-    /// Whether all sockets that can be seen belong to the subject and the proxy.
-    closed_network: bool,
+    network: Network,
     unread: (u64, u32),
     timer_fds: TimerFds,
     shared_checked: Option<u64>,
     /// How much the tree had worked when all its blocked calls were noted.
     noted: Option<u64>,
+}
+
+/// Who else has sockets where the subject has its own.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Network {
+    /// Nobody but the proxy.
+    Closed,
+    /// Anybody of this machine.
+    Shared,
+    /// Nobody, but others call the subject, and it may call them: probes, webhooks, name servers.
+    OfPod,
 }
 
 type Found<T> = Result<T, Look>;
@@ -84,7 +94,7 @@ impl Observer {
         pid: i32,
         sockets: Sockets,
         listener: SocketAddr,
-        closed_network: bool,
+        network: Network,
         clock: Arc<Clock>,
     ) -> Observer {
         Observer {
@@ -93,7 +103,7 @@ impl Observer {
             monitors: Monitors::default(),
             sockets,
             listener,
-            closed_network,
+            network,
             unread: (0, 0),
             timer_fds: TimerFds::new(),
             shared_checked: None,
@@ -217,9 +227,9 @@ impl Observer {
     /// All bytes are where they should be; returns the first socket with bytes that were received
     /// but not read.
     fn bytes(&mut self, flight: &Flight, frozen: bool) -> Found<Option<(SocketAddr, u64)>> {
-        let read = match self.closed_network {
-            true => self.sockets.read(self.listener),
-            false => self.sockets.read_some(self.listener, &flight.connections),
+        let read = match self.network {
+            Network::Closed | Network::OfPod => self.sockets.read(self.listener),
+            Network::Shared => self.sockets.read_some(self.listener, &flight.connections),
         };
         read.map_err(|error| Look::Unknown(Why::Unreadable(error.to_string())))?;
         let mut unread = None;
@@ -242,7 +252,7 @@ impl Observer {
     /// whenever it has run.
     fn shared_network(&mut self) -> Found<()> {
         let work = self.work();
-        if self.closed_network || self.shared_checked == Some(work) {
+        if self.network != Network::Shared || self.shared_checked == Some(work) {
             return Ok(());
         }
         let unreadable = |error: io::Error| Look::Unknown(Why::Unreadable(error.to_string()));
@@ -284,7 +294,7 @@ impl Observer {
                 false => Ok(()),
             };
         }
-        if socket.local == self.listener || !self.closed_network {
+        if socket.local == self.listener || self.network != Network::Closed {
             return Ok(());
         }
         let mut others = self.sockets.found.iter();

@@ -12,6 +12,7 @@
 //! Linux only; virtual clocks on x86-64 only. `unsafe` is confined to the `sys` module.
 
 mod at_rest;
+mod attached;
 mod clock;
 mod descriptors;
 mod dial;
@@ -37,6 +38,7 @@ mod vdso;
 mod why;
 
 pub use at_rest::Look;
+pub use attached::{attach, listen_beside};
 pub use clock::{ClockAbility, ClockReader};
 pub use dial::{Connection, Dialer};
 pub use launch::{Determinism, Isolation, Launch, Pace, StartError, Started};

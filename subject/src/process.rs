@@ -12,7 +12,8 @@ use std::{
 use trace::Flight;
 
 use crate::{
-    at_rest::{self, Look, Observer},
+    at_rest::{self, Look, Network, Observer},
+    attached,
     clock::{Clock, ClockAbility, ClockReader},
     dial::Dialer,
     keeper,
@@ -29,6 +30,8 @@ pub enum Exit {
     Code(i32),
     /// This signal killed it.
     Signal(i32),
+    /// Whoever started it knows how.
+    Unknown,
 }
 
 impl fmt::Display for Exit {
@@ -36,6 +39,7 @@ impl fmt::Display for Exit {
         match self {
             Exit::Code(code) => write!(f, "exit code {code}"),
             Exit::Signal(signal) => write!(f, "killed by signal {signal}"),
+            Exit::Unknown => write!(f, "it ended by itself"),
         }
     }
 }
@@ -45,7 +49,7 @@ impl fmt::Display for Exit {
 pub struct Process {
     pid: i32,
     pidfd: OwnedFd,
-    isolation: Isolation,
+    origin: Origin,
     clock: Arc<Clock>,
     observer: Observer,
     exit: Option<Exit>,
@@ -53,6 +57,15 @@ pub struct Process {
     /// and by that of its group, can't meet another one.
     reaped: bool,
     frozen: bool,
+}
+
+/// Who started it, and how.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Origin {
+    /// We did.
+    Started(Isolation),
+    /// Somebody else did ([`crate::attached`]).
+    Attached,
 }
 
 /// Starts a subject. Problems with the program itself are found before anything else happens.
@@ -82,21 +95,17 @@ pub fn start_at(launch: &Launch, outside: Option<TcpListener>) -> Result<Started
         listener.local_addr().map_err(StartError::refused("ask for the listener's port"))?;
     let sockets =
         at_rest::sockets(kept.diagnosis).map_err(StartError::refused("ask for sockets"))?;
-    let closed_network = launch.isolation == Isolation::Namespaces;
+    let network = match launch.isolation {
+        Isolation::Namespaces => Network::Closed,
+        Isolation::None => Network::Shared,
+    };
     let dialer = match launch.isolation {
         Isolation::Namespaces => Dialer::inside(kept.outgoing),
         Isolation::None => Dialer::here(),
     };
-    let process = Process {
-        pid: kept.pid,
-        pidfd: kept.pidfd,
-        isolation: launch.isolation,
-        observer: Observer::new(kept.pid, sockets, address, closed_network, clock.clone()),
-        clock,
-        exit: None,
-        reaped: false,
-        frozen: false,
-    };
+    let observer = Observer::new(kept.pid, sockets, address, network, clock.clone());
+    let origin = Origin::Started(launch.isolation);
+    let process = Process::new(kept.pid, kept.pidfd, origin, observer, clock);
     Ok(Started { process, listener, dialer, output: read })
 }
 
@@ -113,6 +122,16 @@ fn listener(given: Option<TcpListener>) -> io::Result<TcpListener> {
 const ROUNDS: u32 = 100_000;
 
 impl Process {
+    pub(crate) fn new(
+        pid: i32,
+        pidfd: OwnedFd,
+        origin: Origin,
+        observer: Observer,
+        clock: Arc<Clock>,
+    ) -> Process {
+        Process { pid, pidfd, origin, clock, observer, exit: None, reaped: false, frozen: false }
+    }
+
     /// The number of its first process, as this machine numbers it.
     pub fn pid(&self) -> u32 {
         self.pid.cast_unsigned()
@@ -140,7 +159,15 @@ impl Process {
     /// How it ended, if its first process has ended; never blocks.
     pub fn exited(&mut self) -> Option<Exit> {
         if self.exit.is_none() {
-            self.exit = exit(wait::ended(self.pidfd.as_fd()));
+            self.exit = match self.origin {
+                Origin::Started(_) => exit(wait::ended(self.pidfd.as_fd())),
+                Origin::Attached
+                    if descriptor::is_readable_within(self.pidfd.as_fd(), 0).unwrap_or(true) =>
+                {
+                    Some(Exit::Unknown)
+                }
+                Origin::Attached => None,
+            };
         }
         self.exit
     }
@@ -156,8 +183,15 @@ impl Process {
         if self.reaped {
             return;
         }
-        if self.isolation == Isolation::None {
-            self.kill_descendants();
+        match self.origin {
+            Origin::Attached => {
+                attached::kill_group(self.pid);
+                self.reaped = true;
+                self.exit = self.exit.or(Some(Exit::Signal(libc::SIGKILL)));
+                return;
+            }
+            Origin::Started(Isolation::None) => self.kill_descendants(),
+            Origin::Started(Isolation::Namespaces) => {}
         }
         // The end of the first process of a PID namespace is the end of all others, and comes after
         // theirs.

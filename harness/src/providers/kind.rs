@@ -4,15 +4,19 @@
 
 mod docker;
 pub mod images;
+mod nodes;
 
 use std::{collections::HashMap, path::Path};
 
 use bollard::query_parameters::{InspectContainerOptions, ListContainersOptionsBuilder};
 
-pub use docker::Docker;
-use docker::failed;
+pub use docker::{Docker, failed};
+pub use nodes::HostNode;
 
-use super::remote::access::Access;
+use super::{
+    pods::{Deployment, Pods},
+    remote::access::Access,
+};
 use crate::config::{Campaign, KindSpec};
 
 /// Labels of node containers (kind, `pkg/cluster/internal/providers/docker/constants.go` and `constants/constants.go`).
@@ -23,21 +27,31 @@ const ADMIN: &str = "/etc/kubernetes/admin.conf";
 /// The API server's port in its node; with several control planes, the load balancer's.
 const API_PORT: &str = "6443/tcp";
 
-/// Attaches to the campaign's cluster, and loads its images.
+/// Attaches to the campaign's cluster, and loads its images. With a Deployment, pods lead here.
 ///
 /// # Errors
-/// See [`Kind::attach`] and [`Kind::load`].
-pub fn access(spec: &KindSpec, campaign: &Campaign) -> anyhow::Result<Access> {
+/// See [`Kind::attach`], [`Kind::load`] and [`Pods::open`].
+pub fn open(
+    spec: &KindSpec,
+    campaign: &Campaign,
+    deployment: Option<Deployment>,
+) -> anyhow::Result<(Access, Option<Pods>)> {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
     runtime.block_on(async {
         let kind = Kind::attach(&spec.name).await?;
-        for image in &spec.images {
+        let of_pods = campaign.file.spec.subject.deployment.iter().flat_map(|spec| &spec.images);
+        for image in spec.images.iter().chain(of_pods) {
             kind.load(image, &campaign.resolve(Path::new("."))).await?;
         }
         let kubeconfig = kind.kubeconfig().await?;
-        Access::of_text(&kubeconfig).map_err(|why| {
+        let access = Access::of_text(&kubeconfig).map_err(|why| {
             failed(&format!("the kubeconfig of the kind cluster {}: {why}", spec.name))
-        })
+        })?;
+        let pods = match deployment {
+            Some(deployment) => Some(Pods::open(&kind, &access, deployment).await?),
+            None => None,
+        };
+        Ok((access, pods))
     })
 }
 
@@ -98,15 +112,18 @@ impl Kind {
     /// # Errors
     /// Docker fails, or the cluster is not set up: exit 75.
     pub async fn kubeconfig(&self) -> anyhow::Result<String> {
-        let planes = || self.nodes.iter().filter(|node| node.role == "control-plane");
-        let Some(first) = planes().min_by_key(|node| &node.name) else {
-            return Err(failed(&format!("the kind cluster {} has no control plane", self.name)));
-        };
+        let first = self.first_control_plane()?;
         let front = self.nodes.iter().find(|node| !node.is_node()).unwrap_or(first);
         let text = self.docker.read(&first.name, ADMIN).await?;
         let port = self.api_port(&front.name).await?;
         led_to(&text, &port)
             .ok_or_else(|| failed(&format!("{ADMIN} of the node {} names no server", first.name)))
+    }
+
+    fn first_control_plane(&self) -> anyhow::Result<&Node> {
+        let planes = self.nodes.iter().filter(|node| node.role == "control-plane");
+        let first = planes.min_by_key(|node| &node.name);
+        first.ok_or_else(|| failed(&format!("the kind cluster {} has no control plane", self.name)))
     }
 
     /// Address and port of this machine that lead to the API server.

@@ -32,7 +32,11 @@ use trace::{Answer, Call, Flight, History, ObjectKey, Recorder, Revision, Time};
 use crate::{
     campaign::setup::Setup,
     exit::{Exit, Expected},
-    providers::{client_files::real_now, user_listener::UserListener},
+    providers::{
+        client_files::real_now,
+        pods::{self, Pods},
+        user_listener::UserListener,
+    },
     trial::history_file,
 };
 use access::Access;
@@ -50,14 +54,23 @@ pub struct Remote {
     types: Vec<access::Type>,
     /// Uids of all objects that were there before the first trial, manifests included.
     before: Arc<BTreeSet<String>>,
+    /// The subject's, if it runs in pods.
+    pods: Option<Arc<Pods>>,
+    /// Whether the cluster's own controllers run.
+    acts: bool,
 }
 
 impl Remote {
-    /// Connects, takes the lock, cleans up after a campaign that died, applies the manifests, and notes what is there.
+    /// Connects, takes the lock, cleans up after a campaign that died, applies the manifests, and notes what is there. What
+    /// comes with `pods` are the manifests of the subject itself.
     ///
     /// # Errors
     /// A cluster that does not answer or on which another campaign runs (exit 75), a refused manifest.
-    pub fn connect(access: Access, manifests: &[Value]) -> anyhow::Result<Remote> {
+    pub fn connect(
+        access: Access,
+        manifests: &[Value],
+        pods: Option<(Pods, Vec<Value>)>,
+    ) -> anyhow::Result<Remote> {
         let runtime = runtime()?;
         let lock = runtime.block_on(async {
             let (lock, left) = lock::take(&access).await?;
@@ -68,18 +81,26 @@ impl Remote {
         })?;
         let made = Made::default();
         // From here on all that was made goes with it.
-        let mut remote = Remote { access, lock, made, types: vec![], before: Arc::default() };
-        runtime.block_on(remote.prepare(manifests))?;
+        let (pods, of_pods) = pods.map(|(pods, of_pods)| (Arc::new(pods), of_pods)).unzip();
+        let mut remote =
+            Remote { access, lock, made, types: vec![], before: Arc::default(), pods, acts: false };
+        runtime.block_on(remote.prepare(manifests, &of_pods.unwrap_or_default()))?;
         Ok(remote)
     }
 
-    async fn prepare(&mut self, manifests: &[Value]) -> anyhow::Result<()> {
+    async fn prepare(&mut self, manifests: &[Value], of_pods: &[Value]) -> anyhow::Result<()> {
         let upstream = self.upstream()?;
         let client = workloads::Client::as_actor(upstream.clone(), trace::Actor::Trommel);
         self.types = access::types(&upstream).await?;
-        workloads::apply_manifests(&client, manifests)
-            .await
-            .map_err(|error| access::unavailable(&format!("a manifest was refused: {error}")))?;
+        let refused = |error| access::unavailable(&format!("a manifest was refused: {error}"));
+        workloads::apply_manifests(&client, manifests).await.map_err(refused)?;
+        let of_user = self.made.created();
+        if let Some(pods) = &self.pods {
+            pods.is_new(&upstream).await?;
+        }
+        workloads::apply_manifests(&client, of_pods).await.map_err(refused)?;
+        self.made.set_apart(&of_user);
+        self.acts = access::has_controllers(&upstream).await?;
         let (types, objects) = access::ready(&upstream, manifests).await?;
         self.types = types;
         refuse_strangers(&objects, manifests)?;
@@ -96,15 +117,22 @@ impl Remote {
     /// Removes all that the campaign made, and gives the lock back.
     async fn give_back(&self) -> anyhow::Result<()> {
         // Objects first, and then the definitions of their types.
-        self.reset(&self.before).await?;
-        self.reset(&BTreeSet::new()).await?;
+        self.reset(Some(&self.before)).await?;
+        self.reset(None).await?;
         self.lock.release().await
     }
 
-    async fn reset(&self, keep: &BTreeSet<String>) -> anyhow::Result<()> {
+    /// Deletes what the campaign made; all but this and what belongs to the subject's pods, if there is this.
+    async fn reset(&self, keep: Option<&BTreeSet<String>>) -> anyhow::Result<()> {
         let (types, made, since) = (&self.types, &self.made, Time::default());
         let upstream = &self.access.upstream()?;
         Reset { upstream, types, made, keep, since }.carry_out().await
+    }
+
+    /// What the subject's requests go to.
+    fn upstream_for_subject(&self) -> anyhow::Result<proxy::Upstream> {
+        let Some(pods) = &self.pods else { return self.upstream() };
+        Ok(self.made.noting(pods.upstream()?, Some(self.lock.clone())))
     }
 
     /// Says in a finished history who made each commit.
@@ -157,6 +185,13 @@ pub type Keyed = (ObjectKey, Arc<Value>);
 /// The cluster during one trial.
 pub struct Live {
     upstream: proxy::Upstream,
+    upstream_for_subject: proxy::Upstream,
+    /// For what Trommel itself does in a trial, and is no part of it.
+    pub aside: proxy::Upstream,
+    /// The subject's, if it runs in pods.
+    pub pods: Option<pods::Running>,
+    /// Whether the cluster's own controllers run.
+    pub acts: bool,
     types: Vec<access::Type>,
     made: Made,
     observer: Observer,
@@ -173,7 +208,7 @@ impl Live {
         setup: &Setup,
         folder: &Path,
     ) -> anyhow::Result<(Live, Recorder)> {
-        remote.reset(&remote.before).await?;
+        remote.reset(Some(&remote.before)).await?;
         remote.made.forget(&remote.before);
         let upstream = remote.upstream()?;
         let began = Instant::now();
@@ -183,8 +218,15 @@ impl Live {
         let recorder = Recorder::new(Arc::new(clocks), Some(sink));
         let about = About::new(remote.made.clone(), remote.before.clone(), recorder.clone());
         let observer = Observer::start(&upstream, &remote.types, &about).await?;
+        let upstream_for_subject = remote.upstream_for_subject()?;
+        let aside = remote.access.upstream()?;
+        let pods = remote.pods.clone().map(|pods| pods::Running::new(pods, aside.clone()));
         let live = Live {
             upstream,
+            upstream_for_subject,
+            aside,
+            pods,
+            acts: remote.acts,
             types: remote.types.clone(),
             made: remote.made.clone(),
             observer,
@@ -199,6 +241,11 @@ impl Live {
     /// The cluster's API.
     pub fn upstream(&self) -> proxy::Upstream {
         self.upstream.clone()
+    }
+
+    /// The same for the subject: pods come with their own credentials.
+    pub fn upstream_for_subject(&self) -> proxy::Upstream {
+        self.upstream_for_subject.clone()
     }
 
     /// Real time.

@@ -51,8 +51,8 @@ pub(super) struct Incarnation {
     /// Counted over all replicas.
     pub number: u32,
     pub output: Output,
-    /// Calls its webhooks.
-    dialer: subject::Dialer,
+    /// Calls its webhooks, where Trommel is who calls them.
+    pub dialer: Option<subject::Dialer>,
 }
 
 impl Trial<'_> {
@@ -85,6 +85,13 @@ impl Trial<'_> {
         let number = self.started;
         self.started += 1;
         self.note_start(number);
+        match self.cluster.pods() {
+            Some(_) => self.launch_pod(replica, number).await,
+            None => self.launch_process(replica, number),
+        }
+    }
+
+    fn launch_process(&mut self, replica: usize, number: u32) -> anyhow::Result<Incarnation> {
         let recorder = self.recorder.clone();
         let folder = match replica {
             0 => self.folder.clone(),
@@ -116,7 +123,7 @@ impl Trial<'_> {
             following.catch_up();
             recorder.record(process_event(replica, number, ProcessHappening::Line { text }));
         })?;
-        let (process, dialer) = (started.process, started.dialer);
+        let (process, dialer) = (started.process, Some(started.dialer));
         Ok(Incarnation { process, serving, number, output, dialer })
     }
 
@@ -198,18 +205,27 @@ impl Trial<'_> {
             self.recorder.record(Event::Note { text });
         }
         incarnation.process.kill();
+        if let (Some(_), Some(pods)) = (&how, self.cluster.pods())
+            && let Err(error) = pods.hold(replica)
+        {
+            let text = format!("the pod of replica {replica} can't be frozen: {error}");
+            self.recorder.record(Event::Note { text });
+        }
         // Its successor begins where its clock stood.
         self.following.catch_up();
         self.following.ended(Member::Replica(replica));
         if let Some(hooks) = &self.hooks {
             let other = self.members.running().next();
-            hooks.lead_to(other.map(|other| other.dialer.clone()));
+            hooks.lead_to(other.and_then(|other| other.dialer.clone()));
         }
-        if let Some(what) = how {
+        if let Some(what) = how.clone() {
             self.recorder.record(process_event(replica, incarnation.number, what));
         }
         incarnation.serving.close();
         incarnation.output.end().await;
+        if how.is_some() {
+            self.release_leases(replica).await;
+        }
     }
 
     /// A replica ended by itself: as a kubelet would, start it again, but not for ever.
@@ -226,6 +242,7 @@ impl Trial<'_> {
             subject::Exit::Signal(signal) => {
                 ProcessHappening::Exited { code: None, signal: Some(signal) }
             }
+            subject::Exit::Unknown => ProcessHappening::Exited { code: None, signal: None },
         };
         self.end_replica(replica, Some(how)).await;
         self.exits += 1;
@@ -240,11 +257,11 @@ impl Trial<'_> {
     }
 }
 
-fn actor(replica: usize) -> Actor {
+pub(super) fn actor(replica: usize) -> Actor {
     Actor::Subject(replica as u32)
 }
 
-fn process_event(replica: usize, incarnation: u32, what: ProcessHappening) -> Event {
+pub(super) fn process_event(replica: usize, incarnation: u32, what: ProcessHappening) -> Event {
     Event::Process(ProcessEvent { actor: actor(replica), incarnation, what })
 }
 

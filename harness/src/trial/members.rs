@@ -125,12 +125,17 @@ impl Members {
 }
 
 impl Trial<'_> {
-    /// Grows with everything that moves between programs and us.
+    /// Grows with everything that moves between programs and us, and in a cluster that acts by itself.
     pub(super) fn activity(&self) -> u64 {
         let manager = self.members.manager.as_ref();
         let manager = manager.map_or(0, |manager| manager.flight().activity);
         let hooks = self.hooks.as_ref().map_or(0, SubjectCaller::activity);
-        self.proxy.flight().activity + manager + hooks
+        // What the cluster's own controllers do, where the proxy does not see it.
+        let observed = match self.cluster.acts_by_itself() {
+            true => self.recorder.with(|history| history.records.len() as u64),
+            false => 0,
+        };
+        self.proxy.flight().activity + manager + hooks + observed
     }
 
     /// Why the subject is not quiet, for messages.

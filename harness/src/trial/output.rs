@@ -8,13 +8,20 @@
 //! the lines of the beginning, of a line its beginning. What was left out is said there. Lines come into the history
 //! without what steers a terminal; the file has each byte as it came.
 
+mod followed;
 mod log;
 
-use std::{io, os::fd::OwnedFd, path::Path};
+use std::{
+    io,
+    os::fd::OwnedFd,
+    path::{Path, PathBuf},
+    time::Duration,
+};
 
-use tokio::net::unix::pipe::Receiver;
+use tokio::{net::unix::pipe::Receiver, sync::oneshot};
 
 use crate::report::plain;
+use followed::Followed;
 use log::Log;
 pub(super) use log::excerpt;
 
@@ -27,10 +34,16 @@ const TOLD: usize = 4 * 1024 * 1024;
 /// Bytes that a line takes besides its text, more or less.
 const RECORD: usize = 100;
 
+/// How often a container's log is looked at.
+const PACE: Duration = Duration::from_millis(10);
+
 /// The output of one incarnation.
 pub(super) struct Output {
-    pipe: OwnedFd,
+    /// The pipe that it is read from, if it is one.
+    pipe: Option<OwnedFd>,
     reading: tokio::task::JoinHandle<()>,
+    /// Tells that no more will be written.
+    over: Option<oneshot::Sender<()>>,
 }
 
 impl Output {
@@ -47,16 +60,44 @@ impl Output {
             while receiver.readable().await.is_ok() && lines.take(&receiver) {}
             lines.end();
         });
-        Ok(Output { pipe, reading })
+        Ok(Output { pipe: Some(pipe), reading, over: None })
+    }
+
+    /// Follows a container's log as the kubelet keeps it. How much of its output is not in there yet can't be known.
+    pub fn follow(
+        container: PathBuf,
+        log: &Path,
+        tell: impl Fn(String) + Send + 'static,
+    ) -> io::Result<Output> {
+        let mut lines = Lines::new(Log::create(log)?, tell);
+        let mut followed = Followed::open(&container)?;
+        let (over, mut ended) = oneshot::channel();
+        let reading = tokio::spawn(async move {
+            let mut pace = tokio::time::interval(PACE);
+            loop {
+                let last = ended.try_recv() != Err(oneshot::error::TryRecvError::Empty);
+                let more = followed.read(&mut lines);
+                if last && !more {
+                    break;
+                }
+                pace.tick().await;
+            }
+            lines.end();
+        });
+        Ok(Output { pipe: None, reading, over: Some(over) })
     }
 
     /// Bytes that have not been read.
     pub fn unread(&self) -> u64 {
-        subject::unread(&self.pipe).unwrap_or(0)
+        self.pipe.as_ref().and_then(|pipe| subject::unread(pipe).ok()).unwrap_or(0)
     }
 
     /// Waits for its end: when all writers are gone.
-    pub async fn end(self) {
+    pub async fn end(mut self) {
+        if let Some(over) = self.over.take() {
+            // It fails where the reader has ended already.
+            let _ = over.send(());
+        }
         drop(self.reading.await);
     }
 }

@@ -185,8 +185,13 @@ impl Trial<'_> {
         Ok(self.attend(step).await?.is_some())
     }
 
-    /// Time until the cluster does something by itself: a built-in controller acts, a watch ends.
-    fn environment_deadline(&self) -> Option<Duration> {
+    /// Time until the cluster does something by itself: a built-in controller acts, a watch ends. Controllers that nobody
+    /// here can look at may act until the world has not changed for as long as a settled one.
+    fn environment_deadline(&mut self) -> Option<Duration> {
+        if self.cluster.acts_by_itself() {
+            let left = self.waits.at_a_step.horizon.saturating_sub(self.undisturbed_for());
+            return (!left.is_zero()).then_some(left);
+        }
         self.cluster.next_timer().map(|due| due.since(self.cluster.now()))
     }
 

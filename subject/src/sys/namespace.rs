@@ -42,3 +42,17 @@ fn make_template() -> io::Result<File> {
     fs::write("/proc/sys/net/ipv4/tcp_child_ehash_entries", ROWS)?;
     File::open("/proc/thread-self/ns/net")
 }
+
+/// Does this in the network namespace of another process, on a thread that ends with it.
+///
+/// # Errors
+/// No such process, or no right to enter (`CAP_SYS_ADMIN`); and those of what is done.
+pub fn inside<T: Send>(process: i32, work: impl FnOnce() -> io::Result<T> + Send) -> io::Result<T> {
+    let file = File::open(format!("/proc/{process}/ns/net"))?;
+    let there = || {
+        // SAFETY: a namespace file that is open; affects the calling thread only.
+        checked(unsafe { libc::setns(file.as_raw_fd(), libc::CLONE_NEWNET) })?;
+        work()
+    };
+    std::thread::scope(|scope| scope.spawn(there).join().expect("the work does not panic"))
+}

@@ -20,6 +20,7 @@ use crate::{
     providers::{
         client_files::real_now,
         kind,
+        pods::Deployment,
         remote::{Remote, access::Access},
         secret,
     },
@@ -68,7 +69,16 @@ impl Setup {
     ///
     /// # Errors
     /// Anything wrong with it, located, as [`Expected`].
-    pub fn prepare(campaign: Campaign, scratch: PathBuf, workers: usize) -> anyhow::Result<Setup> {
+    pub fn prepare(
+        mut campaign: Campaign,
+        scratch: PathBuf,
+        workers: usize,
+    ) -> anyhow::Result<Setup> {
+        let in_pods = InPods::read(&campaign)?;
+        if let Some(in_pods) = &in_pods {
+            // As its author deploys it.
+            campaign.file.spec.subject.replicas = in_pods.deployment.replicas;
+        }
         let spec = &campaign.file.spec;
         let path_variable = std::env::var("PATH").unwrap_or_else(|_| "/usr/bin:/bin".to_owned());
         let hint = match &spec.subject.build {
@@ -80,7 +90,10 @@ impl Setup {
         let find = |key: &str, command: Vec<String>, hint: &str| {
             resolve(&campaign, &path_variable, command, hint).map_err(|what| wrong(key, what))
         };
-        let command = find("spec.subject.command", spec.subject.command.clone(), &hint)?;
+        let command = match &in_pods {
+            Some(_) => vec![],
+            None => find("spec.subject.command", spec.subject.command.clone(), &hint)?,
+        };
         let manager = match &spec.cluster {
             ClusterSpec::Embedded(embedded) => embedded.controller_manager(),
             ClusterSpec::Kubeconfig(_) | ClusterSpec::Kind(_) => None,
@@ -115,7 +128,7 @@ impl Setup {
         }
         let capabilities = subject::probe();
         let isolation = capabilities.isolation();
-        if isolation == subject::Isolation::None && campaign.file.spec.subject.replicas > 1 {
+        if isolation == subject::Isolation::None && spec.subject.replicas > 1 && in_pods.is_none() {
             return Err(Expected::error(
                 Exit::Usage,
                 format!(
@@ -172,10 +185,12 @@ impl Setup {
             ClusterSpec::Kubeconfig(kubeconfig) => {
                 let path = campaign.resolve(&kubeconfig.path);
                 let access = Access::read(&path, kubeconfig.context.as_deref())?;
-                Ground::Remote(Remote::connect(access, &manifests)?)
+                Ground::Remote(Remote::connect(access, &manifests, None)?)
             }
             ClusterSpec::Kind(kind) => {
-                Ground::Remote(Remote::connect(kind::access(kind, &campaign)?, &manifests)?)
+                let (deployment, of_pods) = in_pods.map(InPods::parts).unzip();
+                let (access, pods) = kind::open(kind, &campaign, deployment)?;
+                Ground::Remote(Remote::connect(access, &manifests, pods.zip(of_pods))?)
             }
         };
         let heartbeats = heartbeats(&campaign)?;
@@ -203,6 +218,40 @@ impl Setup {
             keep_files: false,
             kept: Mutex::default(),
         })
+    }
+}
+
+/// The subject's Deployment and the manifests around it, where it runs in pods.
+struct InPods {
+    deployment: Deployment,
+    manifests: Vec<serde_json::Value>,
+}
+
+impl InPods {
+    /// # Errors
+    /// Missing or wrong files, no such Deployment: exit 64.
+    fn read(campaign: &Campaign) -> anyhow::Result<Option<InPods>> {
+        let spec = &campaign.file.spec;
+        let Some(deployment) = spec.subject.deployment.as_ref().filter(|_| spec.runs_in_pods())
+        else {
+            return Ok(None);
+        };
+        let mut manifests = Vec::new();
+        for path in &deployment.manifests {
+            let read = manifests::load(&campaign.resolve(path));
+            let read = read.map_err(|error| {
+                let place =
+                    format!("{}: spec.subject.deployment.manifests", campaign.path.display());
+                usage(format!("{place}: {error}"))
+            })?;
+            manifests.extend(read.into_iter().map(|manifest| manifest.object));
+        }
+        let deployment = Deployment::find(campaign, deployment, &mut manifests)?;
+        Ok(Some(InPods { deployment, manifests }))
+    }
+
+    fn parts(self) -> (Deployment, Vec<serde_json::Value>) {
+        (self.deployment, self.manifests)
     }
 }
 

@@ -5,10 +5,13 @@ use std::{path::Path, sync::Arc};
 use bytes::Bytes;
 use http_body_util::{BodyExt, Full};
 use serde_json::Value;
-use trace::{GroupResource, ObjectKey};
+use trace::{GroupResource, ObjectKey, Time};
 
 use super::kubeconfig;
-use crate::exit::{Exit, Expected};
+use crate::{
+    exit::{Exit, Expected},
+    providers::client_files::real_now,
+};
 
 /// How to reach a cluster.
 #[derive(Clone)]
@@ -63,6 +66,27 @@ impl Access {
     /// Its URL.
     pub fn server(&self) -> &http::Uri {
         &self.server
+    }
+
+    /// The same server, for requests that bring their own credentials; this authority signed its certificate.
+    ///
+    /// # Errors
+    /// The certificate is none.
+    pub fn for_callers(&self, authority: &str) -> anyhow::Result<Access> {
+        let tls = Some(proxy::tls::client_config(authority, None)?);
+        Ok(Access { server: self.server.clone(), tls, headers: http::HeaderMap::new() })
+    }
+
+    /// The server's address.
+    ///
+    /// # Errors
+    /// Its name can't be resolved.
+    pub fn address(&self) -> anyhow::Result<std::net::SocketAddr> {
+        use std::net::ToSocketAddrs;
+        let host = self.server.host().unwrap_or_default();
+        let port = self.server.port_u16().unwrap_or(443);
+        let mut found = (host, port).to_socket_addrs()?;
+        found.next().ok_or_else(|| unavailable(&format!("{host} has no address")))
     }
 
     /// A client of its own connections.
@@ -137,6 +161,17 @@ async fn exchange(
     let bytes =
         bytes.map_err(|error| unavailable(&format!("{method} {path}: {error}")))?.to_bytes();
     Ok((status, serde_json::from_slice(&bytes).unwrap_or(Value::Null)))
+}
+
+/// Whether somebody runs the built-in controllers: their Lease was renewed lately.
+pub async fn has_controllers(upstream: &proxy::Upstream) -> anyhow::Result<bool> {
+    const LEASE: &str =
+        "/apis/coordination.k8s.io/v1/namespaces/kube-system/leases/kube-controller-manager";
+    /// Leases of the built-in components last for 15 s (`--leader-elect-lease-duration`).
+    const LATELY: std::time::Duration = std::time::Duration::from_secs(60);
+    let (_, lease) = request(upstream, "GET", LEASE).await?;
+    let renewed = lease["spec"]["renewTime"].as_str().and_then(Time::parse_rfc3339);
+    Ok(renewed.is_some_and(|renewed| renewed.plus(LATELY) > real_now()))
 }
 
 /// Every type that can be listed and watched, without bookkeeping, by legacy discovery.

@@ -1,7 +1,5 @@
 //! Cleans up after a campaign that died.
 
-use std::collections::BTreeSet;
-
 use proxy::Target;
 use serde_json::Value;
 use trace::{ObjectKey, Time};
@@ -32,8 +30,7 @@ pub async fn clean_up(upstream: &proxy::Upstream, left: &Left) -> anyhow::Result
     );
     // Objects first: with a definition all objects of its type go, whosever they are.
     let types = access::types(upstream).await?;
-    let (keep, since) = (BTreeSet::new(), left.since);
-    Reset { upstream, types: &types, made: &made, keep: &keep, since }.carry_out().await
+    Reset { upstream, types: &types, made: &made, keep: None, since: left.since }.carry_out().await
 }
 
 /// The objects of an entry that are not older than the campaign.

@@ -36,6 +36,8 @@ struct State {
     bookkeeping: BTreeSet<String>,
     /// Objects that clients wrote, were about to write, or deleted.
     written: BTreeSet<ObjectKey>,
+    /// Uids of the subject's own manifests: they, and what follows from them, are not judged.
+    apart: BTreeSet<String>,
     /// What is known of everything that was seen: uid → what it may follow from.
     follows: BTreeMap<String, Vec<String>>,
     /// By whom the store was brought to a revision, and who deleted what, the last time.
@@ -143,9 +145,33 @@ impl Made {
         own || state.is_in_own_namespace(key)
     }
 
-    /// Whether the campaign is about it: it is its own, or one of its clients wrote it.
+    /// Whether the campaign is about it: it is its own, or the user or the subject wrote it.
     pub fn concerns(&self, key: &ObjectKey, object: &Value) -> bool {
-        self.wrote(key) || self.is_own(key, object)
+        self.wrote(key) || (self.is_own(key, object) && !self.is_apart(key, object))
+    }
+
+    /// Uids of all objects that clients created.
+    pub fn created(&self) -> BTreeSet<String> {
+        self.state().created.keys().cloned().collect()
+    }
+
+    /// What was created since then is the subject's own: its Deployment, its rights.
+    pub fn set_apart(&self, before: &BTreeSet<String>) {
+        let mut state = self.state();
+        let State { created, apart, .. } = &mut *state;
+        apart.extend(created.keys().filter(|uid| !before.contains(*uid)).cloned());
+    }
+
+    /// Whether it is one of the subject's manifests, or the cluster made it of one: a pod of its Deployment.
+    pub fn is_apart(&self, key: &ObjectKey, object: &Value) -> bool {
+        let state = self.state();
+        let Some(uid) = uid(object) else { return false };
+        if !state.apart.contains(&uid) && state.created.contains_key(&uid) {
+            return false;
+        }
+        let namespace = state.own_namespace(key);
+        let in_namespace = namespace.is_some_and(|uid| state.apart.contains(uid));
+        in_namespace || state.follows_from(&uid, |uid| state.apart.contains(uid))
     }
 
     /// Those that the campaign is about.
@@ -187,10 +213,18 @@ impl Made {
 
 impl State {
     fn is_own(&self, uid: &str) -> bool {
+        self.follows_from(uid, |uid| self.created.contains_key(uid))
+    }
+
+    /// Whether it, or the first of those that it follows from that a client created, is one of these.
+    fn follows_from(&self, uid: &str, is_it: impl Fn(&str) -> bool) -> bool {
         let (mut waiting, mut seen) = (vec![uid], BTreeSet::new());
         while let Some(next) = waiting.pop() {
-            if self.created.contains_key(next) {
+            if is_it(next) {
                 return true;
+            }
+            if self.created.contains_key(next) {
+                continue;
             }
             if seen.insert(next) {
                 waiting.extend(self.follows.get(next).into_iter().flatten().map(String::as_str));
@@ -200,12 +234,17 @@ impl State {
     }
 
     fn is_in_own_namespace(&self, key: &ObjectKey) -> bool {
-        let is_it = |own: &&ObjectKey| {
+        self.own_namespace(key).is_some()
+    }
+
+    /// The uid of the namespace that it is in, or is, if the campaign created that.
+    fn own_namespace(&self, key: &ObjectKey) -> Option<&String> {
+        let is_it = |own: &ObjectKey| {
             *own.resource.resource == *"namespaces"
                 && own.resource.group.is_empty()
-                && (own.name == key.namespace || *own == key)
+                && (own.name == key.namespace || own == key)
         };
-        self.created.values().any(|own| is_it(&own))
+        self.created.iter().find(|(_, own)| is_it(own)).map(|(uid, _)| uid)
     }
 }
 

@@ -19,8 +19,8 @@ pub struct Reset<'r> {
     pub upstream: &'r proxy::Upstream,
     pub types: &'r [Type],
     pub made: &'r Made,
-    /// Uids of what stays: manifests, between trials.
-    pub keep: &'r BTreeSet<String>,
+    /// Uids of what stays between trials: manifests, and with them what follows from those of the subject's pods.
+    pub keep: Option<&'r BTreeSet<String>>,
     /// What is older stays, too.
     pub since: Time,
 }
@@ -75,7 +75,10 @@ impl Reset<'_> {
         let all = all.into_iter().filter(|(of, _)| of.deletable);
         let doomed = all.filter_map(|(of, (key, object))| {
             let metadata = &object["metadata"];
-            let kept = metadata["uid"].as_str().is_some_and(|uid| self.keep.contains(uid));
+            let kept = self.keep.is_some_and(|keep| {
+                let named = metadata["uid"].as_str().is_some_and(|uid| keep.contains(uid));
+                named || self.made.is_apart(&key, &object)
+            });
             let born = metadata["creationTimestamp"].as_str().and_then(Time::parse_rfc3339);
             let older = born.is_some_and(|born| born < self.since);
             if kept || older || !self.made.is_own(&key, &object) {

@@ -1,0 +1,255 @@
+//! The subject's Deployment: which it is, how many of its pods there are, and what becomes of them.
+
+use serde_json::{Value, json};
+
+use crate::{
+    config::{Campaign, DeploymentSpec, REPLICAS_AT_MOST},
+    exit::{Exit, Expected},
+    providers::{kind::failed, remote::access},
+};
+
+/// A Deployment of the campaign's.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Deployment {
+    pub namespace: String,
+    pub name: String,
+    /// The container that is the subject.
+    pub container: String,
+    /// How many pods it has.
+    pub replicas: u32,
+    /// Its selector, as a query has it.
+    selector: String,
+}
+
+/// A pod of it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Pod {
+    pub name: String,
+    pub uid: String,
+    pub node: String,
+}
+
+/// Usual names of the container with the controller beside sidecars.
+const USUAL: [&str; 2] = ["manager", "controller"];
+
+impl Deployment {
+    /// The one that the campaign means, among these manifests; there it loses its pods: trials make them.
+    ///
+    /// # Errors
+    /// There is none or more than one, or it can't be the subject: exit 64.
+    pub fn find(
+        campaign: &Campaign,
+        spec: &DeploymentSpec,
+        manifests: &mut [Value],
+    ) -> anyhow::Result<Deployment> {
+        let found = Deployment::named(campaign, spec, manifests)?;
+        let mut all = manifests.iter_mut();
+        if let Some(object) = all.find(|object| found.is(object)) {
+            object["spec"]["replicas"] = 0.into();
+        }
+        Ok(found)
+    }
+
+    fn named(
+        campaign: &Campaign,
+        spec: &DeploymentSpec,
+        manifests: &[Value],
+    ) -> anyhow::Result<Deployment> {
+        let wrong = |what: &str| {
+            let message = format!("{}: spec.subject.deployment: {what}", campaign.path.display());
+            Expected::error(Exit::Usage, message)
+        };
+        let named = |object: &&Value| {
+            let name = &object["metadata"]["name"];
+            object["kind"] == "Deployment"
+                && spec.name.as_ref().is_none_or(|wanted| name == wanted.as_str())
+        };
+        let found: Vec<&Value> = manifests.iter().filter(named).collect();
+        let names = || {
+            let all = manifests.iter().filter(|object| object["kind"] == "Deployment");
+            let names = all.filter_map(|object| object["metadata"]["name"].as_str());
+            names.collect::<Vec<_>>().join(", ")
+        };
+        let object = match found[..] {
+            [one] => one,
+            [] => {
+                return Err(wrong(&format!(
+                    "its manifests hold no such Deployment (there are: {})",
+                    if names().is_empty() { "none".to_owned() } else { names() }
+                )));
+            }
+            _ => {
+                return Err(wrong(&format!("give `name`: its manifests hold {}", names())));
+            }
+        };
+        let template = &object["spec"]["template"]["spec"];
+        if template["hostNetwork"] == true {
+            return Err(wrong(
+                "its pods use the node's network (hostNetwork), where their connections can't be told from others'",
+            ));
+        }
+        let containers: Vec<&str> = template["containers"]
+            .as_array()
+            .into_iter()
+            .flatten()
+            .filter_map(|container| container["name"].as_str())
+            .collect();
+        let container = match &spec.container {
+            Some(wanted) => containers.iter().find(|name| *name == wanted),
+            None => USUAL
+                .iter()
+                .find_map(|usual| containers.iter().find(|name| *name == usual))
+                .or(containers.first()),
+        };
+        let container = container.ok_or_else(|| {
+            wrong(&format!("it has no such container (there are: {})", containers.join(", ")))
+        })?;
+        let replicas = object["spec"]["replicas"].as_u64().unwrap_or(1);
+        let replicas = u32::try_from(replicas).unwrap_or(u32::MAX);
+        if !(1..=REPLICAS_AT_MOST).contains(&replicas) {
+            return Err(wrong(&format!(
+                "it has {replicas} replicas: from 1 to {REPLICAS_AT_MOST} can be run"
+            )));
+        }
+        Ok(Deployment {
+            namespace: object["metadata"]["namespace"].as_str().unwrap_or("default").to_owned(),
+            name: object["metadata"]["name"].as_str().unwrap_or_default().to_owned(),
+            container: (*container).to_owned(),
+            replicas,
+            selector: selector(&object["spec"]["selector"]),
+        })
+    }
+
+    /// Whether an object is this Deployment.
+    pub fn is(&self, object: &Value) -> bool {
+        object["kind"] == "Deployment"
+            && object["metadata"]["name"] == *self.name
+            && object["metadata"]["namespace"].as_str().unwrap_or("default") == self.namespace
+    }
+
+    /// It does not run in time.
+    pub fn late(&self, what: &str) -> anyhow::Error {
+        failed(&format!("the Deployment {}/{}: {}", self.namespace, self.name, what.trim_end()))
+    }
+
+    /// Whether the cluster has none of that name.
+    ///
+    /// # Errors
+    /// It has: exit 64.
+    pub async fn is_new(&self, upstream: &proxy::Upstream) -> anyhow::Result<()> {
+        let (status, _) = access::request(upstream, "GET", &self.path()).await?;
+        if status == http::StatusCode::NOT_FOUND {
+            return Ok(());
+        }
+        let message = format!(
+            "the cluster already has the Deployment {}/{}; a campaign installs its own: delete that one, or use another cluster",
+            self.namespace, self.name
+        );
+        Err(Expected::error(Exit::Usage, message))
+    }
+
+    fn path(&self) -> String {
+        format!("/apis/apps/v1/namespaces/{}/deployments/{}", self.namespace, self.name)
+    }
+
+    /// Sets how many pods it is to have.
+    ///
+    /// # Errors
+    /// The cluster refuses.
+    pub async fn scale(&self, upstream: &proxy::Upstream, replicas: u32) -> anyhow::Result<()> {
+        let patch = json!({"spec": {"replicas": replicas}});
+        let (status, answer) = access::merge(upstream, &self.path(), &patch).await?;
+        match status.is_success() {
+            true => Ok(()),
+            false => Err(failed(&format!(
+                "the Deployment {}/{} can't be scaled: {}",
+                self.namespace, self.name, answer["message"]
+            ))),
+        }
+    }
+
+    /// Its pods that are not being deleted, the oldest first.
+    ///
+    /// # Errors
+    /// The cluster does not answer.
+    pub async fn pods(&self, upstream: &proxy::Upstream) -> anyhow::Result<Vec<Value>> {
+        let path =
+            format!("/api/v1/namespaces/{}/pods?labelSelector={}", self.namespace, self.selector);
+        let (_, mut list) = access::request(upstream, "GET", &path).await?;
+        let items = list["items"].as_array_mut().map(std::mem::take).unwrap_or_default();
+        let mut pods: Vec<Value> = items
+            .into_iter()
+            .filter(|pod| pod["metadata"]["deletionTimestamp"].is_null())
+            .collect();
+        pods.sort_by_key(|pod| pod["metadata"]["creationTimestamp"].to_string());
+        Ok(pods)
+    }
+
+    /// Deletes one of its pods at once.
+    ///
+    /// # Errors
+    /// The cluster does not answer.
+    pub async fn delete_pod(&self, upstream: &proxy::Upstream, pod: &Pod) -> anyhow::Result<()> {
+        let path =
+            format!("/api/v1/namespaces/{}/pods/{}?gracePeriodSeconds=0", self.namespace, pod.name);
+        access::request(upstream, "DELETE", &path).await?;
+        Ok(())
+    }
+
+    /// Deletes all its pods at once.
+    ///
+    /// # Errors
+    /// The cluster does not answer.
+    pub async fn delete_pods(&self, upstream: &proxy::Upstream) -> anyhow::Result<()> {
+        let path = format!(
+            "/api/v1/namespaces/{}/pods?labelSelector={}&gracePeriodSeconds=0",
+            self.namespace, self.selector
+        );
+        access::request(upstream, "DELETE", &path).await?;
+        Ok(())
+    }
+}
+
+impl Pod {
+    /// One that was bound to a node.
+    pub fn of(object: &Value) -> Option<Pod> {
+        let text = |value: &Value| value.as_str().map(str::to_owned);
+        Some(Pod {
+            name: text(&object["metadata"]["name"])?,
+            uid: text(&object["metadata"]["uid"])?,
+            node: text(&object["spec"]["nodeName"])?,
+        })
+    }
+}
+
+/// Why a container of a pod does not run, as the kubelet or scheduler tells it.
+pub fn why_not(pod: &Value, container: &str) -> String {
+    let status = &pod["status"];
+    let mut of = status["containerStatuses"].as_array().into_iter().flatten();
+    let waiting = of.find(|status| status["name"] == container);
+    let waiting = waiting.map(|status| &status["state"]["waiting"]);
+    let mut conditions = status["conditions"].as_array().into_iter().flatten();
+    let condition = conditions.find(|condition| condition["status"] == "False");
+    let told = waiting.filter(|waiting| waiting.is_object()).or(condition);
+    let word = |field: &str| told.and_then(|told| told[field].as_str()).unwrap_or_default();
+    format!("{} {}", word("reason"), word("message")).trim().to_owned()
+}
+
+/// A label selector as a query has it (API concepts, label selectors), encoded.
+fn selector(selector: &Value) -> String {
+    let labels = selector["matchLabels"].as_object().into_iter().flatten();
+    let mut terms: Vec<String> =
+        labels.filter_map(|(name, value)| Some(format!("{name}={}", value.as_str()?))).collect();
+    for expression in selector["matchExpressions"].as_array().into_iter().flatten() {
+        let key = expression["key"].as_str().unwrap_or_default();
+        let values = expression["values"].as_array().into_iter().flatten();
+        let values = values.filter_map(Value::as_str).collect::<Vec<_>>().join(",");
+        terms.push(match expression["operator"].as_str() {
+            Some("In") => format!("{key} in ({values})"),
+            Some("NotIn") => format!("{key} notin ({values})"),
+            Some("DoesNotExist") => format!("!{key}"),
+            _ => key.to_owned(),
+        });
+    }
+    form_urlencoded::byte_serialize(terms.join(",").as_bytes()).collect()
+}
