@@ -3,6 +3,7 @@
 
 pub mod confirm;
 pub mod disk;
+pub mod elsewhere;
 pub mod explore;
 pub mod families;
 pub mod frontier;
@@ -35,6 +36,7 @@ use std::{
 use confirm::Findings;
 use explore::{Bounds, Explored};
 use progress::{Event, Progress, Show};
+use publish::Found;
 use reference::References;
 use run_folder::RunFolder;
 use setup::Setup;
@@ -79,7 +81,13 @@ pub fn run(args: &RunArgs) -> anyhow::Result<Exit> {
     let taken = setup.slots.taken();
     let (explored, findings) = explore(&setup, &references, &bounds, &progress, &folder);
     disk::check()?;
-    let report = publish::report(&setup, &folder, &references, &explored, &findings, began, args);
+    let choices = match args.confirm_on.is_empty() {
+        true => &setup.campaign.file.spec.confirm_on,
+        false => &args.confirm_on,
+    };
+    let elsewhere = elsewhere::confirm(&setup.campaign, choices, &findings, &folder, &progress);
+    let found = Found { findings: &findings, elsewhere: &elsewhere };
+    let report = publish::report(&setup, &folder, &references, &explored, found, began, args);
     progress.finish();
     // All that ran beside the trials of the exploration.
     let confirming = (setup.slots.taken() - taken).saturating_sub(explored.trials.len() as u64);

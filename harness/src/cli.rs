@@ -4,6 +4,7 @@ use std::{num::NonZeroUsize, path::PathBuf};
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
 
+use crate::config::ClusterChoice;
 use crate::{
     campaign,
     commands::{bench_bare, doctor, envtest, init, play, replay, serve, show},
@@ -71,6 +72,9 @@ pub struct RunArgs {
     /// Trials side by side; default: one per processor.
     #[arg(long, env = "TROMMEL_WORKERS")]
     pub workers: Option<NonZeroUsize>,
+    /// Carry the plan of each finding out on this cluster, too: `kind`, `kind=NAME`, `kubeconfig=PATH`; may be repeated.
+    #[arg(long, value_delimiter = ',', env = "TROMMEL_CONFIRM_ON")]
+    pub confirm_on: Vec<ClusterChoice>,
     /// Go on exploring behind this many violated trials.
     #[arg(long, default_value_t = 0, env = "TROMMEL_THROUGH_FINDINGS")]
     pub through_findings: u64,
@@ -119,6 +123,9 @@ pub struct ReplayArgs {
     /// Run this program instead; everything after it is its arguments, so give this last.
     #[arg(long, num_args = 1.., allow_hyphen_values = true, conflicts_with = "campaign")]
     pub command: Vec<String>,
+    /// Carry the plan out on this cluster instead of the embedded one: `kind`, `kind=NAME`, `kubeconfig=PATH`.
+    #[arg(long, env = "TROMMEL_CLUSTER")]
+    pub cluster: Option<ClusterChoice>,
     /// Run what the file names without asking, though no campaign beside it runs the same.
     #[arg(short, long)]
     pub yes: bool,

@@ -15,6 +15,7 @@ use crate::exit::{Exit, Expected};
 
 mod access;
 mod answers;
+mod choice;
 mod embedded;
 pub mod manifests;
 mod names;
@@ -25,6 +26,7 @@ mod stage_files;
 
 pub use access::{AccountName, AuthorizationSpec, Located};
 pub use answers::read_answers;
+pub use choice::ClusterChoice;
 pub use embedded::{EmbeddedSpec, Environment, PodSecurity};
 pub use names::check_name;
 pub use paces::PaceSpec;
@@ -84,6 +86,9 @@ pub struct Spec {
     /// When to stop before all is explored.
     #[serde(default)]
     pub budget: BudgetSpec,
+    /// Clusters on which the plan of each finding is carried out, too: `kind`, `kind=NAME`, `kubeconfig=PATH`.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub confirm_on: Vec<ClusterChoice>,
     /// Paths at which reference runs may differ in more than a value, for example
     /// `pods/default/* .status.conditions`.
     #[serde(default)]
@@ -298,6 +303,12 @@ pub struct KindSpec {
 }
 
 impl KindSpec {
+    /// The cluster of this name, or of the usual one, as it is.
+    pub fn named(name: Option<&str>) -> KindSpec {
+        let name = name.map_or_else(KindSpec::usual_name, str::to_owned);
+        KindSpec { name, images: vec![] }
+    }
+
     fn usual_name() -> String {
         "kind".to_owned()
     }

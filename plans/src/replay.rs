@@ -28,7 +28,11 @@ pub struct ReplaySubject {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub build: Option<String>,
     /// Program and arguments, relative to the campaign's folder.
+    #[serde(default)]
     pub command: Vec<String>,
+    /// How it runs in pods: `spec.subject.deployment`, its paths relative to the campaign's folder.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub deployment: Option<serde_json::Value>,
     /// Extra environment.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub env: BTreeMap<String, String>,
@@ -59,6 +63,9 @@ pub struct ReplaySettings {
     /// `spec.cluster.embedded`: which built-in controllers and nodes there were.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub embedded: Option<serde_json::Value>,
+    /// The cluster on which alone the controller runs: `kind=NAME`. `trommel replay --cluster` names another.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cluster: Option<String>,
     /// `spec.accept`.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub accept: Vec<String>,
@@ -87,6 +94,9 @@ pub struct Replay {
     /// What a violation must have to be this one, whatever family of perturbations brought it about: twelve hexadecimal
     /// digits.
     pub fingerprint: String,
+    /// Clusters on which it was confirmed when the file was written.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub confirmed_on: Vec<String>,
     /// The anomalies, in order; each by what happened, so that it fires on other clusters too.
     pub plan: Plan,
     /// Why a real cluster may show each of them, in the same order.

@@ -18,7 +18,8 @@ use serde_json::{Value, json};
 
 use crate::{
     campaign::{
-        confirm::{Findings, Unconfirmed},
+        confirm::{Finding, Findings, Unconfirmed},
+        elsewhere,
         explore::{self, Explored},
         frontier, missing_permissions,
         reference::References,
@@ -33,13 +34,22 @@ use crate::{
     trial::{cpu_time, history_file},
 };
 
+/// What was found, and what it came to on other clusters.
+#[derive(Clone, Copy)]
+pub struct Found<'a> {
+    /// On the campaign's own cluster.
+    pub findings: &'a Findings,
+    /// On others.
+    pub elsewhere: &'a elsewhere::OfFindings,
+}
+
 /// Everything that the campaign has to say, as one value.
 pub fn report(
     setup: &Setup,
     folder: &RunFolder,
     references: &References,
     explored: &Explored,
-    findings: &Findings,
+    Found { findings, elsewhere }: Found<'_>,
     began: Instant,
     args: &RunArgs,
 ) -> Report {
@@ -48,7 +58,10 @@ pub fn report(
     // Without restarts there is nothing that closes.
     let restarts = spec.families.iter().any(|family| family.restarts());
     let closed = explored.closed().filter(|_| restarts);
-    let explained = |found| finding::finding(setup, folder, references, explored, found);
+    let explained = |found: &Finding| {
+        let elsewhere = elsewhere.get(&found.id).map_or(&[][..], Vec::as_slice);
+        finding::finding(setup, folder, references, explored, (found, elsewhere))
+    };
     let mut report = Report {
         campaign: setup.campaign.name().to_owned(),
         seconds: seconds_since(began, Instant::now()),

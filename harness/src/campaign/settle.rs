@@ -23,8 +23,9 @@ pub const PATIENCE: Duration = Duration::from_secs(600);
 /// What is learnt is this at least, in virtual time.
 const LEARNT_MIN: Duration = Duration::from_secs(60);
 
-/// The horizon in real time, which has to be waited for.
-const REAL: Duration = Duration::from_secs(2);
+/// The horizon in real time, which has to be waited for; also for how long controllers that nobody can look at must have
+/// done nothing.
+pub const REAL: Duration = Duration::from_secs(2);
 
 /// A subject with more timers than this in ten minutes (33 a second) would make a patient wait long: it ends earlier,
 /// and the report says so of the rehearsal.

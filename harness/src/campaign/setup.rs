@@ -84,6 +84,14 @@ impl Ground {
             Ground::Remote(_) => None,
         }
     }
+
+    /// Which release of Kubernetes it is: `v1.36.3`.
+    pub fn version(&self) -> String {
+        match self {
+            Ground::Embedded(world) => format!("v1.{}", world.release().minor()),
+            Ground::Remote(remote) => remote.version.clone(),
+        }
+    }
 }
 
 /// How time passes for the subject.

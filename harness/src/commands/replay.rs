@@ -1,7 +1,7 @@
 //! `trommel replay`: carries a replay file's plan out again, against the controller that it names or another.
 
 pub mod origin;
-mod outcome;
+pub mod outcome;
 mod plan;
 mod stale;
 mod trust;
@@ -13,7 +13,7 @@ use plans::Replay;
 use serde_json::Value;
 use workloads::Workload;
 
-use self::outcome::Outcome;
+use self::outcome::{Expected as Shown, Outcome};
 use crate::{
     campaign::{
         confirm, disk, pool,
@@ -23,7 +23,7 @@ use crate::{
         setup::{self, Setup},
     },
     cli::ReplayArgs,
-    config::{Campaign, WorkloadSpec, check_name, reading},
+    config::{Campaign, ClusterChoice, WorkloadSpec, check_name, reading},
     exit::{Exit, Expected},
     report::plain,
     stdout, trial,
@@ -40,7 +40,11 @@ pub fn run(args: &ReplayArgs) -> anyhow::Result<Exit> {
     }
     let mut replay = load(&args.file)?;
     let folder = RunFolder::create(args.out.as_deref(), &format!("replay-{}", replay.finding))?;
-    let (campaign, known) = campaign(args, &replay, &folder)?;
+    let (mut campaign, known) = campaign(args, &replay, &folder)?;
+    if let Some(cluster) = cluster(args, &replay)? {
+        let horizon = known.first().map(|known| known.file.spec.settle.horizon);
+        cluster.apply(&mut campaign, horizon);
+    }
     let workload = workload(args, &replay, &campaign)?;
     plan::name_steps(&mut replay.plan, &workload);
     plan::check(args, &replay, &campaign, &workload)?;
@@ -67,8 +71,9 @@ pub fn run(args: &ReplayArgs) -> anyhow::Result<Exit> {
     });
     progress.finish();
     disk::check()?;
-    let outcome = Outcome::of(&replay, &runs, &references.baseline);
-    let mut told = format!("{}\n", plain::text(&outcome.sentence(&replay)));
+    let shown = Shown::of(&replay);
+    let outcome = Outcome::of(&shown, &runs, &references.baseline);
+    let mut told = format!("{}\n", plain::text(&outcome.sentence(&shown)));
     for other in &outcome.others {
         told.push_str(&format!("  {}\n", plain::text(other)));
     }
@@ -83,6 +88,21 @@ pub fn run(args: &ReplayArgs) -> anyhow::Result<Exit> {
     stdout::write(&told);
     setup.clean_up();
     Ok(outcome.exit())
+}
+
+/// The cluster that the user names, or the one on which alone the file's controller can run.
+///
+/// # Errors
+/// The file names none that there is: exit 64.
+fn cluster(args: &ReplayArgs, replay: &Replay) -> anyhow::Result<Option<ClusterChoice>> {
+    if args.cluster.is_some() || args.campaign.is_some() {
+        return Ok(args.cluster.clone());
+    }
+    let of_file = replay.settings.cluster.as_ref().map(|text| text.parse());
+    of_file.transpose().map_err(|error: String| {
+        let message = format!("{}: settings.cluster: {error}", args.file.display());
+        Expected::error(Exit::Usage, message)
+    })
 }
 
 /// Whether a word of a command line is a flag that `trommel replay` has, too.
@@ -197,6 +217,9 @@ fn campaign(
     });
     if !replay.manifests.is_empty() {
         spec["manifests"] = serde_json::json!([folder.path.join("manifests/all.yaml")]);
+    }
+    if let Some(deployment) = &replay.subject.deployment {
+        spec["subject"]["deployment"] = deployment.clone();
     }
     let settings = &replay.settings;
     for (of, field, value) in [

@@ -58,6 +58,8 @@ pub struct Remote {
     pods: Option<Arc<Pods>>,
     /// Whether the cluster's own controllers run.
     acts: bool,
+    /// Which release it is: `v1.36.3`.
+    pub version: String,
 }
 
 impl Remote {
@@ -82,8 +84,16 @@ impl Remote {
         let made = Made::default();
         // From here on all that was made goes with it.
         let (pods, of_pods) = pods.map(|(pods, of_pods)| (Arc::new(pods), of_pods)).unzip();
-        let mut remote =
-            Remote { access, lock, made, types: vec![], before: Arc::default(), pods, acts: false };
+        let mut remote = Remote {
+            access,
+            lock,
+            made,
+            types: vec![],
+            before: Arc::default(),
+            pods,
+            acts: false,
+            version: String::new(),
+        };
         runtime.block_on(remote.prepare(manifests, &of_pods.unwrap_or_default()))?;
         Ok(remote)
     }
@@ -101,6 +111,8 @@ impl Remote {
         workloads::apply_manifests(&client, of_pods).await.map_err(refused)?;
         self.made.set_apart(&of_user);
         self.acts = access::has_controllers(&upstream).await?;
+        let (_, version) = access::request(&upstream, "GET", "/version").await?;
+        self.version = version["gitVersion"].as_str().unwrap_or_default().to_owned();
         let (types, objects) = access::ready(&upstream, manifests).await?;
         self.types = types;
         refuse_strangers(&objects, manifests)?;

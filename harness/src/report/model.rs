@@ -218,6 +218,9 @@ pub struct Finding {
     pub oracle: String,
     /// How often its replay reproduced it.
     pub confirmed: Confirmed,
+    /// What its plan came to on other clusters.
+    #[serde(default)]
+    pub confirmed_on: Vec<ConfirmedOn>,
     /// Trials of the exploration that showed it, by the family of their plan; those of `also` included.
     #[serde(default)]
     pub trials: BTreeMap<String, u64>,
@@ -238,6 +241,30 @@ pub struct Finding {
     pub kubectl_steps: Vec<String>,
     /// The replay file's text.
     pub replay_text: String,
+}
+
+/// What the plan of a finding came to on another cluster.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+pub struct ConfirmedOn {
+    /// Which cluster, with its version, and how the subject ran there.
+    pub cluster: String,
+    /// Reproduced so often.
+    pub k: u32,
+    /// Of so many; 0: it could not be tried.
+    pub n: u32,
+    /// Why not always.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub why: Option<String>,
+}
+
+impl ConfirmedOn {
+    /// For people: `kind dev v1.36.3 (pod): 3 of 3`.
+    pub fn sentence(&self) -> String {
+        let ConfirmedOn { cluster, k, n, why } = self;
+        let count = if *n == 0 { "not tried".to_owned() } else { format!("{k} of {n}") };
+        let why = why.as_ref().map(|why| format!(", {why}")).unwrap_or_default();
+        format!("{cluster}: {count}{why}")
+    }
 }
 
 /// Another violation that a finding explains.
@@ -456,6 +483,8 @@ struct FindingSummary<'a> {
     family: &'a str,
     oracle: &'a str,
     confirmed: Confirmed,
+    #[serde(rename = "confirmedOn", skip_serializing_if = "<[ConfirmedOn]>::is_empty")]
+    confirmed_on: &'a [ConfirmedOn],
     trials: &'a BTreeMap<String, u64>,
     #[serde(skip_serializing_if = "<[Also]>::is_empty")]
     also: &'a [Also],
@@ -543,6 +572,7 @@ impl Finding {
             family: &self.family,
             oracle: &self.oracle,
             confirmed: self.confirmed,
+            confirmed_on: &self.confirmed_on,
             trials: &self.trials,
             also: &self.also,
             replay: &self.replay,

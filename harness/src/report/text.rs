@@ -81,6 +81,9 @@ fn findings(out: &mut String, report: &Report, style: Style) {
     for finding in &report.findings {
         let confirmed = format!("{}/{}", finding.confirmed.k, finding.confirmed.n);
         line(out, &row(&finding.id, &finding.family, &finding.oracle, &confirmed, &finding.title));
+        for on in &finding.confirmed_on {
+            line(out, &format!("  also on {}", on.sentence()));
+        }
     }
     for finding in &report.findings {
         if finding.trials.len() > 1 {
@@ -222,6 +225,9 @@ pub fn explain(finding: &Finding) -> String {
     line(&mut out, &format!("# {title}\n"));
     let confirmed = format!("confirmed {} of {}", confirmed.k, confirmed.n);
     line(&mut out, &format!("`{id}` · family {family} · oracle {oracle} · {confirmed}\n"));
+    for on in &finding.confirmed_on {
+        line(&mut out, &format!("- *On another cluster:* {}", on.sentence()));
+    }
     line(&mut out, "## Why\n");
     for given in &explanation.given {
         line(&mut out, &format!("- *Perturbation:* {given}"));

@@ -18,7 +18,10 @@ use super::{
     Going, RunEnd, Stop, Trial, delivery_order::InTurn, members::Member, trigger::stopped,
     webhook_calls::Looks,
 };
-use crate::campaign::{interrupt, settle::Wait};
+use crate::campaign::{
+    interrupt,
+    settle::{self, Wait},
+};
 
 /// Timers due this soon fire before the user does anything else. A subject's clock runs on while we look at
 /// it: whether its one-millisecond queues come before or after a user's write would depend on how busy this
@@ -186,10 +189,11 @@ impl Trial<'_> {
     }
 
     /// Time until the cluster does something by itself: a built-in controller acts, a watch ends. Controllers that nobody
-    /// here can look at may act until the world has not changed for as long as a settled one.
+    /// here can look at may act until the world has not changed for two seconds.
     fn environment_deadline(&mut self) -> Option<Duration> {
         if self.cluster.acts_by_itself() {
-            let left = self.waits.at_a_step.horizon.saturating_sub(self.undisturbed_for());
+            let silence = settle::REAL.min(self.waits.at_a_step.horizon);
+            let left = silence.saturating_sub(self.undisturbed_for());
             return (!left.is_zero()).then_some(left);
         }
         self.cluster.next_timer().map(|due| due.since(self.cluster.now()))

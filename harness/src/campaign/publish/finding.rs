@@ -10,6 +10,7 @@ use super::{by_hand, replay_file};
 use crate::{
     campaign::{
         confirm::{self, Tried},
+        elsewhere::Elsewhere,
         explore::{Carried, Explored},
         judge,
         reference::References,
@@ -26,7 +27,7 @@ pub fn finding(
     folder: &RunFolder,
     references: &References,
     explored: &Explored,
-    found: &confirm::Finding,
+    (found, elsewhere): (&confirm::Finding, &[Elsewhere]),
 ) -> model::Finding {
     let severity = found.verdict.oracle.severity();
     let trial = judge::trial_view(&found.shown);
@@ -44,13 +45,14 @@ pub fn finding(
         .collect();
     let legal_on = found.citations().filter_map(|citation| citation.legal_on);
     let diff = end_state_diff(references, found);
-    let replay = replay_file::of_finding(setup, &references.settle, found, folder);
+    let replay = replay_file::of_finding(setup, &references.settle, (found, elsewhere), folder);
     model::Finding {
         id: found.id.clone(),
         title: found.verdict.title.clone(),
         family: found.plan.families(),
         oracle: found.verdict.oracle.to_string(),
         confirmed: model::Confirmed { k: found.confirmed.0, n: found.confirmed.1 },
+        confirmed_on: elsewhere.iter().map(on).collect(),
         trials: trials(explored, severity, found.ids()),
         also: found
             .also
@@ -71,6 +73,11 @@ pub fn finding(
         kubectl_steps: by_hand::steps(setup, found, &diff),
         diff,
     }
+}
+
+fn on(elsewhere: &Elsewhere) -> model::ConfirmedOn {
+    let Elsewhere { cluster, reproduced: (k, n), why } = elsewhere.clone();
+    model::ConfirmedOn { cluster, k, n, why }
 }
 
 /// What was suspected and is no finding.

@@ -11,12 +11,15 @@ use super::shown;
 use crate::{
     campaign::{
         confirm::{Finding, Unconfirmed},
+        elsewhere::{self, Elsewhere},
         run_folder::RunFolder,
         settle::Settle,
         setup::Setup,
     },
     commands::replay::origin,
-    config::{ClockSpec, ClusterSpec, DeterminismSpec, EmbeddedSpec, Horizon, Transport},
+    config::{
+        ClockSpec, ClusterChoice, ClusterSpec, DeterminismSpec, EmbeddedSpec, Horizon, Transport,
+    },
     report::by_hand::quoted,
     trial::history_file,
 };
@@ -35,10 +38,13 @@ pub struct ReplayFile {
 pub fn of_finding(
     setup: &Setup,
     settle: &Settle,
-    found: &Finding,
+    (found, elsewhere): (&Finding, &[Elsewhere]),
     folder: &RunFolder,
 ) -> ReplayFile {
-    let replay = replay(setup, settle, &found.verdict, &found.plan, found.citations().collect());
+    let legality = found.citations().collect();
+    let mut replay = replay(setup, settle, &found.verdict, &found.plan, legality);
+    let on = elsewhere.iter().filter(|on| on.reproduced.0 > 0).map(|on| on.cluster.clone());
+    replay.confirmed_on = std::iter::once(elsewhere::named(setup)).chain(on).collect();
     let name = format!("findings/{}/replay.yaml", found.id);
     ReplayFile { command: command(setup, &replay, &name, folder), text: text(&replay), name }
 }
@@ -106,7 +112,9 @@ fn replay(
             build: spec.subject.build.clone(),
             command: spec.subject.command.clone(),
             env: spec.subject.env.clone(),
+            deployment: spec.subject.deployment.as_ref().map(|deployment| json!(deployment)),
         },
+        confirmed_on: vec![],
         settings: settings(setup, settle),
         manifests: setup.manifests.clone(),
         workload: setup.workload_text.clone(),
@@ -142,6 +150,13 @@ fn settings(setup: &Setup, settle: &Settle) -> ReplaySettings {
         horizon: text(json!(settle.in_replay()), json!(Horizon::Auto)),
         determinism: whole(determinism, json!(DeterminismSpec::default())),
         embedded,
+        cluster: match &spec.cluster {
+            // Where else a pod would run.
+            ClusterSpec::Kind(kind) if spec.runs_in_pods() => {
+                Some(ClusterChoice::Kind(Some(kind.name.clone())).to_string())
+            }
+            _ => None,
+        },
         accept: spec.accept.clone(),
         heartbeats: spec.heartbeats.clone(),
     }

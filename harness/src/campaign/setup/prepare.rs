@@ -92,6 +92,11 @@ impl Setup {
         };
         let command = match &in_pods {
             Some(_) => vec![],
+            None if spec.subject.command.is_empty() => {
+                let what =
+                    "there is none: a Deployment runs on kind clusters only (--cluster kind=NAME)";
+                return Err(wrong("spec.subject.command", what.to_owned()));
+            }
             None => find("spec.subject.command", spec.subject.command.clone(), &hint)?,
         };
         let manager = match &spec.cluster {

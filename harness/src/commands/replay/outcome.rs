@@ -3,9 +3,30 @@
 use std::collections::BTreeSet;
 
 use oracles::{Baseline, Verdict, VerdictValue};
-use plans::{Expectation, Replay};
+use plans::{Expectation, Plan, Replay};
 
 use crate::{campaign::judge, exit::Exit, trial::TrialRun};
+
+/// What runs of a plan should show.
+#[derive(Clone, Copy)]
+pub struct Expected<'a> {
+    /// What was carried out.
+    pub plan: &'a Plan,
+    /// The finding's.
+    pub fingerprint: &'a str,
+    /// The finding in one sentence.
+    pub title: &'a str,
+    /// Whether it should be there.
+    pub expect: Expectation,
+}
+
+impl Expected<'_> {
+    /// What a replay file says.
+    pub fn of(replay: &Replay) -> Expected<'_> {
+        let Replay { plan, fingerprint, title, expect, .. } = replay;
+        Expected { plan, fingerprint, title, expect: *expect }
+    }
+}
 
 /// Runs, counted.
 #[derive(Default)]
@@ -21,16 +42,17 @@ pub struct Outcome {
 
 impl Outcome {
     /// Judges the runs. One in which not all of the plan happened shows nothing about it, whatever it violates.
-    pub fn of(replay: &Replay, runs: &[TrialRun], baseline: &Baseline) -> Outcome {
+    pub fn of(expected: &Expected<'_>, runs: &[TrialRun], baseline: &Baseline) -> Outcome {
         let mut outcome = Outcome { runs: runs.len(), ..Outcome::default() };
-        runs.iter().for_each(|run| outcome.count(replay, run, baseline));
+        runs.iter().for_each(|run| outcome.count(expected, run, baseline));
         outcome
     }
 
-    fn count(&mut self, replay: &Replay, run: &TrialRun, baseline: &Baseline) {
+    fn count(&mut self, expected: &Expected<'_>, run: &TrialRun, baseline: &Baseline) {
         let verdicts = judge::verdicts(run, baseline);
         let violated = verdicts.iter().filter(|verdict| verdict.value == VerdictValue::Violated);
-        let (same, others): (Vec<_>, Vec<_>) = violated.partition(|verdict| is_of(replay, verdict));
+        let (same, others): (Vec<_>, Vec<_>) =
+            violated.partition(|verdict| is_of(expected, verdict));
         let unknown = judge::summary(run, &verdicts) == VerdictValue::Unknown;
         let why = match run.undone() {
             Some(why) => Some(format!("not all of the plan happened: {why}")),
@@ -71,16 +93,21 @@ impl Outcome {
         }
     }
 
+    /// Reproduced so often, of so many.
+    pub fn reproduced(&self) -> (u32, u32) {
+        (self.reproduced as u32, self.runs as u32)
+    }
+
     /// The same in one sentence.
-    pub fn sentence(&self, replay: &Replay) -> String {
-        let expected = match (replay.expect, self.exit()) {
+    pub fn sentence(&self, of: &Expected<'_>) -> String {
+        let expected = match (of.expect, self.exit()) {
             (Expectation::Clean, Exit::Finding) => " (the file expects it to be gone)",
             (Expectation::Finding, Exit::Clean) => {
                 " (set `expect: clean` in the file, and it guards the fix)"
             }
             _ => "",
         };
-        let title = &replay.title;
+        let title = of.title;
         match self.exit() {
             Exit::Finding if self.reproduced > 0 => {
                 format!("reproduced {} of {}: {title}{expected}", self.reproduced, self.runs)
@@ -98,12 +125,12 @@ impl Outcome {
 }
 
 /// Whether a violation is the file's, which an older version may have written.
-fn is_of(replay: &Replay, verdict: &Verdict) -> bool {
+fn is_of(expected: &Expected<'_>, verdict: &Verdict) -> bool {
     let families: BTreeSet<&str> =
-        replay.plan.perturbations.iter().map(|one| one.family().name()).collect();
+        expected.plan.perturbations.iter().map(|one| one.family().name()).collect();
     let families = families.into_iter().collect::<Vec<_>>().join("+");
-    verdict.fingerprint.id() == replay.fingerprint
-        || verdict.older_ids(&families).contains(&replay.fingerprint)
+    verdict.fingerprint.id() == expected.fingerprint
+        || verdict.older_ids(&families).iter().any(|id| id == expected.fingerprint)
 }
 
 #[cfg(test)]

@@ -8,6 +8,7 @@ use std::{
 };
 
 use plans::Replay;
+use serde_json::json;
 use workloads::Workload;
 
 use crate::{
@@ -22,6 +23,8 @@ use crate::{
 struct Programs<'a> {
     build: Option<&'a str>,
     command: &'a [String],
+    /// As JSON: the images and manifests that run in pods.
+    deployment: Option<String>,
     env: &'a BTreeMap<String, String>,
     manager: Option<Vec<String>>,
 }
@@ -32,6 +35,7 @@ impl Programs<'_> {
         Programs {
             build: subject.build.as_deref(),
             command: &subject.command,
+            deployment: subject.deployment.as_ref().map(|deployment| json!(deployment).to_string()),
             env: &subject.env,
             manager: match &campaign.file.spec.cluster {
                 ClusterSpec::Embedded(embedded) => embedded.controller_manager(),
@@ -46,6 +50,7 @@ impl Programs<'_> {
         if args.command.is_empty() {
             lines.extend(self.build.map(|build| format!("build:      {build}")));
             lines.push(format!("controller: {}", self.command.join(" ")));
+            lines.extend(self.deployment.iter().map(|pods| format!("deployment: {pods}")));
         }
         // Those of the file can make any program run another one (`LD_PRELOAD`).
         lines.extend(self.env.iter().map(|(name, value)| format!("variable:   {name}={value}")));
