@@ -1,0 +1,3 @@
+module example.trommel.dev/stand-in
+
+go 1.24
