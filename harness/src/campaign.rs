@@ -62,6 +62,7 @@ pub fn run(args: &RunArgs) -> anyhow::Result<Exit> {
         campaign.file.spec.subject.clock = ClockSpec::Real;
     }
     let folder = RunFolder::create(args.out.as_deref(), campaign.name())?;
+    campaign.allowed_context.clone_from(&args.allow_context);
     setup::build(&campaign)?;
     interrupt::listen()?;
     let workers = args.workers.map_or_else(processors, NonZeroUsize::get);

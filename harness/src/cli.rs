@@ -86,6 +86,9 @@ pub struct RunArgs {
     /// Let time pass at this machine's pace.
     #[arg(long, env = "TROMMEL_REAL_TIME")]
     pub real_time: bool,
+    /// The campaign may use this context of its kubeconfig, though the server is not on this machine.
+    #[arg(long, value_name = "NAME")]
+    pub allow_context: Option<String>,
     /// Keep the files of every trial, not only of those with findings.
     #[arg(long, env = "TROMMEL_KEEP")]
     pub keep: bool,
@@ -119,6 +122,9 @@ pub struct ReplayArgs {
     /// Run this program instead; everything after it is its arguments, so give this last.
     #[arg(long, num_args = 1.., allow_hyphen_values = true, conflicts_with = "campaign")]
     pub command: Vec<String>,
+    /// The campaign may use this context of its kubeconfig, though the server is not on this machine.
+    #[arg(long, value_name = "NAME")]
+    pub allow_context: Option<String>,
     /// Run what the file names without asking, though no campaign beside it runs the same.
     #[arg(short, long)]
     pub yes: bool,

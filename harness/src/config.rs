@@ -342,6 +342,8 @@ pub struct Profile {
     #[serde(default)]
     pub heuristics: Option<HeuristicsSpec>,
     /// See [`Spec::budget`].
+    /// The context of a kubeconfig that the user allowed on the command line, wherever its server is.
+    pub allowed_context: Option<String>,
     #[serde(default)]
     pub budget: Option<BudgetSpec>,
     /// See [`Spec::settle`].
@@ -379,7 +381,7 @@ impl Campaign {
         check(&file.spec, path)?;
         let absolute = std::path::absolute(path)?;
         let folder = absolute.parent().unwrap_or(Path::new("/")).to_owned();
-        Ok(Campaign { file, path: absolute, folder })
+        Ok(Campaign { file, path: absolute, folder, allowed_context: None })
     }
 
     /// Its name.

@@ -40,7 +40,8 @@ pub fn run(args: &ReplayArgs) -> anyhow::Result<Exit> {
     }
     let mut replay = load(&args.file)?;
     let folder = RunFolder::create(args.out.as_deref(), &format!("replay-{}", replay.finding))?;
-    let (campaign, known) = campaign(args, &replay, &folder)?;
+    let (mut campaign, known) = campaign(args, &replay, &folder)?;
+    campaign.allowed_context.clone_from(&args.allow_context);
     let workload = workload(args, &replay, &campaign)?;
     plan::name_steps(&mut replay.plan, &workload);
     plan::check(args, &replay, &campaign, &workload)?;
@@ -254,6 +255,7 @@ fn write_workload(replay: &Replay, folder: &RunFolder) -> anyhow::Result<std::pa
     let depth = replay.workload_files.keys().map(upwards).max().unwrap_or(0);
     let below = format!("workload{}", "/below".repeat(depth));
     folder.write(&format!("{below}/workload.yaml"), replay.workload.as_bytes())?;
+        allowed_context: None,
     for (path, text) in &replay.workload_files {
         if Path::new(path).is_absolute() {
             continue; // it names a file of the machine, not of the test

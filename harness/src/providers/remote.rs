@@ -5,7 +5,7 @@
 //! ([`made`]). Nothing else is touched or judged. One campaign at a time holds the cluster; the next one cleans up after
 //! one that died ([`lock`]). Time is real: the cluster's own components can't be moved, so nobody is.
 //!
-//! Only servers on this machine are accepted. Worlds can't be forked; they are rebuilt from observed commits. Because
+//! A server that is not on this machine is accepted only if the user allowed its context. Worlds can't be forked; they are rebuilt from observed commits. Because
 //! time never repeats they hardly merge, so the depth is 1 unless the campaign says otherwise, and the report does not
 //! call that closed.
 

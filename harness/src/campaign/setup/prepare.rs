@@ -71,6 +71,14 @@ impl Setup {
     pub fn prepare(campaign: Campaign, scratch: PathBuf, workers: usize) -> anyhow::Result<Setup> {
         let spec = &campaign.file.spec;
         let path_variable = std::env::var("PATH").unwrap_or_else(|_| "/usr/bin:/bin".to_owned());
+        if let (Some(context), false) =
+            (&campaign.allowed_context, matches!(spec.cluster, ClusterSpec::Kubeconfig(_)))
+        {
+            return Err(usage(format!(
+                "--allow-context {context}: {} has no spec.cluster.kubeconfig, so it uses no context",
+                campaign.path.display()
+            )));
+        }
         let hint = match &spec.subject.build {
             Some(build) => format!("the build ({build}) did not make it"),
             None => "build it first, or give spec.subject.build".to_owned(),
@@ -171,7 +179,8 @@ impl Setup {
             }
             ClusterSpec::Kubeconfig(kubeconfig) => {
                 let path = campaign.resolve(&kubeconfig.path);
-                let access = Access::read(&path, kubeconfig.context.as_deref())?;
+                let (context, allowed) = (&kubeconfig.context, &campaign.allowed_context);
+                let access = Access::read(&path, context.as_deref(), allowed.as_deref())?;
                 Ground::Remote(Remote::connect(access, &manifests)?)
             }
             ClusterSpec::Kind(kind) => {
