@@ -5,6 +5,7 @@ pub mod confirm;
 pub mod disk;
 pub mod explore;
 pub mod families;
+pub mod fault;
 pub mod frontier;
 pub mod identities;
 pub mod interrupt;
@@ -61,32 +62,38 @@ pub fn run(args: &RunArgs) -> anyhow::Result<Exit> {
     if args.real_time {
         campaign.file.spec.subject.clock = ClockSpec::Real;
     }
-    let folder = RunFolder::create(args.out.as_deref(), campaign.name())?;
     campaign.allowed_context.clone_from(&args.allow_context);
+    let folder = RunFolder::create(args.out.as_deref(), campaign.name())?;
     setup::build(&campaign)?;
     interrupt::listen()?;
     let workers = args.workers.map_or_else(processors, NonZeroUsize::get);
-    let prepared = Setup::prepare(campaign, folder.path.join("trials"), workers)?;
+    let prepared = Setup::prepare(campaign, &folder.path, workers)?;
     let setup = Setup { keep_files: args.keep, ..prepared };
-    folder.write("config.yaml", &std::fs::read(&setup.campaign.path)?)?;
+    let ended = carry_out(&setup, args, &folder);
+    setup.keep_cluster_logs(&ended);
+    ended
+}
 
+/// What a run does once everything is prepared.
+fn carry_out(setup: &Setup, args: &RunArgs, folder: &RunFolder) -> anyhow::Result<Exit> {
+    folder.write("config.yaml", &std::fs::read(&setup.campaign.path)?)?;
     let began = Instant::now();
     let progress = Progress::start(Show::detect(args.quiet));
     progress.tell(phase("undisturbed runs"));
-    let restarts = settled_restart::asked(&setup);
-    let bounds = bounds(args, &setup, began);
-    let references = reference::learn(&setup, &folder, &progress, restarts, bounds.until)?;
+    let restarts = settled_restart::asked(setup);
+    let bounds = bounds(args, setup, began);
+    let references = reference::learn(setup, folder, &progress, restarts, bounds.until)?;
     progress.tell(phase("exploring"));
     let taken = setup.slots.taken();
-    let (explored, findings) = explore(&setup, &references, &bounds, &progress, &folder);
-    disk::check()?;
-    let report = publish::report(&setup, &folder, &references, &explored, &findings, began, args);
+    let (explored, findings) = explore(setup, &references, &bounds, &progress, folder);
+    fault::check()?;
+    let report = publish::report(setup, folder, &references, &explored, &findings, began, args);
     progress.finish();
     // All that ran beside the trials of the exploration.
     let confirming = (setup.slots.taken() - taken).saturating_sub(explored.trials.len() as u64);
-    publish::write(&folder, &report, &explored, &findings, confirming)?;
+    publish::write(folder, &report, &explored, &findings, confirming)?;
     match args.output {
-        Output::Text => publish::print(&folder, &report),
+        Output::Text => publish::print(folder, &report),
         Output::Json => crate::stdout::write(&crate::report::summary_json(&report)?),
     }
     setup.clean_up();

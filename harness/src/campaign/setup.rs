@@ -17,6 +17,8 @@ use workloads::Workload;
 use crate::{
     campaign::pool::Slots,
     config::{Campaign, Transport},
+    exit::Exit,
+    providers::kind,
     trial::{TrialRun, TrialSpec},
 };
 
@@ -34,6 +36,8 @@ pub struct Setup {
     pub manifests: Vec<serde_json::Value>,
     /// Where trials run.
     pub ground: Ground,
+    /// The kind cluster that this is, if it is one. It goes after the ground.
+    pub kind: Option<kind::Held>,
     /// The administrator's on the embedded cluster: another in each run.
     pub admin_token: String,
     /// By which the subject is known to the API.
@@ -125,6 +129,13 @@ impl Setup {
         let count = kept.entry(fingerprint.to_owned()).or_default();
         *count += 1;
         *count <= KEPT
+    }
+
+    /// Keeps what the nodes of a kind cluster have to say, if something failed there.
+    pub fn keep_cluster_logs(&self, ended: &anyhow::Result<Exit>) {
+        if let Some(kind) = &self.kind {
+            kind.keep_logs(ended);
+        }
     }
 
     /// Removes what trials left that nobody needs.

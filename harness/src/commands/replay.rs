@@ -16,7 +16,7 @@ use workloads::Workload;
 use self::outcome::Outcome;
 use crate::{
     campaign::{
-        confirm, disk, pool,
+        confirm, fault, pool,
         progress::{Event, Progress, Show},
         reference,
         run_folder::RunFolder,
@@ -50,11 +50,23 @@ pub fn run(args: &ReplayArgs) -> anyhow::Result<Exit> {
     setup::build(&campaign)?;
     crate::campaign::interrupt::listen()?;
     let workers = std::thread::available_parallelism().map_or(1, usize::from);
-    let setup = Setup::prepare(campaign, folder.path.join("trials"), workers)?;
+    let setup = Setup::prepare(campaign, &folder.path, workers)?;
+    let ended = carry_out(&setup, args, &replay, &folder);
+    setup.keep_cluster_logs(&ended);
+    ended
+}
+
+/// What a replay does once everything is prepared.
+fn carry_out(
+    setup: &Setup,
+    args: &ReplayArgs,
+    replay: &Replay,
+    folder: &RunFolder,
+) -> anyhow::Result<Exit> {
     let progress = Progress::start(Show::detect(args.quiet));
     progress.tell(Event::Phase { name: "undisturbed runs".to_owned(), total: None });
     let restarts = replay.plan.restarts_when_settled();
-    let references = reference::learn(&setup, &folder, &progress, restarts, None)?;
+    let references = reference::learn(setup, folder, &progress, restarts, None)?;
     let total = Some(u64::from(args.repeats));
     progress.tell(Event::Phase { name: "replaying".to_owned(), total });
     let waits = references.settle.usual();
@@ -62,19 +74,19 @@ pub fn run(args: &ReplayArgs) -> anyhow::Result<Exit> {
         .map(|repeat| confirm::from_beginning(&replay.plan, repeat, waits))
         .collect();
     let runs = pool::map(setup.workers, &specs, |spec| {
-        let run = trial::run(&setup, spec.clone());
+        let run = trial::run(setup, spec.clone());
         progress.tell(Event::Done { verdict: None });
         run
     });
     progress.finish();
-    disk::check()?;
-    let outcome = Outcome::of(&replay, &runs, &references.baseline);
-    let mut told = format!("{}\n", plain::text(&outcome.sentence(&replay)));
+    fault::check()?;
+    let outcome = Outcome::of(replay, &runs, &references.baseline);
+    let mut told = format!("{}\n", plain::text(&outcome.sentence(replay)));
     for other in &outcome.others {
         told.push_str(&format!("  {}\n", plain::text(other)));
     }
     if outcome.exit() == Exit::Unknown {
-        for pattern in made_up_names(&replay) {
+        for pattern in made_up_names(replay) {
             told.push_str(&format!(
                 "  {pattern:?} in the plan means names that the server makes (generateName); if the controller gives the \
                  name now, write that name instead\n"
@@ -243,6 +255,7 @@ fn campaign(
         })?,
         path: std::path::absolute(&args.file)?,
         folder: std::path::absolute(base)?,
+        allowed_context: None,
     };
     Ok((campaign, known))
 }
@@ -255,7 +268,6 @@ fn write_workload(replay: &Replay, folder: &RunFolder) -> anyhow::Result<std::pa
     let depth = replay.workload_files.keys().map(upwards).max().unwrap_or(0);
     let below = format!("workload{}", "/below".repeat(depth));
     folder.write(&format!("{below}/workload.yaml"), replay.workload.as_bytes())?;
-        allowed_context: None,
     for (path, text) in &replay.workload_files {
         if Path::new(path).is_absolute() {
             continue; // it names a file of the machine, not of the test

@@ -50,6 +50,8 @@ pub struct Remote {
     types: Vec<access::Type>,
     /// Uids of all objects that were there before the first trial, manifests included.
     before: Arc<BTreeSet<String>>,
+    /// Whether all is left as it is at the end.
+    leaves_all: bool,
 }
 
 impl Remote {
@@ -68,9 +70,15 @@ impl Remote {
         })?;
         let made = Made::default();
         // From here on all that was made goes with it.
-        let mut remote = Remote { access, lock, made, types: vec![], before: Arc::default() };
+        let mut remote =
+            Remote { access, lock, made, types: vec![], before: Arc::default(), leaves_all: false };
         runtime.block_on(remote.prepare(manifests))?;
         Ok(remote)
+    }
+
+    /// Nothing is removed at the end: the cluster goes as a whole.
+    pub fn leave_all(&mut self) {
+        self.leaves_all = true;
     }
 
     async fn prepare(&mut self, manifests: &[Value]) -> anyhow::Result<()> {
@@ -116,6 +124,9 @@ impl Remote {
 /// However the campaign ends, the cluster is as it was.
 impl Drop for Remote {
     fn drop(&mut self) {
+        if self.leaves_all {
+            return;
+        }
         let given_back = runtime()
             .map_err(anyhow::Error::from)
             .and_then(|runtime| runtime.block_on(self.give_back()));

@@ -1,7 +1,7 @@
 //! Makes a [`Setup`] of a campaign: everything that can be wrong with it is said before the first run.
 
 use std::{
-    path::{Path, PathBuf},
+    path::Path,
     process::Command,
     sync::{Arc, Mutex, OnceLock},
     time::Duration,
@@ -64,13 +64,13 @@ fn usage(message: String) -> anyhow::Error {
 }
 
 impl Setup {
-    /// Reads and checks everything that the campaign names.
+    /// Reads and checks everything that the campaign names. `folder` is that of the run.
     ///
     /// # Errors
     /// Anything wrong with it, located, as [`Expected`].
-    pub fn prepare(campaign: Campaign, scratch: PathBuf, workers: usize) -> anyhow::Result<Setup> {
+    pub fn prepare(campaign: Campaign, folder: &Path, workers: usize) -> anyhow::Result<Setup> {
+        let scratch = folder.join("trials");
         let spec = &campaign.file.spec;
-        let path_variable = std::env::var("PATH").unwrap_or_else(|_| "/usr/bin:/bin".to_owned());
         if let (Some(context), false) =
             (&campaign.allowed_context, matches!(spec.cluster, ClusterSpec::Kubeconfig(_)))
         {
@@ -79,6 +79,7 @@ impl Setup {
                 campaign.path.display()
             )));
         }
+        let path_variable = std::env::var("PATH").unwrap_or_else(|_| "/usr/bin:/bin".to_owned());
         let hint = match &spec.subject.build {
             Some(build) => format!("the build ({build}) did not make it"),
             None => "build it first, or give spec.subject.build".to_owned(),
@@ -163,6 +164,7 @@ impl Setup {
         let certificates = certificates(spec.subject.transport == crate::config::Transport::Tls)?;
         let admin_token = secret::token()?;
         let mut token = admin_token.clone();
+        let mut kind = None;
         let ground = match &spec.cluster {
             ClusterSpec::Embedded(embedded) => {
                 let (stages, root_ca) = (campaign.stages()?, &certificates.authority_pem);
@@ -183,8 +185,16 @@ impl Setup {
                 let access = Access::read(&path, context.as_deref(), allowed.as_deref())?;
                 Ground::Remote(Remote::connect(access, &manifests)?)
             }
-            ClusterSpec::Kind(kind) => {
-                Ground::Remote(Remote::connect(kind::access(kind, &campaign)?, &manifests)?)
+            ClusterSpec::Kind(spec) => {
+                let (access, held) = kind::Held::open(spec, &campaign, folder)?;
+                let held = kind.insert(held);
+                let connected = Remote::connect(access, &manifests);
+                held.keep_logs(&connected);
+                let mut remote = connected?;
+                if held.goes() {
+                    remote.leave_all();
+                }
+                Ground::Remote(remote)
             }
         };
         let heartbeats = heartbeats(&campaign)?;
@@ -195,6 +205,7 @@ impl Setup {
             workload_text,
             manifests,
             ground,
+            kind,
             admin_token,
             token,
             command,

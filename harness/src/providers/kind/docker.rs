@@ -4,6 +4,7 @@ use bollard::{
     API_DEFAULT_VERSION,
     container::LogOutput,
     exec::{CreateExecOptions, StartExecOptions, StartExecResults},
+    query_parameters::CreateImageOptionsBuilder,
 };
 use futures::StreamExt;
 use tokio::io::{AsyncRead, AsyncWriteExt};
@@ -15,7 +16,11 @@ const SOCKET: &str = "unix:///var/run/docker.sock";
 const TIMEOUT: u64 = 300;
 
 /// A connection to the daemon.
-pub struct Docker(bollard::Docker);
+pub struct Docker {
+    api: bollard::Docker,
+    /// Where it listens, as `DOCKER_HOST` has it.
+    host: String,
+}
 
 /// What a program in a container said.
 pub struct Said {
@@ -61,7 +66,8 @@ impl Docker {
         let docker = bollard::Docker::connect_with_unix(&host, TIMEOUT, API_DEFAULT_VERSION);
         let docker = docker.map_err(|error| failed(&error.to_string()))?;
         let docker = docker.negotiate_version().await;
-        Ok(Docker(docker.map_err(|error| failed(&format!("Docker at {path}: {error}")))?))
+        let api = docker.map_err(|error| failed(&format!("Docker at {path}: {error}")))?;
+        Ok(Docker { api, host })
     }
 
     /// Which version of Docker answers here.
@@ -71,7 +77,7 @@ impl Docker {
     pub fn version() -> anyhow::Result<String> {
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
         runtime.block_on(async {
-            let version = Docker::connect().await?.0.version().await;
+            let version = Docker::connect().await?.api.version().await;
             let version = version.map_err(|error| failed(&error.to_string()))?;
             Ok(version.version.unwrap_or_default())
         })
@@ -79,7 +85,33 @@ impl Docker {
 
     /// Its API.
     pub fn api(&self) -> &bollard::Docker {
-        &self.0
+        &self.api
+    }
+
+    /// Where it listens, as `DOCKER_HOST` has it.
+    pub fn host(&self) -> &str {
+        &self.host
+    }
+
+    /// Fetches an image, unless it is there.
+    ///
+    /// # Errors
+    /// It can't be fetched: exit 75.
+    pub async fn ensure_image(&self, image: &str) -> anyhow::Result<()> {
+        if self.api.inspect_image(image).await.is_ok() {
+            return Ok(());
+        }
+        eprintln!("trommel: fetching the image {image}");
+        let options = CreateImageOptionsBuilder::new().from_image(image).build();
+        let mut fetched = self.api.create_image(Some(options), None, None);
+        while let Some(step) = fetched.next().await {
+            step.map_err(|error| {
+                failed(&format!(
+                    "the image {image} is not among Docker's (docker images), and can't be fetched: {error}"
+                ))
+            })?;
+        }
+        Ok(())
     }
 
     /// A file of a container.
@@ -90,7 +122,7 @@ impl Docker {
         let said = self.exec(container, &["cat", path], None::<&[u8]>).await?;
         match (said.code, String::from_utf8(said.stdout)) {
             (0, Ok(text)) => Ok(text),
-            _ => Err(failed(&format!("{container} has no {path}: {}", said.stderr.trim()))),
+            _ => Err(anyhow::anyhow!("{container} has no {path}: {}", said.stderr.trim())),
         }
     }
 
@@ -112,8 +144,8 @@ impl Docker {
             ..CreateExecOptions::default()
         };
         let broken = |error: bollard::errors::Error| failed(&format!("{container}: {error}"));
-        let id = self.0.create_exec(container, options).await.map_err(broken)?.id;
-        let started = self.0.start_exec(&id, None::<StartExecOptions>).await.map_err(broken)?;
+        let id = self.api.create_exec(container, options).await.map_err(broken)?.id;
+        let started = self.api.start_exec(&id, None::<StartExecOptions>).await.map_err(broken)?;
         let mut said = Said { stdout: vec![], stderr: String::new(), code: 0 };
         if let StartExecResults::Attached { mut output, input: mut stdin } = started {
             let write = async {
@@ -136,7 +168,7 @@ impl Docker {
             };
             tokio::join!(write, read).1?;
         }
-        let ended = self.0.inspect_exec(&id).await.map_err(broken)?;
+        let ended = self.api.inspect_exec(&id).await.map_err(broken)?;
         said.code = ended.exit_code.unwrap_or(-1);
         Ok(said)
     }
