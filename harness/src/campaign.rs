@@ -69,9 +69,7 @@ pub fn run(args: &RunArgs) -> anyhow::Result<Exit> {
     let workers = args.workers.map_or_else(processors, NonZeroUsize::get);
     let prepared = Setup::prepare(campaign, &folder.path, workers)?;
     let setup = Setup { keep_files: args.keep, ..prepared };
-    let ended = carry_out(&setup, args, &folder);
-    setup.keep_cluster_logs(&ended);
-    ended
+    setup.explain(carry_out(&setup, args, &folder))
 }
 
 /// What a run does once everything is prepared.

@@ -131,10 +131,14 @@ impl Setup {
         *count <= KEPT
     }
 
-    /// Keeps what the nodes of a kind cluster have to say, if something failed there.
-    pub fn keep_cluster_logs(&self, ended: &anyhow::Result<Exit>) {
-        if let Some(kind) = &self.kind {
-            kind.keep_logs(ended);
+    /// How the campaign ended, with the reason if it is the cluster's.
+    ///
+    /// # Errors
+    /// See [`kind::Held::explain`].
+    pub fn explain(&self, ended: anyhow::Result<Exit>) -> anyhow::Result<Exit> {
+        match &self.kind {
+            Some(kind) => kind.explain(ended),
+            None => ended,
         }
     }
 

@@ -51,9 +51,7 @@ pub fn run(args: &ReplayArgs) -> anyhow::Result<Exit> {
     crate::campaign::interrupt::listen()?;
     let workers = std::thread::available_parallelism().map_or(1, usize::from);
     let setup = Setup::prepare(campaign, &folder.path, workers)?;
-    let ended = carry_out(&setup, args, &replay, &folder);
-    setup.keep_cluster_logs(&ended);
-    ended
+    setup.explain(carry_out(&setup, args, &replay, &folder))
 }
 
 /// What a replay does once everything is prepared.

@@ -82,23 +82,45 @@ impl Held {
         self.created.as_ref().is_some_and(Created::goes)
     }
 
-    /// Writes the nodes' logs to the run folder if the cluster or this machine failed.
-    pub fn keep_logs<T>(&self, ended: &anyhow::Result<T>) {
-        let environment = |error| exit_of(error) == Exit::Environment;
-        if fault::why().is_none() && !ended.as_ref().is_err_and(environment) {
-            return;
+    /// What a part of the campaign came to. If the cluster or this machine failed, the nodes' logs are in the run folder, and
+    /// a node that does not run any more is the reason, whatever broke first because of it.
+    ///
+    /// # Errors
+    /// Those of the part.
+    pub fn explain<T>(&self, ended: anyhow::Result<T>) -> anyhow::Result<T> {
+        let Err(error) = ended else { return ended };
+        if fault::why().is_none() && exit_of(&error) != Exit::Environment {
+            return Err(error);
         }
-        let Ok(runtime) = tokio::runtime::Builder::new_current_thread().enable_all().build() else {
-            return;
-        };
-        let exported: anyhow::Result<()> = runtime.block_on(async {
-            let docker = Docker::connect().await?;
-            logs::export(&docker, &nodes_of(&docker, &self.name).await?, &self.logs_folder).await;
-            Ok(())
-        });
-        if let Err(error) = exported {
-            eprintln!("trommel: the cluster's logs can't be had: {error:#}");
+        let looked = tokio::runtime::Builder::new_current_thread()
+            .enable_all()
+            .build()
+            .map_err(anyhow::Error::from)
+            .and_then(|runtime| runtime.block_on(self.look()));
+        match looked {
+            Ok(Some(reason)) => Err(failed(&reason)),
+            Ok(None) => fault::check().and(Err(error)),
+            Err(silent) => Err(failed(&format!("{error:#}; and of the cluster: {silent:#}"))),
         }
+    }
+
+    /// Writes the nodes' logs, and says which of them does not run.
+    async fn look(&self) -> anyhow::Result<Option<String>> {
+        let docker = Docker::connect().await?;
+        let nodes = nodes_of(&docker, &self.name).await?;
+        logs::export(&docker, &nodes, &self.logs_folder).await;
+        if nodes.is_empty() {
+            return Ok(Some(format!("the cluster {} is gone", self.name)));
+        }
+        let stopped = nodes.iter().find(|node| !node.runs);
+        Ok(stopped.map(|node| {
+            let hint = match self.goes() {
+                true => String::new(),
+                false => format!(". docker start {}", node.name),
+            };
+            let (node, name) = (&node.name, &self.name);
+            format!("the node {node} of the cluster {name} does not run any more, so nothing that was found counts{hint}")
+        }))
     }
 }
 

@@ -188,9 +188,7 @@ impl Setup {
             ClusterSpec::Kind(spec) => {
                 let (access, held) = kind::Held::open(spec, &campaign, folder)?;
                 let held = kind.insert(held);
-                let connected = Remote::connect(access, &manifests);
-                held.keep_logs(&connected);
-                let mut remote = connected?;
+                let mut remote = held.explain(Remote::connect(access, &manifests))?;
                 if held.goes() {
                     remote.leave_all();
                 }
