@@ -72,9 +72,21 @@ fn reason(said: &str) -> String {
     let lines: Vec<&str> = error.lines().map(str::trim).filter(|line| !line.is_empty()).collect();
     let Some((first, rest)) = lines.split_first() else { return "it gave no reason".to_owned() };
     let rest = &rest[rest.len().saturating_sub(LINES)..];
-    let first = first.trim_start_matches("ERROR: ");
-    let told: Vec<&str> = std::iter::once(first).chain(rest.iter().copied()).collect();
-    told.join("\n  ")
+    let mut told = without_arguments(first.trim_start_matches("ERROR: "));
+    for line in rest.iter().filter(|line| !line.starts_with("Run 'docker ")) {
+        told.push_str("\n  ");
+        told.push_str(line);
+    }
+    told
+}
+
+/// The error with the first two words of the command that failed: the rest fills a screen, and is kind's own.
+fn without_arguments(error: &str) -> String {
+    let command = error.split_once("command \"");
+    let parts = command.and_then(|(before, rest)| Some((before, rest.split_once("\" failed")?)));
+    let Some((before, (command, after))) = parts else { return error.to_owned() };
+    let words: Vec<&str> = command.split(' ').take(2).collect();
+    format!("{before}command \"{} …\" failed{after}", words.join(" "))
 }
 
 #[cfg(test)]
@@ -84,12 +96,12 @@ mod tests {
     #[test]
     fn the_reason_is_the_error_and_the_end_of_its_output() {
         let said = "Creating cluster \"life\" ...\n • Preparing nodes  ...\n ✗ Preparing nodes\nERROR: failed to create cluster: \
-                    command \"docker run\" failed with error: exit status 125\nCommand Output: one\ntwo\nthree\nfour\nfive\n\
-                    port is already allocated.\n";
+                    command \"docker run --name a\" failed with error: exit status 125\nCommand Output: one\ntwo\nthree\nfour\nfive\n\
+                    port is already allocated.\nRun 'docker run --help' for more information\n";
         assert_eq!(
             reason(said),
-            "failed to create cluster: command \"docker run\" failed with error: exit status 125\n  two\n  three\n  four\n  \
-             five\n  port is already allocated."
+            "failed to create cluster: command \"docker run …\" failed with error: exit status 125\n  three\n  four\n  five\n  \
+             port is already allocated."
         );
         assert_eq!(reason(""), "it gave no reason");
         assert_eq!(reason("unknown flag: --x\n"), "unknown flag: --x");
