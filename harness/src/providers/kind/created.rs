@@ -57,6 +57,8 @@ impl Note {
 /// A cluster that goes with the campaign, unless it is to be kept.
 pub struct Created {
     name: String,
+    /// What its nodes say.
+    note: Note,
     keep: bool,
 }
 
@@ -99,12 +101,14 @@ impl Created {
         }
         let order = Order { docker, name, create, campaign, note: Note::own(create.keep) };
         // From here on what was made goes with it.
-        let mut created = Created { name: name.to_owned(), keep: false };
-        if let Err(error) = order.carry_out().await {
+        let mut created = Created { name: name.to_owned(), note: order.note.clone(), keep: false };
+        let done = order.carry_out().await;
+        // Who interrupts in a terminal interrupts kind as well.
+        interrupt::check("the creation of the kind cluster")?;
+        if let Err(error) = done {
             logs::export(docker, &super::nodes_of(docker, name).await?, logs_folder).await;
             return Err(error);
         }
-        interrupt::check("the creation of the kind cluster")?;
         created.keep = create.keep;
         Ok(Some(created))
     }
@@ -169,21 +173,23 @@ impl Drop for Created {
             eprintln!("trommel: the kind cluster {} is kept", self.name);
             return;
         }
-        let name = self.name.clone();
+        let (name, note) = (self.name.clone(), self.note.clone());
         // The thread that drops it may be one of a runtime.
         let deleted = std::thread::spawn(move || {
             let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
             runtime.block_on(async {
                 let docker = Docker::connect().await?;
-                delete(&docker, &name, &super::nodes_of(&docker, &name).await?).await
+                let nodes = super::nodes_of(&docker, &name).await?;
+                let own = |node: &Node| node.note.as_ref() == Some(&note);
+                match nodes.iter().all(|node| own(node) || !node.is_node()) {
+                    true => delete(&docker, &name, &nodes).await,
+                    false => Err(failed("somebody else made it meanwhile")),
+                }
             })
         });
         let deleted = deleted.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic));
         if let Err(error) = deleted {
-            eprintln!(
-                "trommel: the kind cluster {} is left, delete it yourself: {error:#}",
-                self.name
-            );
+            eprintln!("trommel: the kind cluster {} is not deleted: {error:#}", self.name);
         }
     }
 }
