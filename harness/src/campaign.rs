@@ -6,6 +6,7 @@ pub mod disk;
 pub mod elsewhere;
 pub mod explore;
 pub mod families;
+pub mod fault;
 pub mod frontier;
 pub mod identities;
 pub mod interrupt;
@@ -63,37 +64,42 @@ pub fn run(args: &RunArgs) -> anyhow::Result<Exit> {
     if args.real_time {
         campaign.file.spec.subject.clock = ClockSpec::Real;
     }
+    campaign.allowed_context.clone_from(&args.allow_context);
     let folder = RunFolder::create(args.out.as_deref(), campaign.name())?;
     setup::build(&campaign)?;
     interrupt::listen()?;
     let workers = args.workers.map_or_else(processors, NonZeroUsize::get);
-    let prepared = Setup::prepare(campaign, folder.path.join("trials"), workers)?;
+    let prepared = Setup::prepare(campaign, &folder.path, workers)?;
     let setup = Setup { keep_files: args.keep, ..prepared };
-    folder.write("config.yaml", &std::fs::read(&setup.campaign.path)?)?;
+    setup.explain(carry_out(&setup, args, &folder))
+}
 
+/// What a run does once everything is prepared.
+fn carry_out(setup: &Setup, args: &RunArgs, folder: &RunFolder) -> anyhow::Result<Exit> {
+    folder.write("config.yaml", &std::fs::read(&setup.campaign.path)?)?;
     let began = Instant::now();
     let progress = Progress::start(Show::detect(args.quiet));
     progress.tell(phase("undisturbed runs"));
-    let restarts = settled_restart::asked(&setup);
-    let bounds = bounds(args, &setup, began);
-    let references = reference::learn(&setup, &folder, &progress, restarts, bounds.until)?;
+    let restarts = settled_restart::asked(setup);
+    let bounds = bounds(args, setup, began);
+    let references = reference::learn(setup, folder, &progress, restarts, bounds.until)?;
     progress.tell(phase("exploring"));
     let taken = setup.slots.taken();
-    let (explored, findings) = explore(&setup, &references, &bounds, &progress, &folder);
-    disk::check()?;
+    let (explored, findings) = explore(setup, &references, &bounds, &progress, folder);
+    fault::check()?;
     let choices = match args.confirm_on.is_empty() {
         true => &setup.campaign.file.spec.confirm_on,
         false => &args.confirm_on,
     };
-    let elsewhere = elsewhere::confirm(&setup.campaign, choices, &findings, &folder, &progress);
+    let elsewhere = elsewhere::confirm(&setup.campaign, choices, &findings, folder, &progress);
     let found = Found { findings: &findings, elsewhere: &elsewhere };
-    let report = publish::report(&setup, &folder, &references, &explored, found, began, args);
+    let report = publish::report(setup, folder, &references, &explored, found, began, args);
     progress.finish();
     // All that ran beside the trials of the exploration.
     let confirming = (setup.slots.taken() - taken).saturating_sub(explored.trials.len() as u64);
-    publish::write(&folder, &report, &explored, &findings, confirming)?;
+    publish::write(folder, &report, &explored, &findings, confirming)?;
     match args.output {
-        Output::Text => publish::print(&folder, &report),
+        Output::Text => publish::print(folder, &report),
         Output::Json => crate::stdout::write(&crate::report::summary_json(&report)?),
     }
     setup.clean_up();

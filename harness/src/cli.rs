@@ -90,6 +90,9 @@ pub struct RunArgs {
     /// Let time pass at this machine's pace.
     #[arg(long, env = "TROMMEL_REAL_TIME")]
     pub real_time: bool,
+    /// The campaign may use this context of its kubeconfig, though the server is not on this machine.
+    #[arg(long, value_name = "NAME")]
+    pub allow_context: Option<String>,
     /// Keep the files of every trial, not only of those with findings.
     #[arg(long, env = "TROMMEL_KEEP")]
     pub keep: bool,
@@ -126,6 +129,9 @@ pub struct ReplayArgs {
     /// Carry the plan out on this cluster instead of the embedded one: `kind`, `kind=NAME`, `kubeconfig=PATH`.
     #[arg(long, env = "TROMMEL_CLUSTER")]
     pub cluster: Option<ClusterChoice>,
+    /// The campaign may use this context of its kubeconfig, though the server is not on this machine.
+    #[arg(long, value_name = "NAME")]
+    pub allow_context: Option<String>,
     /// Run what the file names without asking, though no campaign beside it runs the same.
     #[arg(short, long)]
     pub yes: bool,

@@ -17,6 +17,7 @@ mod access;
 mod answers;
 mod choice;
 mod embedded;
+mod kind;
 pub mod manifests;
 mod names;
 mod paces;
@@ -28,6 +29,7 @@ pub use access::{AccountName, AuthorizationSpec, Located};
 pub use answers::read_answers;
 pub use choice::ClusterChoice;
 pub use embedded::{EmbeddedSpec, Environment, PodSecurity};
+pub use kind::{CreateSpec, KindSpec};
 pub use names::check_name;
 pub use paces::PaceSpec;
 pub use stage_files::{StageFile, read_stages};
@@ -290,30 +292,6 @@ pub struct KubeconfigSpec {
     pub context: Option<String>,
 }
 
-/// A kind cluster, which runs already.
-#[derive(Debug, Clone, Serialize, Deserialize)]
-#[serde(rename_all = "camelCase", deny_unknown_fields)]
-pub struct KindSpec {
-    /// Its name, as `kind get clusters` has it.
-    #[serde(default = "KindSpec::usual_name")]
-    pub name: String,
-    /// Images that are loaded into its nodes: archives, relative to the campaign's folder, or names of Docker's images.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub images: Vec<String>,
-}
-
-impl KindSpec {
-    /// The cluster of this name, or of the usual one, as it is.
-    pub fn named(name: Option<&str>) -> KindSpec {
-        let name = name.map_or_else(KindSpec::usual_name, str::to_owned);
-        KindSpec { name, images: vec![] }
-    }
-
-    fn usual_name() -> String {
-        "kind".to_owned()
-    }
-}
-
 /// The user's side.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -398,6 +376,8 @@ pub struct Campaign {
     pub path: PathBuf,
     /// The folder that its paths are relative to.
     pub folder: PathBuf,
+    /// The context of a kubeconfig that the user allowed on the command line, wherever its server is.
+    pub allowed_context: Option<String>,
 }
 
 impl Campaign {
@@ -419,7 +399,7 @@ impl Campaign {
         check(&file.spec, path)?;
         let absolute = std::path::absolute(path)?;
         let folder = absolute.parent().unwrap_or(Path::new("/")).to_owned();
-        Ok(Campaign { file, path: absolute, folder })
+        Ok(Campaign { file, path: absolute, folder, allowed_context: None })
     }
 
     /// Its name.
@@ -477,6 +457,11 @@ fn check(spec: &Spec, path: &Path) -> anyhow::Result<()> {
         && let Err((key, what)) = embedded.check()
     {
         return wrong(&format!("spec.cluster.embedded.{key}: {what}"));
+    }
+    if let ClusterSpec::Kind(kind) = &spec.cluster
+        && let Err((key, what)) = kind.check()
+    {
+        return wrong(&format!("spec.cluster.kind.{key}: {what}"));
     }
     if spec.subject.determinism.processors == 0 {
         return wrong("spec.subject.determinism.processors: it needs at least 1");

@@ -7,6 +7,7 @@ pub mod client_files;
 pub mod codec;
 pub mod embedded;
 pub mod guard;
+pub mod holder;
 pub mod kind;
 pub mod listener;
 pub mod pods;

@@ -1,6 +1,6 @@
 //! A real kind cluster, which `TROMMEL_KIND` names: `cargo ci kind NAME`. No part of the default tests.
 //!
-//! The controller is a process of this machine. Somebody else uses the cluster meanwhile: a Deployment, a ConfigMap, and a
+//! The controller is a process of this machine. One test creates another cluster of the same node image. Somebody else uses the cluster meanwhile: a Deployment, a ConfigMap, and a
 //! node that gets another image.
 
 use std::{
@@ -165,6 +165,43 @@ fn the_same_finding_and_nothing_else_is_judged_or_touched() {
     let fixed = campaign(&house, &name, "fixed");
     clean(&run(&house.root, ["run", &fixed, "--quiet", "--out", "fixed"]));
     kind.nothing_is_left();
+}
+
+/// The first example on a new cluster of this name, whose nodes are as this one.
+fn creating(house: &House, name: &str, node: &str) -> String {
+    let image = said("docker", &["inspect", "--format={{.Config.Image}}", node]);
+    let file = campaign(house, name, "campaign");
+    let text = fs::read_to_string(house.path(&file)).expect("it was written");
+    let create = format!("name: {name}, create: {{nodeImage: {:?}}}", image.trim());
+    house.write(&file, &text.replace(&format!("name: {name}"), &create));
+    file
+}
+
+/// The nodes of a cluster.
+fn nodes(name: &str) -> String {
+    let label = format!("--filter=label=io.x-k8s.kind.cluster={name}");
+    said("docker", &["ps", "--all", &label, "--format={{.Names}}"])
+}
+
+#[test]
+fn a_cluster_of_the_campaign_goes_with_it_or_with_the_next_one() {
+    let house = House::new("kind-created", &[FOLDER]);
+    let Some((name, kind)) = Kind::named(&house) else { return };
+    let name = format!("{name}-created");
+    let file = creating(&house, &name, &kind.node);
+    let mut trommel = command(&house.root, arguments(&file, "killed")).spawn().expect("it starts");
+    while !house.path("killed/baseline.json").exists() {
+        let ended = trommel.try_wait().expect("a child can be asked");
+        assert_eq!(ended, None, "it ended before its undisturbed runs did");
+        std::thread::yield_now();
+    }
+    trommel.kill().expect("a child can be killed");
+    trommel.wait().expect("a child can be waited for");
+    assert_eq!(nodes(&name), format!("{name}-control-plane\n"));
+    let ended = run(&house.root, arguments(&file, "next"));
+    let left = format!("a campaign that died left the kind cluster {name}");
+    assert!(ended.expect(100).stderr.contains(&left), "{ended}");
+    assert_eq!(nodes(&name), "");
 }
 
 /// Nothing found; not all is covered where nothing can be forked.

@@ -32,7 +32,7 @@ use plans::{Citation, Plan};
 use crate::{
     campaign::{
         explore::Suspect,
-        interrupt, judge,
+        fault, interrupt, judge,
         progress::{Event, Progress},
         reference::References,
         settle::Waits,
@@ -365,7 +365,9 @@ fn explaining<'f>(findings: &'f mut [Finding], other: &Fingerprint) -> Option<&'
 
 /// Whether nothing more is to be begun.
 fn is_over(until: Option<Instant>) -> bool {
-    interrupt::asked() || until.is_some_and(|until| Instant::now() >= until)
+    interrupt::asked()
+        || fault::why().is_some()
+        || until.is_some_and(|until| Instant::now() >= until)
 }
 
 /// A plan carried out on a controller that runs from the beginning.

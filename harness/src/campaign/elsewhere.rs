@@ -78,7 +78,7 @@ fn on(
     choice.apply(&mut campaign, None);
     let below = folder.path.join("elsewhere").join(choice.to_string().replace(['/', '='], "-"));
     let folder = RunFolder::create(Some(&below), campaign.name())?;
-    let setup = Setup::prepare(campaign, folder.path.join("trials"), 1)?;
+    let setup = Setup::prepare(campaign, &folder.path, 1)?;
     let restarts = findings.all().any(|found| found.plan.restarts_when_settled());
     let references = reference::learn(&setup, &folder, progress, restarts, None)?;
     let cluster = named(&setup);

@@ -13,7 +13,7 @@ use trace::{Accepted, Change, DrawnNames, History, ObjectKey};
 
 use crate::{
     campaign::{
-        disk, interrupt, judge, missing_permissions, pool,
+        fault, interrupt, judge, missing_permissions, pool,
         progress::{Event, Progress},
         rehearsal,
         run_folder::RunFolder,
@@ -122,7 +122,7 @@ pub fn learn(
 /// # Errors
 /// The user asked to finish, the time is over (exit 5), or the disk is full (exit 75).
 pub fn goes_on(until: Option<Instant>, during: &str) -> anyhow::Result<()> {
-    disk::check()?;
+    fault::check()?;
     interrupt::check(during)?;
     out_of_time(until, during)
 }

@@ -130,9 +130,10 @@ fn holds_none(folder: &Path) -> anyhow::Result<()> {
 }
 
 /// What stands in the folder of a run that did not end: the next one may take its place.
-const OWN: [&str; 13] = [
+const OWN: [&str; 14] = [
     LOCK,
     "baseline.json",
+    "cluster-logs",
     "config.yaml",
     "end-states.json",
     "figures.json",

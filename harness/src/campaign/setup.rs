@@ -17,6 +17,8 @@ use workloads::Workload;
 use crate::{
     campaign::pool::Slots,
     config::{Campaign, Transport},
+    exit::Exit,
+    providers::kind,
     trial::{TrialRun, TrialSpec},
 };
 
@@ -34,6 +36,8 @@ pub struct Setup {
     pub manifests: Vec<serde_json::Value>,
     /// Where trials run.
     pub ground: Ground,
+    /// The kind cluster that this is, if it is one. It goes after the ground.
+    pub kind: Option<kind::Held>,
     /// The administrator's on the embedded cluster: another in each run.
     pub admin_token: String,
     /// By which the subject is known to the API.
@@ -133,6 +137,17 @@ impl Setup {
         let count = kept.entry(fingerprint.to_owned()).or_default();
         *count += 1;
         *count <= KEPT
+    }
+
+    /// How the campaign ended, with the reason if it is the cluster's.
+    ///
+    /// # Errors
+    /// See [`kind::Held::explain`].
+    pub fn explain(&self, ended: anyhow::Result<Exit>) -> anyhow::Result<Exit> {
+        match &self.kind {
+            Some(kind) => kind.explain(ended),
+            None => ended,
+        }
     }
 
     /// Removes what trials left that nobody needs.

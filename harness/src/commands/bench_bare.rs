@@ -66,7 +66,7 @@ pub fn run(options: &Options) -> anyhow::Result<Exit> {
     let campaign = Campaign::load(&options.campaign, None)?;
     setup::build(&campaign)?;
     let files = tempfile::tempdir()?;
-    let setup = Setup::prepare(campaign, files.path().to_owned(), 1)?;
+    let setup = Setup::prepare(campaign, files.path(), 1)?;
     let Ground::Embedded(first) = &setup.ground else {
         return Err(Expected::error(
             Exit::Usage,

@@ -22,8 +22,13 @@ const TOOLS: &[Tool] = &[
     },
     Tool {
         name: "go",
-        without: "subjects and tests written in Go can't be built, nor the real API server to compare with",
+        without: "subjects and tests written in Go can't be built, nor Trommel's own tests run that need the real API server",
         fix: "https://go.dev/dl/ (1.26 or later)",
+    },
+    Tool {
+        name: "kind",
+        without: "kind clusters can still be used, and be created with one control-plane node (create.nodeImage)",
+        fix: "https://kind.sigs.k8s.io/docs/user/quick-start/#installation",
     },
     Tool {
         name: "python3",
@@ -92,18 +97,16 @@ impl Row {
 
 impl Row {
     fn of_docker() -> Row {
-        let (works, seen) = match Docker::version() {
-            Ok(version) => (true, format!("Docker {version}")),
-            Err(error) => (false, error.to_string().trim_start_matches("kind: ").to_owned()),
-        };
+        let found = Docker::version();
         Row {
             name: "docker".to_owned(),
-            works,
+            works: found.is_ok(),
             needed: false,
-            seen,
-            without: "campaigns on kind clusters can't run; the embedded cluster needs none"
+            fix: found.as_ref().err().map_or("", |unreached| unreached.fix).to_owned(),
+            seen: found
+                .map_or_else(|unreached| unreached.why, |version| format!("Docker {version}")),
+            without: "campaigns on kind clusters can't run; the embedded cluster needs no Docker"
                 .to_owned(),
-            fix: "https://docs.docker.com/engine/install/ and https://kind.sigs.k8s.io".to_owned(),
         }
     }
 }
@@ -130,10 +133,10 @@ fn table(rows: &[Row]) -> String {
     let (count, all) = (missing.len(), rows.len());
     let _ = match (count, &needed[..]) {
         (0, _) => writeln!(out, "\nEverything works here."),
-        (_, []) => writeln!(out, "\n{count} of {all} can be improved; Trommel runs without them."),
+        (_, []) => writeln!(out, "\n{count} of {all} do not work here; Trommel runs without them."),
         (_, needed) => writeln!(
             out,
-            "\n{count} of {all} can be improved; Trommel can't run without {}.",
+            "\n{count} of {all} do not work here; Trommel can't run without {}.",
             needed.join(" and ")
         ),
     };
@@ -161,9 +164,9 @@ mod tests {
                         without it: trials run one after the other
                         fix: sysctl kernel.unprivileged_userns_clone=1
 
-        1 of 2 can be improved; Trommel runs without them.
+        1 of 2 do not work here; Trommel runs without them.
         ");
-        let last = "1 of 2 can be improved; Trommel can't run without namespaces.\n";
+        let last = "1 of 2 do not work here; Trommel can't run without namespaces.\n";
         assert!(table(&rows(true)).ends_with(last), "{}", table(&rows(true)));
         assert!(table(&rows(true)[..1]).ends_with("Everything works here.\n"));
     }

@@ -12,7 +12,7 @@ use trace::{Event, History, ProcessHappening, Time};
 
 use crate::{
     campaign::{
-        disk, interrupt,
+        fault, interrupt,
         lens::Lens,
         missing_permissions, pool, reference,
         run_folder::RunFolder,
@@ -105,7 +105,7 @@ pub fn run(options: &Options) -> anyhow::Result<Exit> {
     let folder = RunFolder::create(options.out.as_deref(), campaign.name())?;
     setup::build(&campaign)?;
     interrupt::listen()?;
-    let setup = Setup::prepare(campaign, folder.path.join("trials"), options.workers.get())?;
+    let setup = Setup::prepare(campaign, &folder.path, options.workers.get())?;
     // Without a rehearsal, as after one that had nothing to teach.
     let settle =
         Settle::given(&setup).unwrap_or_else(|| Settle::learnt(Duration::ZERO, None, None));
@@ -116,7 +116,7 @@ pub fn run(options: &Options) -> anyhow::Result<Exit> {
     let runs = pool::map(setup.workers, &specs, |spec| {
         summary(&setup, &folder, trial::run(&setup, spec.clone()))
     });
-    disk::check()?;
+    fault::check()?;
     let own = cpu_time::Used::so_far().since(before).own;
     let (by_writes, by_requests) = (kinds(&runs, |run| &run.1), kinds(&runs, |run| &run.2));
     let completed = runs.iter().all(|(run, ..)| run.end == COMPLETED);

@@ -16,7 +16,7 @@ use workloads::Workload;
 use self::outcome::{Expected as Shown, Outcome};
 use crate::{
     campaign::{
-        confirm, disk, pool,
+        confirm, fault, pool,
         progress::{Event, Progress, Show},
         reference,
         run_folder::RunFolder,
@@ -41,6 +41,7 @@ pub fn run(args: &ReplayArgs) -> anyhow::Result<Exit> {
     let mut replay = load(&args.file)?;
     let folder = RunFolder::create(args.out.as_deref(), &format!("replay-{}", replay.finding))?;
     let (mut campaign, known) = campaign(args, &replay, &folder)?;
+    campaign.allowed_context.clone_from(&args.allow_context);
     if let Some(cluster) = cluster(args, &replay)? {
         let horizon = known.first().map(|known| known.file.spec.settle.horizon);
         cluster.apply(&mut campaign, horizon);
@@ -53,11 +54,21 @@ pub fn run(args: &ReplayArgs) -> anyhow::Result<Exit> {
     setup::build(&campaign)?;
     crate::campaign::interrupt::listen()?;
     let workers = std::thread::available_parallelism().map_or(1, usize::from);
-    let setup = Setup::prepare(campaign, folder.path.join("trials"), workers)?;
+    let setup = Setup::prepare(campaign, &folder.path, workers)?;
+    setup.explain(carry_out(&setup, args, &replay, &folder))
+}
+
+/// What a replay does once everything is prepared.
+fn carry_out(
+    setup: &Setup,
+    args: &ReplayArgs,
+    replay: &Replay,
+    folder: &RunFolder,
+) -> anyhow::Result<Exit> {
     let progress = Progress::start(Show::detect(args.quiet));
     progress.tell(Event::Phase { name: "undisturbed runs".to_owned(), total: None });
     let restarts = replay.plan.restarts_when_settled();
-    let references = reference::learn(&setup, &folder, &progress, restarts, None)?;
+    let references = reference::learn(setup, folder, &progress, restarts, None)?;
     let total = Some(u64::from(args.repeats));
     progress.tell(Event::Phase { name: "replaying".to_owned(), total });
     let waits = references.settle.usual();
@@ -65,20 +76,20 @@ pub fn run(args: &ReplayArgs) -> anyhow::Result<Exit> {
         .map(|repeat| confirm::from_beginning(&replay.plan, repeat, waits))
         .collect();
     let runs = pool::map(setup.workers, &specs, |spec| {
-        let run = trial::run(&setup, spec.clone());
+        let run = trial::run(setup, spec.clone());
         progress.tell(Event::Done { verdict: None });
         run
     });
     progress.finish();
-    disk::check()?;
-    let shown = Shown::of(&replay);
+    fault::check()?;
+    let shown = Shown::of(replay);
     let outcome = Outcome::of(&shown, &runs, &references.baseline);
     let mut told = format!("{}\n", plain::text(&outcome.sentence(&shown)));
     for other in &outcome.others {
         told.push_str(&format!("  {}\n", plain::text(other)));
     }
     if outcome.exit() == Exit::Unknown {
-        for pattern in made_up_names(&replay) {
+        for pattern in made_up_names(replay) {
             told.push_str(&format!(
                 "  {pattern:?} in the plan means names that the server makes (generateName); if the controller gives the \
                  name now, write that name instead\n"
@@ -265,6 +276,7 @@ fn campaign(
         })?,
         path: std::path::absolute(&args.file)?,
         folder: std::path::absolute(base)?,
+        allowed_context: None,
     };
     Ok((campaign, known))
 }

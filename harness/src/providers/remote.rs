@@ -5,7 +5,7 @@
 //! ([`made`]). Nothing else is touched or judged. One campaign at a time holds the cluster; the next one cleans up after
 //! one that died ([`lock`]). Time is real: the cluster's own components can't be moved, so nobody is.
 //!
-//! Only servers on this machine are accepted. Worlds can't be forked; they are rebuilt from observed commits. Because
+//! A server that is not on this machine is accepted only if the user allowed its context. Worlds can't be forked; they are rebuilt from observed commits. Because
 //! time never repeats they hardly merge, so the depth is 1 unless the campaign says otherwise, and the report does not
 //! call that closed.
 
@@ -60,6 +60,8 @@ pub struct Remote {
     acts: bool,
     /// Which release it is: `v1.36.3`.
     pub version: String,
+    /// Whether all is left as it is at the end.
+    leaves_all: bool,
 }
 
 impl Remote {
@@ -93,9 +95,15 @@ impl Remote {
             pods,
             acts: false,
             version: String::new(),
+            leaves_all: false,
         };
         runtime.block_on(remote.prepare(manifests, &of_pods.unwrap_or_default()))?;
         Ok(remote)
+    }
+
+    /// Nothing is removed at the end: the cluster goes as a whole.
+    pub fn leave_all(&mut self) {
+        self.leaves_all = true;
     }
 
     async fn prepare(&mut self, manifests: &[Value], of_pods: &[Value]) -> anyhow::Result<()> {
@@ -156,6 +164,9 @@ impl Remote {
 /// However the campaign ends, the cluster is as it was.
 impl Drop for Remote {
     fn drop(&mut self) {
+        if self.leaves_all {
+            return;
+        }
         let given_back = runtime()
             .map_err(anyhow::Error::from)
             .and_then(|runtime| runtime.block_on(self.give_back()));

@@ -2,7 +2,7 @@
 
 use std::time::{Duration, Instant};
 
-use crate::campaign::{disk, interrupt};
+use crate::campaign::{fault, interrupt};
 
 /// How far to go.
 #[derive(Debug, Clone, Default)]
@@ -22,7 +22,9 @@ pub struct Bounds {
 impl Bounds {
     /// Whether nothing more may begin, not even what was asked for.
     pub fn are_over(&self) -> bool {
-        interrupt::asked() || self.until.is_some_and(|until| Instant::now() >= until)
+        interrupt::asked()
+            || fault::why().is_some()
+            || self.until.is_some_and(|until| Instant::now() >= until)
     }
 
     /// Why it ends now. `suspicions`: some are still to be confirmed, for which time is kept.
@@ -30,7 +32,7 @@ impl Bounds {
         if interrupt::asked() {
             return Some("interrupted".to_owned());
         }
-        if let Some(why) = disk::why() {
+        if let Some(why) = fault::why() {
             return Some(why.to_owned());
         }
         let kept = if suspicions { self.reserve } else { Duration::ZERO };

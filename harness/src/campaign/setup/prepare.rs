@@ -1,7 +1,7 @@
 //! Makes a [`Setup`] of a campaign: everything that can be wrong with it is said before the first run.
 
 use std::{
-    path::{Path, PathBuf},
+    path::Path,
     process::Command,
     sync::{Arc, Mutex, OnceLock},
     time::Duration,
@@ -65,21 +65,26 @@ fn usage(message: String) -> anyhow::Error {
 }
 
 impl Setup {
-    /// Reads and checks everything that the campaign names.
+    /// Reads and checks everything that the campaign names. `folder` is that of the run.
     ///
     /// # Errors
     /// Anything wrong with it, located, as [`Expected`].
-    pub fn prepare(
-        mut campaign: Campaign,
-        scratch: PathBuf,
-        workers: usize,
-    ) -> anyhow::Result<Setup> {
+    pub fn prepare(mut campaign: Campaign, folder: &Path, workers: usize) -> anyhow::Result<Setup> {
+        let scratch = folder.join("trials");
         let in_pods = InPods::read(&campaign)?;
         if let Some(in_pods) = &in_pods {
             // As its author deploys it.
             campaign.file.spec.subject.replicas = in_pods.deployment.replicas;
         }
         let spec = &campaign.file.spec;
+        if let (Some(context), false) =
+            (&campaign.allowed_context, matches!(spec.cluster, ClusterSpec::Kubeconfig(_)))
+        {
+            return Err(usage(format!(
+                "--allow-context {context}: {} has no spec.cluster.kubeconfig, so it uses no context",
+                campaign.path.display()
+            )));
+        }
         let path_variable = std::env::var("PATH").unwrap_or_else(|_| "/usr/bin:/bin".to_owned());
         let hint = match &spec.subject.build {
             Some(build) => format!("the build ({build}) did not make it"),
@@ -173,6 +178,7 @@ impl Setup {
         let certificates = certificates(spec.subject.transport == crate::config::Transport::Tls)?;
         let admin_token = secret::token()?;
         let mut token = admin_token.clone();
+        let mut kind = None;
         let ground = match &spec.cluster {
             ClusterSpec::Embedded(embedded) => {
                 let (stages, root_ca) = (campaign.stages()?, &certificates.authority_pem);
@@ -189,13 +195,20 @@ impl Setup {
             }
             ClusterSpec::Kubeconfig(kubeconfig) => {
                 let path = campaign.resolve(&kubeconfig.path);
-                let access = Access::read(&path, kubeconfig.context.as_deref())?;
+                let (context, allowed) = (&kubeconfig.context, &campaign.allowed_context);
+                let access = Access::read(&path, context.as_deref(), allowed.as_deref())?;
                 Ground::Remote(Remote::connect(access, &manifests, None)?)
             }
-            ClusterSpec::Kind(kind) => {
+            ClusterSpec::Kind(spec) => {
                 let (deployment, of_pods) = in_pods.map(InPods::parts).unzip();
-                let (access, pods) = kind::open(kind, &campaign, deployment)?;
-                Ground::Remote(Remote::connect(access, &manifests, pods.zip(of_pods))?)
+                let (access, pods, held) = kind::Held::open(spec, &campaign, deployment, folder)?;
+                let held = kind.insert(held);
+                let connected = Remote::connect(access, &manifests, pods.zip(of_pods));
+                let mut remote = held.explain(connected)?;
+                if held.goes() {
+                    remote.leave_all();
+                }
+                Ground::Remote(remote)
             }
         };
         let heartbeats = heartbeats(&campaign)?;
@@ -206,6 +219,7 @@ impl Setup {
             workload_text,
             manifests,
             ground,
+            kind,
             admin_token,
             token,
             command,

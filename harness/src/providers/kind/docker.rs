@@ -1,9 +1,12 @@
 //! This machine's Docker, by its socket.
 
+use std::io;
+
 use bollard::{
     API_DEFAULT_VERSION,
     container::LogOutput,
     exec::{CreateExecOptions, StartExecOptions, StartExecResults},
+    query_parameters::CreateImageOptionsBuilder,
 };
 use futures::StreamExt;
 use tokio::io::{AsyncRead, AsyncWriteExt};
@@ -15,7 +18,37 @@ const SOCKET: &str = "unix:///var/run/docker.sock";
 const TIMEOUT: u64 = 300;
 
 /// A connection to the daemon.
-pub struct Docker(bollard::Docker);
+pub struct Docker {
+    api: bollard::Docker,
+    /// Where it listens, as `DOCKER_HOST` has it.
+    host: String,
+}
+
+/// Why no Docker answers, and what to do.
+#[derive(Debug, PartialEq, Eq)]
+pub struct Unreached {
+    pub why: String,
+    pub fix: &'static str,
+}
+
+impl Unreached {
+    fn by_socket(path: &str, error: &io::Error) -> Unreached {
+        match error.kind() {
+            io::ErrorKind::PermissionDenied => Unreached {
+                why: format!("Docker's socket {path} is closed to this user"),
+                fix: "Run as root, or: sudo usermod -aG docker USER, and log in again",
+            },
+            io::ErrorKind::NotFound => Unreached {
+                why: format!("there is no Docker socket {path}"),
+                fix: "Install Docker (https://docs.docker.com/engine/install/), or name its socket in DOCKER_HOST",
+            },
+            _ => Unreached {
+                why: format!("no Docker answers at {path} ({error})"),
+                fix: "Start it (sudo systemctl start docker), or name its socket in DOCKER_HOST",
+            },
+        }
+    }
+}
 
 /// What a program in a container said.
 pub struct Said {
@@ -36,50 +69,81 @@ impl Docker {
     /// # Errors
     /// No daemon answers, or not to this user: exit 75, with what to do.
     pub async fn connect() -> anyhow::Result<Docker> {
-        let host = std::env::var("DOCKER_HOST").unwrap_or_else(|_| SOCKET.to_owned());
+        Docker::reach().await.map_err(|unreached| {
+            failed(&format!(
+                "{}. {}. Without Docker: cluster: {{embedded: {{}}}}",
+                unreached.why, unreached.fix
+            ))
+        })
+    }
+
+    async fn reach() -> Result<Docker, Unreached> {
+        let host = std::env::var("DOCKER_HOST").ok().filter(|host| !host.is_empty());
+        let host = host.unwrap_or_else(|| SOCKET.to_owned());
         let Some(path) = host.strip_prefix("unix://") else {
-            let message = format!(
-                "DOCKER_HOST is {host}: only a socket of this machine (unix://PATH) is supported, because the processes of \
-                 pods must be processes of this machine"
-            );
-            return Err(failed(&message));
+            return Err(Unreached {
+                why: format!(
+                    "DOCKER_HOST is {host}, and the processes of pods must be those of this machine"
+                ),
+                fix: "Name a socket of this machine: DOCKER_HOST=unix://PATH",
+            });
         };
-        let advice = match std::os::unix::net::UnixStream::connect(path) {
-            Ok(_) => None,
-            Err(error) if error.kind() == std::io::ErrorKind::PermissionDenied => Some(
-                "this user may not use Docker. Run as root, or: usermod -aG docker USER, and log in again"
-                    .to_owned(),
-            ),
-            Err(error) => Some(format!(
-                "no Docker answers at {path} ({error}). Start it (systemctl start docker), or name its socket in DOCKER_HOST. \
-                 Without Docker: cluster: {{embedded: {{}}}}"
-            )),
-        };
-        if let Some(advice) = advice {
-            return Err(failed(&advice));
+        if let Err(error) = std::os::unix::net::UnixStream::connect(path) {
+            return Err(Unreached::by_socket(path, &error));
         }
-        let docker = bollard::Docker::connect_with_unix(&host, TIMEOUT, API_DEFAULT_VERSION);
-        let docker = docker.map_err(|error| failed(&error.to_string()))?;
-        let docker = docker.negotiate_version().await;
-        Ok(Docker(docker.map_err(|error| failed(&format!("Docker at {path}: {error}")))?))
+        let silent = |error: bollard::errors::Error| Unreached {
+            why: format!("what listens at {path} does not answer as Docker does: {error}"),
+            fix: "Name Docker's socket in DOCKER_HOST",
+        };
+        let api = bollard::Docker::connect_with_unix(&host, TIMEOUT, API_DEFAULT_VERSION);
+        let api = api.map_err(silent)?.negotiate_version().await.map_err(silent)?;
+        Ok(Docker { api, host })
     }
 
     /// Which version of Docker answers here.
     ///
     /// # Errors
-    /// As [`Docker::connect`].
-    pub fn version() -> anyhow::Result<String> {
-        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
-        runtime.block_on(async {
-            let version = Docker::connect().await?.0.version().await;
-            let version = version.map_err(|error| failed(&error.to_string()))?;
+    /// None does.
+    pub fn version() -> Result<String, Unreached> {
+        let broken =
+            |error: String| Unreached { why: error, fix: "Look at its log (journalctl -u docker)" };
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
+        runtime.map_err(|error| broken(error.to_string()))?.block_on(async {
+            let version = Docker::reach().await?.api.version().await;
+            let version = version.map_err(|error| broken(error.to_string()))?;
             Ok(version.version.unwrap_or_default())
         })
     }
 
     /// Its API.
     pub fn api(&self) -> &bollard::Docker {
-        &self.0
+        &self.api
+    }
+
+    /// Where it listens, as `DOCKER_HOST` has it.
+    pub fn host(&self) -> &str {
+        &self.host
+    }
+
+    /// Fetches an image, unless it is there.
+    ///
+    /// # Errors
+    /// It can't be fetched: exit 75.
+    pub async fn ensure_image(&self, image: &str) -> anyhow::Result<()> {
+        if self.api.inspect_image(image).await.is_ok() {
+            return Ok(());
+        }
+        eprintln!("trommel: fetching the image {image}");
+        let options = CreateImageOptionsBuilder::new().from_image(image).build();
+        let mut fetched = self.api.create_image(Some(options), None, None);
+        while let Some(step) = fetched.next().await {
+            step.map_err(|error| {
+                failed(&format!(
+                    "the image {image} is not among Docker's (docker images), and can't be fetched: {error}"
+                ))
+            })?;
+        }
+        Ok(())
     }
 
     /// A file of a container.
@@ -90,7 +154,7 @@ impl Docker {
         let said = self.exec(container, &["cat", path], None::<&[u8]>).await?;
         match (said.code, String::from_utf8(said.stdout)) {
             (0, Ok(text)) => Ok(text),
-            _ => Err(failed(&format!("{container} has no {path}: {}", said.stderr.trim()))),
+            _ => Err(anyhow::anyhow!("{container} has no {path}: {}", said.stderr.trim())),
         }
     }
 
@@ -112,8 +176,8 @@ impl Docker {
             ..CreateExecOptions::default()
         };
         let broken = |error: bollard::errors::Error| failed(&format!("{container}: {error}"));
-        let id = self.0.create_exec(container, options).await.map_err(broken)?.id;
-        let started = self.0.start_exec(&id, None::<StartExecOptions>).await.map_err(broken)?;
+        let id = self.api.create_exec(container, options).await.map_err(broken)?.id;
+        let started = self.api.start_exec(&id, None::<StartExecOptions>).await.map_err(broken)?;
         let mut said = Said { stdout: vec![], stderr: String::new(), code: 0 };
         if let StartExecResults::Attached { mut output, input: mut stdin } = started {
             let write = async {
@@ -136,8 +200,33 @@ impl Docker {
             };
             tokio::join!(write, read).1?;
         }
-        let ended = self.0.inspect_exec(&id).await.map_err(broken)?;
+        let ended = self.api.inspect_exec(&id).await.map_err(broken)?;
         said.code = ended.exit_code.unwrap_or(-1);
         Ok(said)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_way_not_to_reach_docker_has_its_fix() {
+        let of = |kind: io::ErrorKind| Unreached::by_socket("/d.sock", &kind.into());
+        let check = |kind, why: &str, fix: &str| {
+            let found = of(kind);
+            assert!(found.why.contains(why) && found.fix.contains(fix), "{found:?}");
+        };
+        check(
+            io::ErrorKind::PermissionDenied,
+            "/d.sock is closed to this user",
+            "usermod -aG docker",
+        );
+        check(io::ErrorKind::NotFound, "there is no Docker socket /d.sock", "Install Docker");
+        check(
+            io::ErrorKind::ConnectionRefused,
+            "no Docker answers at /d.sock",
+            "systemctl start docker",
+        );
     }
 }

@@ -1,6 +1,6 @@
 //! How to reach a cluster, and the few requests that observing needs.
 
-use std::{path::Path, sync::Arc};
+use std::{net::Ipv4Addr, path::Path, sync::Arc};
 
 use bytes::Bytes;
 use http_body_util::{BodyExt, Full};
@@ -16,6 +16,8 @@ use crate::{
 /// How to reach a cluster.
 #[derive(Clone)]
 pub struct Access {
+    /// The context of the kubeconfig that it was read from.
+    context: String,
     server: http::Uri,
     tls: Option<Arc<rustls::ClientConfig>>,
     headers: http::HeaderMap,
@@ -27,19 +29,40 @@ pub fn unavailable(message: &str) -> anyhow::Error {
 }
 
 impl Access {
-    /// Reads `path`. Only servers on this machine are accepted: a campaign creates, deletes and resets.
-    pub fn read(path: &Path, context: Option<&str>) -> anyhow::Result<Access> {
+    /// Reads `path`. A campaign creates, deletes and resets: a server that is not on this machine is accepted only if the
+    /// user allowed its context.
+    ///
+    /// # Errors
+    /// It can't be read, or it leads to another context than the one that is allowed, or to another machine: exit 64.
+    pub fn read(
+        path: &Path,
+        context: Option<&str>,
+        allowed: Option<&str>,
+    ) -> anyhow::Result<Access> {
         let access = Access::read_any(path, context)?;
-        let host = access.server.host().unwrap_or_default();
-        if !(host == "localhost" || host == "[::1]" || host.starts_with("127.")) {
-            let message = format!(
-                "kubeconfig {}: its server {host} is not on this machine; a campaign deletes objects, so only local test \
-                 clusters are accepted",
-                path.display()
-            );
-            return Err(Expected::error(Exit::Usage, message));
-        }
+        access.check_allowed(allowed).map_err(|why| {
+            Expected::error(Exit::Usage, format!("kubeconfig {}: {why}", path.display()))
+        })?;
         Ok(access)
+    }
+
+    fn check_allowed(&self, allowed: Option<&str>) -> Result<(), String> {
+        let (context, server) = (&self.context, &self.server);
+        let host = server.host().unwrap_or_default();
+        let here = host == "localhost"
+            || host == "[::1]"
+            || host.parse().is_ok_and(|address: Ipv4Addr| address.is_loopback());
+        match allowed {
+            Some(allowed) if allowed == context => Ok(()),
+            Some(allowed) => Err(format!(
+                "--allow-context {allowed}: the campaign uses the context {context} (server {server})"
+            )),
+            None if here => Ok(()),
+            None => Err(format!(
+                "the server {server} of its context {context} is not on this machine, and a campaign creates and deletes \
+                 objects there. If it is a cluster for tests: --allow-context {context}"
+            )),
+        }
     }
 
     /// Reads the text of a kubeconfig.
@@ -50,17 +73,28 @@ impl Access {
         kubeconfig::parse(text, Path::new("."), None)
     }
 
+    /// The same, by another address and port of this server.
+    ///
+    /// # Errors
+    /// This is no address.
+    pub fn led_to(self, address: &str) -> Result<Access, String> {
+        let server = format!("https://{address}");
+        let server = server.parse().map_err(|_| format!("{server} is no URL"))?;
+        Ok(Access { server, ..self })
+    }
+
     /// Reads `path`, wherever its server is.
     pub fn read_any(path: &Path, context: Option<&str>) -> anyhow::Result<Access> {
         kubeconfig::read(path, context)
     }
 
     pub(super) fn new(
+        context: String,
         server: http::Uri,
         tls: Option<Arc<rustls::ClientConfig>>,
         headers: http::HeaderMap,
     ) -> Access {
-        Access { server, tls, headers }
+        Access { context, server, tls, headers }
     }
 
     /// Its URL.
@@ -74,7 +108,8 @@ impl Access {
     /// The certificate is none.
     pub fn for_callers(&self, authority: &str) -> anyhow::Result<Access> {
         let tls = Some(proxy::tls::client_config(authority, None)?);
-        Ok(Access { server: self.server.clone(), tls, headers: http::HeaderMap::new() })
+        let headers = http::HeaderMap::new();
+        Ok(Access { tls, headers, ..self.clone() })
     }
 
     /// The server's address.
@@ -288,4 +323,34 @@ pub fn object_path(of: &Type, object: &Value) -> Option<String> {
 pub fn key(of: &Type, object: &Value) -> ObjectKey {
     let text = |field: &str| object["metadata"][field].as_str().unwrap_or_default().to_owned();
     ObjectKey::new(of.resource.clone(), &text("namespace"), &text("name"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn check(server: &str, allowed: Option<&str>, expect: Result<(), &str>) {
+        let server = server.parse().unwrap();
+        let access = Access::new("prod".to_owned(), server, None, http::HeaderMap::new());
+        match (access.check_allowed(allowed), expect) {
+            (Ok(()), Ok(())) => {}
+            (Err(error), Err(part)) => assert!(error.contains(part), "{error}"),
+            (found, expect) => panic!("{found:?}, not {expect:?}"),
+        }
+    }
+
+    #[test]
+    fn servers_elsewhere_need_the_name_of_their_context() {
+        for here in ["https://127.0.0.1:6443", "http://localhost:1", "https://[::1]:6443"] {
+            check(here, None, Ok(()));
+        }
+        for elsewhere in
+            ["https://10.0.0.1:6443", "https://prod.example.com", "https://127x.example"]
+        {
+            check(elsewhere, None, Err("--allow-context prod"));
+            check(elsewhere, Some("prod"), Ok(()));
+            check(elsewhere, Some("dev"), Err("the campaign uses the context prod"));
+        }
+        check("https://127.0.0.1:6443", Some("dev"), Err("the campaign uses the context prod"));
+    }
 }

@@ -122,7 +122,7 @@ pub(super) fn parse(text: &str, folder: &Path, context: Option<&str>) -> Result<
         let value = value.map_err(|_| of_user("its token is none".to_owned()))?;
         headers.insert(http::header::AUTHORIZATION, value);
     }
-    Ok(Access::new(server, tls, headers))
+    Ok(Access::new(wanted.to_owned(), server, tls, headers))
 }
 
 fn find<'a, T>(entries: &'a [Named<T>], name: &str) -> Option<&'a T> {

@@ -20,7 +20,7 @@ use trace::Time;
 use super::access::{self, Access};
 use crate::{
     exit::{Exit, Expected},
-    providers::{client_files::real_now, codec::ClusterCodec},
+    providers::{client_files::real_now, codec::ClusterCodec, holder},
 };
 
 const COLLECTION: &str = "/apis/coordination.k8s.io/v1/namespaces/default/leases";
@@ -110,7 +110,7 @@ pub async fn take(access: &Access) -> anyhow::Result<(Lock, Option<Left>)> {
             "annotations": {MADE: lines(&announced)},
         },
         "spec": {
-            "holderIdentity": identity(), "leaseDurationSeconds": LASTS.as_secs(),
+            "holderIdentity": holder::own(), "leaseDurationSeconds": LASTS.as_secs(),
             "acquireTime": real_now().rfc3339_micro(), "renewTime": real_now().rfc3339_micro(),
         },
     });
@@ -227,30 +227,15 @@ fn renewing(uid: String, access: Access) -> mpsc::Sender<()> {
     ends
 }
 
-/// Machine, boot and process: whether it still runs can be told on this machine.
-fn identity() -> String {
-    format!("{}/{}", here(), std::process::id())
-}
-
-/// This machine since it was started.
-fn here() -> String {
-    let read = |path: &str| std::fs::read_to_string(path).unwrap_or_default().trim().to_owned();
-    let boot = read("/proc/sys/kernel/random/boot_id");
-    format!("{}/{}", read("/proc/sys/kernel/hostname"), boot.split('-').next().unwrap_or_default())
-}
-
 /// What the holder of a Lease left, if it is dead.
 fn left_by_dead(lease: &Value) -> anyhow::Result<Left> {
     let spec = &lease["spec"];
     let holder = spec["holderIdentity"].as_str().unwrap_or_default().to_owned();
     let time = |value: &Value| value.as_str().and_then(Time::parse_rfc3339).unwrap_or_default();
-    let lives = match holder.rsplit_once('/').filter(|(machine, _)| *machine == here()) {
-        Some((_, process)) => runs(process),
-        None => {
-            let seconds = spec["leaseDurationSeconds"].as_u64().unwrap_or(0);
-            time(&spec["renewTime"]).plus(Duration::from_secs(seconds)) > real_now()
-        }
-    };
+    let lives = holder::runs(&holder).unwrap_or_else(|| {
+        let seconds = spec["leaseDurationSeconds"].as_u64().unwrap_or(0);
+        time(&spec["renewTime"]).plus(Duration::from_secs(seconds)) > real_now()
+    });
     if lives {
         let message = format!(
             "the cluster: another campaign runs on it ({holder}). Wait for its end. If there is none: kubectl delete lease \
@@ -261,14 +246,6 @@ fn left_by_dead(lease: &Value) -> anyhow::Result<Left> {
     let made = lease["metadata"]["annotations"][MADE].as_str().unwrap_or_default();
     let made = made.lines().filter_map(Entry::parse).collect();
     Ok(Left { holder, since: time(&lease["metadata"]["creationTimestamp"]), made })
-}
-
-/// Whether a process of this number runs Trommel: another one may have got the number since.
-fn runs(process: &str) -> bool {
-    let name = |process: &str| std::fs::read_to_string(format!("/proc/{process}/comm")).ok();
-    name(process).is_some()
-        && name(process) == name("self")
-        && *process != std::process::id().to_string()
 }
 
 #[cfg(test)]
@@ -311,10 +288,7 @@ mod tests {
         assert_eq!(left, Left { holder: "other/1/1".into(), since: old, made: made.into() });
         let error = left_by_dead(&lease("other/1/1", real_now())).unwrap_err().to_string();
         assert!(error.contains("another campaign runs on it (other/1/1)"), "{error}");
-        // A process of this machine is looked at, however fresh its Lease is.
-        let mut child = std::process::Command::new("true").spawn().unwrap();
-        let gone = format!("{}/{}", here(), child.id());
-        child.wait().unwrap();
-        assert!(left_by_dead(&lease(&gone, real_now())).is_ok());
+        // A process of this machine is looked at, however fresh its Lease is: this one began none before.
+        assert!(left_by_dead(&lease(&holder::own(), real_now())).is_ok());
     }
 }
