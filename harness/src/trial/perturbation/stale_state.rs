@@ -13,7 +13,7 @@ mod shown;
 use std::{sync::Arc, time::Duration};
 
 use plans::{Behind, CatchUp, FirstRead, StaleState, schedule::is_streamed_list, stale_read};
-use proxy::{Deciding, Fate, Hold, Injected, Passing};
+use proxy::{Deciding, Fate, Gate, Hold, Injected, Passing};
 use serde_json::json;
 use trace::{Call, Event, Revision, Verb};
 
@@ -45,8 +45,21 @@ pub(super) fn before_start(
         None => revision_up_to(&stale.behind, trial)?,
     };
     let cached = Cached { behind: stale.behind.clone(), at, streams_lists: streams_lists(trial) };
+    let (held, refused) = guarded(trial.proxy.gate(), &cached);
+    trial.caches.set(Some(cached.clone()));
+    Ok(Box::new(Lag {
+        cached,
+        catch_up: stale.catch_up,
+        stepped: 0,
+        incarnation: trial.started,
+        _held: held,
+        _refused: refused,
+    }))
+}
+
+/// Keeps from passing what a server with these caches does not show yet, or does not stream.
+fn guarded(gate: &Gate, cached: &Cached) -> (Hold, Deciding) {
     let (holds, refuses) = (cached.clone(), cached.clone());
-    let gate = trial.proxy.gate();
     let held = gate.hold(move |passing| match passing {
         Passing::Delivery(call, delivery) => {
             holds.covers(call.resource.as_ref())
@@ -58,15 +71,7 @@ pub(super) fn before_start(
         Passing::Request(call) if refuses.covers(call.resource.as_ref()) => refusal(&refuses, call),
         _ => Fate::Pass,
     });
-    trial.caches.set(Some(cached.clone()));
-    Ok(Box::new(Lag {
-        cached,
-        catch_up: stale.catch_up,
-        stepped: 0,
-        incarnation: trial.started,
-        _held: held,
-        _refused: refused,
-    }))
+    (held, refused)
 }
 
 /// An embedded cluster says of which release it is; others are taken for recent ones.
@@ -180,3 +185,6 @@ impl Lag {
         (self.cached.covers(call.resource.as_ref()) && call.actor.is_subject()).then_some(call)
     }
 }
+
+#[cfg(test)]
+mod tests;
