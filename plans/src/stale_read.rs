@@ -141,9 +141,10 @@ pub fn not_fallen_back(history: &History) -> BTreeSet<GroupResource> {
     let since = &history.records[history.last_start()..];
     let (mut refused, mut listed) = (BTreeSet::new(), BTreeSet::new());
     for read in first_reads(since) {
-        match (read.first, read.refused) {
-            (_, Some(_)) => refused.insert(read.resource.clone()),
-            (FirstRead::Any, None) => listed.insert(read.resource.clone()),
+        match (read.refused, read.first, read.call.verb) {
+            (Some(_), ..) => refused.insert(read.resource.clone()),
+            // A stream that is not refused any more came too late: the caches have caught up.
+            (None, FirstRead::Any, Verb::List) => listed.insert(read.resource.clone()),
             _ => false,
         };
     }
@@ -253,7 +254,8 @@ mod tests {
         check(&[refused, ("foos", ANY, None)], &[]);
         check(&[("foos", STREAMED, None)], &[]);
         check(&[("foos", STREAMED_ANY, None)], &[]);
-        check(&[("foos", STREAMED_ANY, Some(422))], &["foos"]);
+        let refused = ("foos", STREAMED_ANY, Some(422));
+        check(&[refused, ("foos", STREAMED_ANY, None)], &["foos"]);
     }
 
     #[test]
