@@ -188,7 +188,7 @@ async fn what_a_real_server_shows_or_what_is_known_to_differ() {
 #[tokio::test]
 async fn a_server_that_streams_no_lists() {
     let check = async |ask: &str, expect: &str| {
-        assert_eq!(Behind::of(false).await.shows(ask).await, expect, "{ask}");
+        assert_eq!(Lagging::of(false).await.shows(ask).await, expect, "{ask}");
     };
     let streamed = "?watch=true&sendInitialEvents=true&resourceVersionMatch=NotOlderThan";
     check(&format!("{streamed}&resourceVersion=0"), "FieldValueForbidden").await;
