@@ -116,6 +116,13 @@ enum Stage {
         #[arg(default_value = "kind")]
         name: String,
     },
+    /// What a real API server shows whose etcd is behind, and a controller in front of it, which must run (needs Docker,
+    /// kubectl, curl and Go).
+    Reality {
+        /// A kind cluster with three control planes. Its second etcd is stopped for some seconds, and cut off for a minute
+        /// or two.
+        name: String,
+    },
     /// The fuzz targets of the API server, one after the other (needs cargo-fuzz and a nightly compiler).
     Fuzz {
         /// How long each runs.
@@ -158,7 +165,10 @@ fn carry_out(stage: Stage) -> anyhow::Result<bool> {
             }
             stages::nightly(&mut runner)?;
         }
-        Stage::Kind { name } => stages::kind(&mut runner, &name)?,
+        Stage::Kind { name } => stages::on_cluster(&mut runner, "kind", ("TROMMEL_KIND", &name))?,
+        Stage::Reality { name } => {
+            stages::on_cluster(&mut runner, "reality", ("TROMMEL_REALITY", &name))?;
+        }
         Stage::Smoke => {
             if stages::smoke(&mut runner) {
                 let first = campaigns::chosen(&mut runner, "examples/bar-foo/")?;

@@ -168,15 +168,14 @@ pub fn kills(runner: &mut Runner) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// The suite that needs a kind cluster, on the one of this name.
+/// A suite that needs a kind cluster, on the one that this setting names.
 ///
 /// # Errors
 /// There is no such suite.
-pub fn kind(runner: &mut Runner, name: &str) -> anyhow::Result<()> {
+pub fn on_cluster(runner: &mut Runner, suite: &str, named: (&str, &str)) -> anyhow::Result<()> {
     let Some(suites) = programs(runner) else { return Ok(()) };
-    let suite = suites::named(&suites, &["kind"])?;
-    let settings = [("TROMMEL_KIND", name)];
-    let reports = jobs::side_by_side(suites::jobs(runner, &suite, &settings));
+    let suite = suites::named(&suites, &[suite])?;
+    let reports = jobs::side_by_side(suites::jobs(runner, &suite, &[named]));
     runner.take_all(reports);
     Ok(())
 }

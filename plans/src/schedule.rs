@@ -30,7 +30,7 @@ use trace::{Cursor, DeliveryKind, Event, GroupResource, History, ObjectKey, Proc
 
 pub use self::{
     cancellation::Cancellation,
-    reads::{FirstRead, Reading, Scope},
+    reads::{FirstRead, Reading, Scope, is_streamed_list},
 };
 use crate::{
     moment::{CallMatch, Occurred},

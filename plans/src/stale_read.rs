@@ -1,7 +1,8 @@
 //! How a restarted client comes to read a watch cache that is behind: what happens step by step, and on which servers.
 //!
-//! A list with `resourceVersion=0` is answered from any state of a cache, on every server. client-go 0.35 and later ask
-//! for a streamed list first (WatchList, KEP-3157), which is consistent. `Reflector.watchList` retries it where the
+//! A list or watch with `resourceVersion=0` is answered from any state of a cache, on every server, and so is a streamed
+//! list (WatchList, KEP-3157) with it, where the server streams lists (kube-rs asks for them so). client-go 0.35 and later
+//! ask for a streamed list without a revision first, which is consistent. `Reflector.watchList` retries it where the
 //! connection is refused, after a 429, and where the revision is expired or too large. After any other error
 //! `ListAndWatchWithContext` goes on with a list at `relistResourceVersion()`: "0" in a process that has just started
 //! (client-go 0.35.0, 0.36.3, 0.37.2: tools/cache/reflector.go).
@@ -12,11 +13,11 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use trace::{CallId, Event, GroupResource, History, Record};
+use trace::{Call, CallId, Event, GroupResource, History, Record, Verb};
 
 use crate::{
     perturbation::{Behind, LegalOn},
-    schedule::FirstRead,
+    schedule::{FirstRead, is_streamed_list},
 };
 
 /// What makes a restarted client list with `resourceVersion=0`.
@@ -24,6 +25,10 @@ use crate::{
 pub enum StaleRead {
     /// It begins with such a list.
     Listed,
+    /// It begins with a watch with `resourceVersion=0`.
+    Watched,
+    /// It begins with a streamed list with `resourceVersion=0`.
+    Streamed,
     /// A server whose WatchList gate is off refuses its streamed list with 422.
     AfterRefusal,
     /// Its streamed list is answered with 503.
@@ -39,10 +44,14 @@ pub fn has_watch_list(minor: u8) -> bool {
 impl StaleRead {
     /// The one that a run shows, for types that were behind in it.
     pub fn shown_by(history: &History, behind: &Behind) -> StaleRead {
-        let refusals = first_reads(&history.records).filter(|read| behind.covers(read.resource));
-        let ways = refusals.filter_map(|read| match read.refused? {
-            422 => Some(StaleRead::AfterRefusal),
-            _ => Some(StaleRead::AfterUnavailable),
+        let reads = first_reads(&history.records).filter(|read| behind.covers(read.resource));
+        let ways = reads.filter_map(|read| match (read.refused, read.call.verb) {
+            (Some(422), _) => Some(StaleRead::AfterRefusal),
+            (Some(_), _) => Some(StaleRead::AfterUnavailable),
+            (None, Verb::Watch) if read.first == FirstRead::Streamed => None,
+            (None, Verb::Watch) if is_streamed_list(read.call) => Some(StaleRead::Streamed),
+            (None, Verb::Watch) => Some(StaleRead::Watched),
+            (None, _) => None,
         });
         ways.max().unwrap_or(StaleRead::Listed)
     }
@@ -64,6 +73,14 @@ impl StaleRead {
                     "the restarted controller begins with a list {of} with resourceVersion=0"
                 )]
             }
+            StaleRead::Watched => {
+                vec![format!(
+                    "the restarted controller begins with a watch {of} with resourceVersion=0"
+                )]
+            }
+            StaleRead::Streamed => vec![format!(
+                "the restarted controller asks for a streamed list {of} with resourceVersion=0 (sendInitialEvents=true)"
+            )],
             StaleRead::AfterRefusal => {
                 vec![streamed, format!("the server answers 422: WatchList is off; {falls_back}")]
             }
@@ -76,16 +93,23 @@ impl StaleRead {
         };
         let server = match self {
             StaleRead::AfterUnavailable => "another API server",
-            StaleRead::Listed | StaleRead::AfterRefusal => "an API server",
+            _ => "an API server",
         };
-        steps.push(format!("{server}, which has {behind}, answers that list from its watch cache"));
+        let read = if self == StaleRead::Watched { "watch" } else { "list" };
+        let answers = format!("answers that {read} from its watch cache");
+        steps.push(format!("{server}, which has {behind}, {answers}"));
         steps.push("its watch goes on from there, and shows later events late".to_owned());
         LegalOn { servers: self.servers().to_owned(), steps }
     }
 
     fn servers(self) -> &'static str {
         match self {
-            StaleRead::Listed => "every version of Kubernetes, whatever its feature gates",
+            StaleRead::Listed | StaleRead::Watched => {
+                "every version of Kubernetes, whatever its feature gates"
+            }
+            StaleRead::Streamed => {
+                "Kubernetes 1.32, 1.34 and later with default gates (WatchList on)"
+            }
             StaleRead::AfterRefusal => {
                 "Kubernetes 1.19 to 1.31 and 1.33 with default gates, others with WatchList=false; client-go with \
                  WatchListClient on (default from 0.35)"
@@ -101,7 +125,8 @@ impl StaleRead {
     /// Where that is written.
     pub fn source(self) -> &'static str {
         match self {
-            StaleRead::Listed => "",
+            StaleRead::Listed | StaleRead::Watched => "",
+            StaleRead::Streamed => "; KEP-3157 (sendInitialEvents with resourceVersion=0)",
             StaleRead::AfterRefusal | StaleRead::AfterUnavailable => {
                 "; KEP-3157; client-go tools/cache/reflector.go (watchList, ListAndWatchWithContext, relistResourceVersion); \
                  apiserver pkg/features/kube_features.go (WatchList)"
@@ -111,22 +136,24 @@ impl StaleRead {
 }
 
 /// Types whose streamed first list was refused since the last start of the subject, and that it did not list with
-/// `resourceVersion=0` then. It waits for the stream (kube-rs with `streaming_lists`): no cache shows it an older state.
+/// `resourceVersion=0` then. It waits for the stream: no cache shows it an older state.
 pub fn not_fallen_back(history: &History) -> BTreeSet<GroupResource> {
     let since = &history.records[history.last_start()..];
     let (mut refused, mut listed) = (BTreeSet::new(), BTreeSet::new());
     for read in first_reads(since) {
-        match read.first {
-            FirstRead::Streamed if read.refused.is_some() => refused.insert(read.resource.clone()),
-            FirstRead::Any => listed.insert(read.resource.clone()),
+        match (read.refused, read.first, read.call.verb) {
+            (Some(_), ..) => refused.insert(read.resource.clone()),
+            // A stream that is not refused any more came too late: the caches have caught up.
+            (None, FirstRead::Any, Verb::List) => listed.insert(read.resource.clone()),
             _ => false,
         };
     }
     &refused - &listed
 }
 
-/// A list or streamed list of the subject.
+/// A first read of the subject.
 struct Read<'h> {
+    call: &'h Call,
     resource: &'h GroupResource,
     first: FirstRead,
     /// The status with which it was refused instead of being passed on.
@@ -145,6 +172,7 @@ fn first_reads(records: &[Record]) -> impl Iterator<Item = Read<'_>> {
         let Event::Call(call) = &record.event else { return None };
         let first = FirstRead::of(call).filter(|_| call.actor.is_subject())?;
         Some(Read {
+            call,
             resource: call.resource.as_ref()?,
             first,
             refused: refused.get(&call.id).copied(),
@@ -154,12 +182,15 @@ fn first_reads(records: &[Record]) -> impl Iterator<Item = Read<'_>> {
 
 #[cfg(test)]
 mod tests {
-    use trace::{Actor, Answer, Body, Fate, ProcessEvent, ProcessHappening, Time, Verb};
+    use trace::{Actor, Answer, Body, Fate, ProcessEvent, ProcessHappening, Time};
 
     use super::*;
     use crate::fixture;
 
     const STREAMED: (Verb, &str) = (Verb::Watch, "watch=true&sendInitialEvents=true");
+    const STREAMED_ANY: (Verb, &str) =
+        (Verb::Watch, "watch=true&sendInitialEvents=true&resourceVersion=0");
+    const WATCHED_ANY: (Verb, &str) = (Verb::Watch, "watch=true&resourceVersion=0");
     const ANY: (Verb, &str) = (Verb::List, "resourceVersion=0");
     const CONSISTENT: (Verb, &str) = (Verb::List, "");
 
@@ -204,6 +235,10 @@ mod tests {
         check(Some("foos"), &refused, StaleRead::AfterRefusal);
         check(Some("foos"), &[("foos", STREAMED, None), ("foos", ANY, None)], StaleRead::Listed);
         check(None, &[("events", STREAMED, Some(503)), ("foos", ANY, None)], StaleRead::Listed);
+        check(Some("foos"), &[("foos", STREAMED_ANY, None)], StaleRead::Streamed);
+        check(Some("foos"), &[("foos", WATCHED_ANY, None)], StaleRead::Watched);
+        let from_there = (Verb::Watch, "watch=true&resourceVersion=7");
+        check(Some("foos"), &[("foos", ANY, None), ("foos", from_there, None)], StaleRead::Listed);
     }
 
     #[test]
@@ -218,6 +253,9 @@ mod tests {
         check(&[refused, ("foos", CONSISTENT, None)], &["foos"]);
         check(&[refused, ("foos", ANY, None)], &[]);
         check(&[("foos", STREAMED, None)], &[]);
+        check(&[("foos", STREAMED_ANY, None)], &[]);
+        let refused = ("foos", STREAMED_ANY, Some(422));
+        check(&[refused, ("foos", STREAMED_ANY, None)], &["foos"]);
     }
 
     #[test]
@@ -234,9 +272,15 @@ mod tests {
             for part in parts.iter().chain(&["the cache of foos as of the beginning"]) {
                 assert!(told.contains(part), "no {part:?} in {told}");
             }
-            assert_eq!(told.contains("falls back"), read != StaleRead::Listed, "{told}");
+            let after_refusal =
+                matches!(read, StaleRead::AfterRefusal | StaleRead::AfterUnavailable);
+            assert_eq!(told.contains("falls back"), after_refusal, "{told}");
         };
         check(StaleRead::Listed, &["every version of Kubernetes", "begins with a list of foos"]);
+        let watched = "begins with a watch of foos with resourceVersion=0";
+        check(StaleRead::Watched, &["every version of Kubernetes", watched, "answers that watch"]);
+        let streamed = "asks for a streamed list of foos with resourceVersion=0";
+        check(StaleRead::Streamed, &["Kubernetes 1.32, 1.34 and later", streamed]);
         check(StaleRead::AfterRefusal, &["1.19 to 1.31 and 1.33", "422: WatchList is off"]);
         let today =
             ["Kubernetes 1.32, 1.34 and later", "503 without Retry-After", "resourceVersion=0"];

@@ -118,18 +118,38 @@ fn a_client_that_lists_from_a_cache_needs_nothing() {
     says(&house, &finding, &["every version of Kubernetes", "begins with a list of databases"]);
 }
 
-/// kube-rs with `streaming_lists` asks for the stream again and again.
-#[test]
-fn a_client_that_waits_for_the_stream_is_never_behind() {
+/// kube-rs asks for streamed lists with `resourceVersion=0`: a summary of a campaign with a client of it on this cluster.
+fn streamed_from_any_state(test: &str, cluster: &str) -> serde_json::Value {
     let folder = "tests/campaigns/impatient";
-    let house = House::new("stale/streamed", &[folder]);
+    let house = House::new(&format!("stale/{test}"), &[folder]);
     let campaign = format!("{folder}/campaign.yaml");
     let text = std::fs::read_to_string(house.path(&campaign)).expect("the campaign is there");
     let (listed, streamed) = ("debug/planted, impatient]", "debug/planted, streamed]");
-    assert!(text.contains(listed), "{text}");
-    house.write(&campaign, &text.replace(listed, streamed));
+    let embedded = "embedded: {environment: none}";
+    assert!(text.contains(listed) && text.contains(embedded), "{text}");
+    house.write(&campaign, &text.replace(listed, streamed).replace(embedded, cluster));
     run(&house.root, ["run", &campaign, "--quiet", "--out", "out"]);
-    let summary = json(&house.path("out/summary.json"));
+    json(&house.path("out/summary.json"))
+}
+
+#[test]
+fn a_client_that_streams_any_state_is_behind() {
+    let summary = streamed_from_any_state("streamed", "embedded: {environment: none}");
+    let family = &summary["families"]["stale-state"];
+    assert!(family["run"].as_u64() > Some(0), "{family}");
+    assert!(!family["notFor"].to_string().contains("configmaps"), "{family}");
+    assert_eq!(
+        (&summary["plans"]["unknown"], &family["left"]),
+        (&0.into(), &0.into()),
+        "{summary}"
+    );
+}
+
+/// It asks for the stream again and again.
+#[test]
+fn a_client_that_waits_for_the_stream_is_never_behind() {
+    let cluster = "embedded: {environment: none, kubernetes: \"1.33\"}";
+    let summary = streamed_from_any_state("waiting", cluster);
     let family = &summary["families"]["stale-state"];
     let why =
         "the first list of configmaps is streamed, and no list with resourceVersion=0 follows";

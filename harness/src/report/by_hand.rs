@@ -263,11 +263,13 @@ mod tests {
             for part in always.iter().chain(parts) {
                 assert!(told.contains(part), "no {part:?} in {told}");
             }
-            let refuses = told.contains("sendInitialEvents");
-            assert_eq!(refuses, read != StaleRead::Listed, "{told}");
+            let refused = matches!(read, StaleRead::AfterRefusal | StaleRead::AfterUnavailable);
+            assert_eq!(told.contains("sendInitialEvents"), refused, "{told}");
         };
         let second = "a kubeconfig that names the second API server: `./bar-foo`";
-        check(StaleRead::Listed, &[second]);
+        for read in [StaleRead::Listed, StaleRead::Watched, StaleRead::Streamed] {
+            check(read, &[second]);
+        }
         check(StaleRead::AfterRefusal, &[second, "WatchList=false", "422"]);
         let balancer = "a kubeconfig that names the load balancer: `./bar-foo`";
         check(StaleRead::AfterUnavailable, &[balancer, "503", "without `Retry-After`"]);

@@ -79,7 +79,7 @@ impl Anomaly for StaleState {
         let read = StaleRead::shown_by(shown, &self.behind);
         let any = "Kubernetes API concepts, resource versions (\"Any\"); KEP-2523; kubernetes/kubernetes#59848";
         Citation {
-            rule: "a restarted client may be served by an API server whose watch cache is behind: a list with resourceVersion=0 is answered from any state of that cache, also one older than what the client had seen before".into(),
+            rule: "a restarted client may be served by an API server whose watch cache is behind: a list or watch with resourceVersion=0 is answered from any state of that cache, also one older than what the client had seen before".into(),
             source: format!("{any}{}", read.source()),
             legal_on: Some(read.legal_on(&self.behind)),
         }

@@ -18,26 +18,38 @@ use crate::moment::CallMatch;
 pub enum FirstRead {
     /// By lists without a revision: the present state, or later. Only a watch can lag then (kube-rs, kopf).
     Consistent,
-    /// By a watch that streams its first list (KEP-3157), which is consistent. Where that fails, client-go (0.35 and
-    /// later) falls back to a list that any state may answer: [`StaleRead`](crate::stale_read::StaleRead).
+    /// By a watch that streams its first list (KEP-3157) without a revision, which is consistent. Where that fails,
+    /// client-go (0.35 and later) falls back to a list that any state may answer:
+    /// [`StaleRead`](crate::stale_read::StaleRead).
     Streamed,
-    /// By a list that any state may answer (`resourceVersion=0`; client-go before 0.35, fabric8).
+    /// By a list, or a watch with the state as its first events, that any state may answer (`resourceVersion=0`: lists of
+    /// client-go before 0.35 and fabric8, streamed lists of kube-rs).
     Any,
 }
 
 impl FirstRead {
-    /// What this call is as a first read; none of a watch that begins with no list, and of everything else.
+    /// What this call is as a first read; none of a watch that goes on from somewhere, and of everything else. (A watch
+    /// without a revision that streams no list is none: whether it is consistent depends on the server.)
     pub fn of(call: &Call) -> Option<FirstRead> {
-        let has = |wanted: &str, value: &str| {
-            parameters(call).any(|(name, found)| name == wanted && found == value)
-        };
-        match call.verb {
-            Verb::List if has("resourceVersion", "0") => Some(FirstRead::Any),
-            Verb::List => Some(FirstRead::Consistent),
-            Verb::Watch if has("sendInitialEvents", "true") => Some(FirstRead::Streamed),
+        let revision = parameters(call).find(|(name, _)| name == "resourceVersion");
+        let revision = revision.map_or_else(Default::default, |(_, value)| value);
+        match (call.verb, &*revision) {
+            (Verb::List, "0") => Some(FirstRead::Any),
+            (Verb::List, _) => Some(FirstRead::Consistent),
+            (Verb::Watch, "0") if !asks(call, "sendInitialEvents", "false") => Some(FirstRead::Any),
+            (Verb::Watch, "") if is_streamed_list(call) => Some(FirstRead::Streamed),
             _ => None,
         }
     }
+}
+
+/// Whether this is a watch that streams a list (KEP-3157).
+pub fn is_streamed_list(call: &Call) -> bool {
+    call.verb == Verb::Watch && asks(call, "sendInitialEvents", "true")
+}
+
+fn asks(call: &Call, wanted: &str, value: &str) -> bool {
+    parameters(call).any(|(name, found)| name == wanted && found == value)
 }
 
 /// How the subject looks at a type.

@@ -199,6 +199,14 @@ fn reads_by_type() {
     check(&[list(""), watch("")], &["foos Some(Consistent) watched: all in default"]);
     check(&[list("resourceVersion=0"), list("")], &["foos Some(Any): all in default"]);
     check(&[watch("sendInitialEvents=true")], &["foos Some(Streamed) watched: all in default"]);
+    let streamed = "sendInitialEvents=true&resourceVersion=0";
+    check(&[watch(streamed)], &["foos Some(Any) watched: all in default"]);
+    let later = "sendInitialEvents=true&resourceVersion=7";
+    check(&[watch(later)], &["foos None watched: all in default"]);
+    check(&[watch("resourceVersion=0")], &["foos Some(Any) watched: all in default"]);
+    let none = "sendInitialEvents=false&resourceVersion=0";
+    check(&[watch(none)], &["foos None watched: all in default"]);
+    check(&[watch("")], &["foos None watched: all in default"]);
     check(&[watch("resourceVersion=7")], &["foos None watched: all in default"]);
     check(
         &[list("labelSelector=app%3Dweb"), list("fieldSelector=metadata.name%3Do")],

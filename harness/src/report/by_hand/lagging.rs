@@ -11,7 +11,7 @@ pub struct Behind<'a> {
     pub caches: &'a str,
     /// How long they stay so: ` until after the user's next step`, or nothing.
     pub until: &'a str,
-    /// Why it lists what they hold.
+    /// Why it reads what they hold.
     pub read: StaleRead,
     /// Where that is legal.
     pub servers: &'a str,
@@ -43,7 +43,7 @@ pub fn restart_behind(facts: &ByHand<'_>, behind: Behind<'_>, killed: &str) -> V
     ];
     let refused = "This makes client-go fall back to a list with `resourceVersion=0`.";
     match read {
-        StaleRead::Listed => {}
+        StaleRead::Listed | StaleRead::Watched | StaleRead::Streamed => {}
         StaleRead::AfterRefusal => steps.push(format!(
             "Give the second API server `--feature-gates=WatchList=false`, unless that is its default: it answers requests \
              with `sendInitialEvents=true` with 422. {refused}"
@@ -55,7 +55,7 @@ pub fn restart_behind(facts: &ByHand<'_>, behind: Behind<'_>, killed: &str) -> V
     }
     let second = match read {
         StaleRead::AfterUnavailable => "the load balancer",
-        StaleRead::Listed | StaleRead::AfterRefusal => "the second API server",
+        _ => "the second API server",
     };
     steps.extend([
         format!(

@@ -7,8 +7,8 @@
 //! one at a time. Result: nothing but the end of the old cache ends the looking. In a cluster the event comes some
 //! time; who waits for a quiet moment before it comes waits for ever.
 //!
-//! `streamed` is the same with a streamed first list of notes: where that is refused, kube-rs asks for it again, and no
-//! cache shows it an older state.
+//! `streamed` is the same with a streamed first list of notes, for which kube-rs asks with `resourceVersion=0`: a cache that
+//! is behind shows its older state. Where the server streams no lists kube-rs asks for it again, and no cache shows it one.
 
 use std::sync::Arc;
 
