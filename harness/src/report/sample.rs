@@ -147,6 +147,12 @@ fn rollback() -> Finding {
         family: "stale-state".to_owned(),
         oracle: "rollback".to_owned(),
         confirmed: Confirmed { k: 5, n: 5 },
+        confirmed_on: vec![ConfirmedOn {
+            cluster: "kind dev v1.36.3 (pod)".to_owned(),
+            k: 3,
+            n: 3,
+            why: None,
+        }],
         trials: [("stale-state".to_owned(), 3)].into(),
         replay: "findings/c3d4e5f6/replay.yaml".to_owned(),
         replay_command: "trommel replay trommel-out/findings/c3d4e5f6/replay.yaml".to_owned(),
@@ -172,6 +178,7 @@ fn double_foo() -> Finding {
         family: "intermediate-state".to_owned(),
         oracle: "end-state".to_owned(),
         confirmed: Confirmed { k: 5, n: 5 },
+        confirmed_on: vec![],
         trials: [("intermediate-state".to_owned(), 2), ("stale-state".to_owned(), 1)].into(),
         also: vec![Also {
             id: "b2c3d4e5".to_owned(),
@@ -231,6 +238,7 @@ fn hostile() -> Finding {
         family: "intermediate-state".to_owned(),
         oracle: "end-state".to_owned(),
         confirmed: Confirmed { k: 5, n: 5 },
+        confirmed_on: vec![],
         replay_command: "trommel replay x --token 'Bearer abcdefghijklmnop1234'".to_owned(),
         timeline: vec![Entry {
             text: "</td><img src=x onerror=alert(1)>".to_owned(),
