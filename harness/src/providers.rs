@@ -1,4 +1,7 @@
-//! What serves the API during one trial: a fork of the embedded world, or a cluster behind a kubeconfig.
+//! What serves the API: forks of the embedded world, or a cluster behind a kubeconfig.
+//!
+//! Whoever needs to know what a cluster can do asks [`Provider`] and [`LiveCluster`] for that ability; which of the two it
+//! is shows only here and where a campaign is set up.
 //!
 //! A [kind cluster](kind) is such a cluster, once its kubeconfig is known. Not here yet: a kube-apiserver that is started
 //! for the campaign. It would stand beside `providers/remote.rs`.
@@ -16,191 +19,145 @@ pub mod secret;
 pub mod user_listener;
 pub mod webhooks;
 
-use std::{path::Path, sync::Arc};
-
-use trace::{Answer, Call, Flight, ObjectKey, Recorder, Revision, Time};
-
-use crate::{
-    campaign::setup::{Ground, Setup},
-    trial::TrialSpec,
+use std::{
+    path::{Path, PathBuf},
+    sync::Arc,
 };
 
-/// A cluster while a trial runs on it.
-pub enum LiveCluster {
-    /// A fork of the embedded world, in this process.
-    Embedded(embedded::Live),
-    /// A cluster elsewhere, observed.
-    Remote(Box<remote::Live>),
+use cluster::{Server, World};
+use futures::future::{LocalBoxFuture, ready};
+use trace::{Answer, Call, Flight, History, ObjectKey, Recorder, Revision, Time};
+
+use crate::{campaign::setup::Setup, trial::TrialSpec};
+
+/// What a campaign's trials run on.
+pub trait Provider: Send + Sync {
+    /// Puts a cluster to work at the start that the trial asks for. `folder` is the trial's.
+    fn open<'a>(
+        &'a self,
+        setup: &'a Setup,
+        spec: &'a TrialSpec,
+        folder: &'a Path,
+    ) -> LocalBoxFuture<'a, anyhow::Result<Opened>>;
+
+    /// Which release of Kubernetes it is: `v1.36.3`.
+    fn version(&self) -> String;
+
+    /// Forks: the world that trials are forks of, manifests applied, nothing else.
+    ///
+    /// Without it each trial begins at the beginning: explorations are one perturbation deep unless the campaign says
+    /// otherwise, stale starts are enumerated from an undisturbed run, and legality is not looked at.
+    fn world(&self) -> Option<&World> {
+        None
+    }
+
+    /// Whether trials can be forks.
+    fn forks(&self) -> bool {
+        self.world().is_some()
+    }
+
+    /// Whether the trial's repeat chooses the name suffixes that the cluster draws. Without it a second repeat of a plan
+    /// shows nothing new, so there is one.
+    fn draws_by_repeat(&self) -> bool;
+
+    /// Whether several trials can run at once. Without it they run one after the other.
+    fn runs_side_by_side(&self) -> bool;
+
+    /// Whether the cluster streams lists (WatchList, KEP-3157). Where it does not, caches that are behind refuse them as
+    /// that release does.
+    fn streams_lists(&self) -> bool;
+
+    /// Says in a finished history who made each commit, where commits did not tell by themselves.
+    fn attribute(&self, _: &mut History) {}
 }
+
+/// A cluster at the start of a trial, and what records it.
+pub type Opened = (Box<dyn LiveCluster>, Recorder);
 
 /// Says of an answered write whether it changed the store.
 pub type ChangeDetector = Box<dyn Fn(&Call, &Answer) -> bool + Send>;
 
-impl LiveCluster {
-    /// Opens the cluster that the campaign asks for, at the start that the trial asks for.
-    pub async fn open(
-        setup: &Setup,
-        spec: &TrialSpec,
-        folder: &Path,
-    ) -> anyhow::Result<(LiveCluster, Recorder)> {
-        let (cluster, recorder) = match &setup.ground {
-            Ground::Embedded(world) => {
-                let (live, recorder) = embedded::Live::open(setup, world, spec, folder)?;
-                (LiveCluster::Embedded(live), recorder)
-            }
-            Ground::Remote(remote) => {
-                let (live, recorder) = remote::Live::open(remote, setup, folder).await?;
-                (LiveCluster::Remote(Box::new(live)), recorder)
-            }
-        };
-        let state = cluster.state();
-        let objects = state.iter().map(|(key, object)| (key, object));
-        recorder.expect_heartbeats(setup.heartbeats.clone(), objects);
-        Ok((cluster, recorder))
-    }
+/// An object and its key.
+pub type Keyed = (ObjectKey, Arc<serde_json::Value>);
 
+/// A cluster while a trial runs on it. It is given back when it is dropped.
+pub trait LiveCluster {
     /// What the subject's proxy forwards to.
-    pub fn upstream_for_subject(&self) -> proxy::Upstream {
-        match self {
-            LiveCluster::Embedded(live) => live.server.service(),
-            LiveCluster::Remote(live) => live.upstream_for_subject(),
-        }
-    }
+    fn upstream_for_subject(&self) -> proxy::Upstream;
 
     /// What the workload talks to.
-    pub fn upstream_for_user(&self) -> workloads::Upstream {
-        match self {
-            LiveCluster::Embedded(live) => live.server.service(),
-            LiveCluster::Remote(live) => live.upstream(),
-        }
+    fn upstream_for_user(&self) -> workloads::Upstream;
+
+    /// The world's clock.
+    fn now(&self) -> Time;
+
+    /// The newest revision known here.
+    fn revision(&self) -> Revision;
+
+    /// Every object, in key order.
+    fn state(&self) -> Vec<Keyed>;
+
+    /// Every object without bookkeeping, in key order.
+    fn settled_state(&self) -> Vec<Arc<serde_json::Value>>;
+
+    /// Tells writes that changed the store from those that did not.
+    fn change_detector(&self) -> ChangeDetector;
+
+    /// The kubeconfig of script and command steps.
+    fn user_kubeconfig(&mut self, setup: &Setup, folder: &Path) -> anyhow::Result<PathBuf>;
+
+    /// What is under way between programs of the workload and the cluster.
+    fn user_flight(&self) -> Flight;
+
+    /// The server in this process: worlds of the trial can be forked from it, its built-in controllers act when they are
+    /// told to, and it hands webhooks over to be called. Without it they act and call by themselves, and commits are
+    /// known once a watch tells of them.
+    fn server(&self) -> Option<Server> {
+        None
+    }
+
+    /// Moves the world's clock. One that follows real time can't be moved.
+    fn advance_to(&self, _: Time) {}
+
+    /// When the next timer of the cluster is due, if one is known: of the built-in controllers, or the end of a watch.
+    fn next_timer(&self) -> Option<Time> {
+        None
+    }
+
+    /// Watch events that are decided but not yet on their way to the proxy; none where they can't be counted.
+    fn undelivered(&self) -> usize {
+        0
+    }
+
+    /// Waits until everything committed has been seen here. At once where commits are seen as they are made.
+    fn caught_up(&self) -> LocalBoxFuture<'_, ()> {
+        Box::pin(ready(()))
     }
 
     /// Whether controllers that nobody here can look at work in it, so that it may go on when all else is quiet.
-    pub fn acts_by_itself(&self) -> bool {
-        match self {
-            LiveCluster::Embedded(_) => false,
-            LiveCluster::Remote(live) => live.acts,
-        }
+    fn acts_by_itself(&self) -> bool {
+        false
     }
 
-    /// The subject's pods, if it runs in pods.
-    pub fn pods(&mut self) -> Option<&mut pods::Running> {
-        match self {
-            LiveCluster::Embedded(_) => None,
-            LiveCluster::Remote(live) => live.pods.as_mut(),
-        }
+    /// The subject's pods, if it runs in pods. Otherwise it is a process that Trommel starts.
+    fn pods(&mut self) -> Option<&mut pods::Running> {
+        None
     }
 
-    /// The world's clock.
-    pub fn now(&self) -> Time {
-        match self {
-            LiveCluster::Embedded(live) => live.server.now(),
-            LiveCluster::Remote(live) => live.now(),
-        }
+    /// Where Trommel itself releases the Leases of a leader that it killed; none where they run out by the clock.
+    fn upstream_for_leases(&self) -> Option<&proxy::Upstream> {
+        None
     }
+}
 
-    /// Moves the world's clock; a remote cluster's follows real time and can't be moved.
-    pub fn advance_to(&self, time: Time) {
-        if let LiveCluster::Embedded(live) = self {
-            live.server.advance_to(time);
-        }
-    }
-
-    /// When the next timer of the cluster is due, if one is known: of the built-in controllers, or the end of a watch.
-    pub fn next_timer(&self) -> Option<Time> {
-        match self {
-            LiveCluster::Embedded(live) => {
-                let ends = live.server.next_watch_end();
-                live.server.next_timer().into_iter().chain(ends).min()
-            }
-            LiveCluster::Remote(_) => None,
-        }
-    }
-
-    /// The newest revision known here.
-    pub fn revision(&self) -> Revision {
-        match self {
-            LiveCluster::Embedded(live) => live.server.revision(),
-            LiveCluster::Remote(live) => live.revision(),
-        }
-    }
-
-    /// Every object, in key order.
-    pub fn state(&self) -> Vec<(ObjectKey, Arc<serde_json::Value>)> {
-        match self {
-            LiveCluster::Embedded(live) => {
-                let world = live.server.world();
-                world.objects().map(|(key, object)| (key.clone(), object.clone())).collect()
-            }
-            LiveCluster::Remote(live) => live.objects(),
-        }
-    }
-
-    /// Every object without bookkeeping, in key order.
-    pub fn settled_state(&self) -> Vec<Arc<serde_json::Value>> {
-        match self {
-            LiveCluster::Embedded(live) => embedded::without_bookkeeping(&live.server.world()),
-            LiveCluster::Remote(live) => {
-                live.objects().into_iter().map(|(_, object)| object).collect()
-            }
-        }
-    }
-
-    /// Watch events that are decided but not yet on their way to the proxy.
-    pub fn undelivered(&self) -> usize {
-        match self {
-            LiveCluster::Embedded(live) => live.server.undelivered(),
-            LiveCluster::Remote(live) => live.undelivered(),
-        }
-    }
-
-    /// Waits until everything committed has been seen here. At once in the embedded world.
-    pub async fn caught_up(&self) {
-        if let LiveCluster::Remote(live) = self {
-            live.caught_up().await;
-        }
-    }
-
-    /// Tells writes that changed the store from those that did not.
-    pub fn change_detector(&self) -> ChangeDetector {
-        match self {
-            LiveCluster::Embedded(live) => live.change_detector(),
-            LiveCluster::Remote(live) => live.change_detector(),
-        }
-    }
-
-    /// The kubeconfig of script and command steps.
-    pub fn user_kubeconfig(
-        &mut self,
-        setup: &Setup,
-        folder: &Path,
-    ) -> anyhow::Result<std::path::PathBuf> {
-        match self {
-            LiveCluster::Embedded(live) => live.user_kubeconfig(setup, folder),
-            LiveCluster::Remote(live) => live.user_kubeconfig(setup, folder),
-        }
-    }
-
-    /// What is under way between programs of the workload and the cluster.
-    pub fn user_flight(&self) -> Flight {
-        match self {
-            LiveCluster::Embedded(live) => live.user_flight(),
-            LiveCluster::Remote(live) => live.user_flight(),
-        }
-    }
-
-    /// The embedded server, if it is one.
-    pub fn server(&self) -> Option<cluster::Server> {
-        match self {
-            LiveCluster::Embedded(live) => Some(live.server.clone()),
-            LiveCluster::Remote(_) => None,
-        }
-    }
-
-    /// Gives the cluster back.
-    pub async fn close(self) {
-        if let LiveCluster::Remote(live) = self {
-            live.close().await;
-        }
-    }
+/// Opens the cluster that the campaign asks for, at the start that the trial asks for.
+///
+/// # Errors
+/// A history file that can't be written; a cluster elsewhere that does not answer.
+pub async fn open(setup: &Setup, spec: &TrialSpec, folder: &Path) -> anyhow::Result<Opened> {
+    let (cluster, recorder) = setup.ground.open(setup, spec, folder).await?;
+    let state = cluster.state();
+    let objects = state.iter().map(|(key, object)| (key, object));
+    recorder.expect_heartbeats(setup.heartbeats.clone(), objects);
+    Ok((cluster, recorder))
 }

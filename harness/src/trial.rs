@@ -53,10 +53,10 @@ use crate::{
     campaign::{
         disk,
         settle::Waits,
-        setup::{ClockMode, Ground, Setup},
+        setup::{ClockMode, Setup},
     },
     config::Deliveries,
-    providers::{LiveCluster, webhooks::SubjectCaller},
+    providers::{self, LiveCluster, webhooks::SubjectCaller},
 };
 use clocks::Following;
 use commits::Commits;
@@ -189,7 +189,7 @@ impl Stop {
 /// A trial while it runs.
 pub(crate) struct Trial<'setup> {
     setup: &'setup Setup,
-    cluster: LiveCluster,
+    cluster: Box<dyn LiveCluster>,
     following: Following,
     user: workloads::Client,
     recorder: Recorder,
@@ -312,9 +312,7 @@ async fn run_here(setup: &Setup, spec: TrialSpec) -> TrialRun {
     let phases = trial.watch.over();
     let subject_cpu = trial.shut_down().await;
     let mut history = recorder.take();
-    if let Ground::Remote(remote) = &setup.ground {
-        remote.attribute(&mut history);
-    }
+    setup.ground.attribute(&mut history);
     let mut run = TrialRun {
         spec,
         before,
@@ -366,7 +364,7 @@ impl<'setup> Trial<'setup> {
         };
         std::fs::create_dir_all(&folder)?;
         let began = Instant::now();
-        let (cluster, recorder) = LiveCluster::open(setup, spec, &folder).await?;
+        let (cluster, recorder) = providers::open(setup, spec, &folder).await?;
         let watch = Watch::opened(began, spec.plan.depth() > spec.armed.len());
         let following = Following::new(cluster.server());
         let caches = Caches::default();
@@ -491,7 +489,7 @@ impl<'setup> Trial<'setup> {
         let Some(crash) = self.todo.front().and_then(Perturbation::crash) else { return };
         match (&crash.at, &self.members.manager) {
             (Moment::Committed { .. }, _) => {
-                self.armed = Some(Armed::at_call(&self.proxy, &self.cluster, crash.clone()));
+                self.armed = Some(Armed::at_call(&self.proxy, &*self.cluster, crash.clone()));
             }
             (at, Some(manager)) if Manager::writes_at(at) => {
                 let (proxy, recorder) = (&self.proxy, &self.recorder);
@@ -588,7 +586,6 @@ impl<'setup> Trial<'setup> {
         // The end of a trial is no event of its history.
         self.end_subject().await;
         self.end_manager().await;
-        self.cluster.close().await;
         self.subject_cpu
     }
 }

@@ -111,6 +111,18 @@ const ABSENCES: &[Absence] = &[
         because: "time comes from the clock of the world",
     },
     Absence {
+        tokens: &["ClusterSpec::", "embedded::", "Remote"],
+        except: &[],
+        only_in: &[
+            "harness/src/campaign/explore",
+            "harness/src/campaign/families",
+            "harness/src/campaign/settled_restart",
+            "harness/src/trial",
+        ],
+        in_tests: false,
+        because: "families and trials ask a cluster for an ability, not for its kind: `harness/src/providers.rs`",
+    },
+    Absence {
         tokens: &["todo!(", "unimplemented!("],
         except: &[],
         only_in: &[],
@@ -268,6 +280,8 @@ fn breaches_are_seen() {
     check("plans/src/plan.rs", "Instant::now()", 1);
     check("world/cluster/src/clock.rs", "SystemTime::now()", 1);
     check("harness/src/main.rs", "todo!()", 1);
+    check("harness/src/trial/leases.rs", "let ClusterSpec::Kind(_) = x else { return };", 1);
+    check("harness/src/config.rs", "let ClusterSpec::Kind(_) = x else { return };", 0);
     check("proxy/src/gate.rs", "unsafe { x() }", 1);
     check("proxy/src/gate.rs", "#[ignore = \"slow\"]", 1);
 }

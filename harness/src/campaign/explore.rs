@@ -54,7 +54,7 @@ use crate::{
         reference::References,
         run_folder::RunFolder,
         settled_restart,
-        setup::{Ground, Setup},
+        setup::Setup,
     },
     trial::cpu_time,
 };
@@ -266,7 +266,7 @@ impl<'e> Explorer<'e> {
         let spec = &setup.campaign.file.spec;
         // On a cluster that can't be forked time is real and never repeats: worlds hardly ever merge, and only a
         // bound on the depth ends the exploration.
-        let remote = matches!(setup.ground, Ground::Remote(_)).then_some(1);
+        let unforked = (!setup.ground.forks()).then_some(1);
         let lens = Lens {
             random_payloads: references.baseline.random_payloads.clone(),
             changing_payloads: references.baseline.changing_payloads.clone(),
@@ -274,7 +274,7 @@ impl<'e> Explorer<'e> {
             masks: Masks { accepted: vec![], ..references.baseline.masks.clone() },
             brute_force: bounds.brute_force.is_some(),
             ends_at_violations: bounds.through_findings == 0,
-            depth: bounds.brute_force.or(spec.depth.map(NonZeroU32::get)).or(remote),
+            depth: bounds.brute_force.or(spec.depth.map(NonZeroU32::get)).or(unforked),
             ..Lens::default()
         };
         let frontier = Frontier::new(lens, setup.ground.world().cloned());
@@ -311,8 +311,7 @@ impl<'e> Explorer<'e> {
             frontier.learn(&judge::footprint(&view));
         }
         let plans = families::learn(setup, self.references, frontier);
-        // A real cluster draws names by itself.
-        let repeats = if matches!(setup.ground, Ground::Remote(_)) { 1 } else { REPEATS };
+        let repeats = if setup.ground.draws_by_repeat() { REPEATS } else { 1 };
         for (plan, score) in plans {
             (0..repeats)
                 .for_each(|repeat| self.from_beginning.put(plan.clone(), repeat, score.clone()));
@@ -369,7 +368,7 @@ impl<'e> Explorer<'e> {
         let spec = confirm::from_beginning(&plan, repeat, self.references.settle.usual());
         let asked = Asked::OfPlan(Box::new(spec));
         let job = Job::aside(None, asked, self.explored.frontier.lens.clone());
-        let end = settled_restart::asked(self.setup) && settled_restart::is_elsewhere(self.setup);
+        let end = settled_restart::asked(self.setup) && !self.setup.ground.forks();
         Some(Job { shows: Shows { end, ..Shows::default() }, ..job })
     }
 
@@ -399,9 +398,9 @@ impl<'e> Explorer<'e> {
         self.from_beginning.len() + self.after_restarts.len() + self.at_ends.waiting()
     }
 
-    /// Trials of each world. A cluster elsewhere draws names by itself: another trial there shows nothing new.
+    /// Trials of each world. Where the cluster draws names by itself, another trial shows nothing new.
     fn at_least(&self) -> u64 {
-        let once = self.bounds.brute_force.is_some() || self.setup.ground.world().is_none();
+        let once = self.bounds.brute_force.is_some() || !self.setup.ground.draws_by_repeat();
         if once { 1 } else { REPEATS }
     }
 

@@ -16,7 +16,7 @@ use crate::{
         pool,
         reached::Place,
         settle::Settle,
-        setup::{ClockMode, Ground, Setup},
+        setup::{ClockMode, Setup},
     },
     exit::{Exit, Expected},
     trial::{self, Fork, RunEnd, TrialRun, TrialSpec},
@@ -35,18 +35,13 @@ const REFERENCES: usize = 3;
 
 /// Whether the world at the end of a run can be forked.
 fn is_forked(setup: &Setup) -> bool {
-    matches!(setup.ground, Ground::Embedded(_)) && setup.clock != ClockMode::Untouched
+    setup.ground.forks() && setup.clock != ClockMode::Untouched
 }
 
-/// Whether a campaign tries them: on the worlds at the ends of trials, or on a cluster elsewhere after all has settled
+/// Whether a campaign tries them: on the worlds at the ends of trials, or from the beginning after all has settled
 /// undisturbed.
 pub fn asked(setup: &Setup) -> bool {
-    are_crashes_asked(setup) && (is_forked(setup) || is_elsewhere(setup))
-}
-
-/// Whether trials run on a cluster that can't be forked, each from the beginning.
-pub fn is_elsewhere(setup: &Setup) -> bool {
-    matches!(setup.ground, Ground::Remote(_))
+    are_crashes_asked(setup) && (is_forked(setup) || !setup.ground.forks())
 }
 
 fn are_crashes_asked(setup: &Setup) -> bool {
@@ -111,7 +106,7 @@ fn end(run: &TrialRun) -> Option<(cluster::World, Cursor)> {
 
 /// A restart when all has settled at the end of this run.
 pub fn restart(setup: &Setup, lens: &Lens, run: &TrialRun) -> Option<Restart> {
-    if !is_elsewhere(setup) {
+    if setup.ground.forks() {
         return Some(Restart::OnFork(Box::new(node(setup, lens, run)?)));
     }
     let settled = run.history.settles().last().filter(|settled| settled.end)?;

@@ -10,7 +10,6 @@ use std::{
     time::Duration,
 };
 
-use cluster::World;
 use trace::{DrawnNames, Heartbeats};
 use workloads::Workload;
 
@@ -18,7 +17,7 @@ use crate::{
     campaign::pool::Slots,
     config::{Campaign, Transport},
     exit::Exit,
-    providers::kind,
+    providers::{Provider, kind},
     trial::{TrialRun, TrialSpec},
 };
 
@@ -35,7 +34,7 @@ pub struct Setup {
     /// Objects applied before the subject starts.
     pub manifests: Vec<serde_json::Value>,
     /// Where trials run.
-    pub ground: Ground,
+    pub ground: Box<dyn Provider>,
     /// The kind cluster that this is, if it is one. It goes after the ground.
     pub kind: Option<kind::Held>,
     /// The administrator's on the embedded cluster: another in each run.
@@ -70,32 +69,6 @@ pub struct Setup {
     pub keep_files: bool,
     /// How many violated trials were kept, by fingerprint.
     pub kept: Mutex<BTreeMap<String, u32>>,
-}
-
-/// Where trials run.
-pub enum Ground {
-    /// Each on its own fork of this world: manifests applied, nothing else.
-    Embedded(World),
-    /// All on one cluster, one after the other, each from the beginning.
-    Remote(crate::providers::remote::Remote),
-}
-
-impl Ground {
-    /// The world that trials are forks of, if they are.
-    pub fn world(&self) -> Option<&World> {
-        match self {
-            Ground::Embedded(world) => Some(world),
-            Ground::Remote(_) => None,
-        }
-    }
-
-    /// Which release of Kubernetes it is: `v1.36.3`.
-    pub fn version(&self) -> String {
-        match self {
-            Ground::Embedded(world) => format!("v1.{}", world.release().minor()),
-            Ground::Remote(remote) => remote.version.clone(),
-        }
-    }
 }
 
 /// How time passes for the subject.

@@ -22,7 +22,7 @@ use trace::{Actor, Cursor, Event, Record, Recorder};
 use workloads::OperationKind;
 
 use crate::{
-    campaign::setup::{self, Ground, Setup},
+    campaign::setup::{self, Setup},
     config::Campaign,
     exit::{Exit, Expected},
     providers::{client_files, listener},
@@ -67,7 +67,7 @@ pub fn run(options: &Options) -> anyhow::Result<Exit> {
     setup::build(&campaign)?;
     let files = tempfile::tempdir()?;
     let setup = Setup::prepare(campaign, files.path(), 1)?;
-    let Ground::Embedded(first) = &setup.ground else {
+    let Some(first) = setup.ground.world() else {
         return Err(Expected::error(
             Exit::Usage,
             "only the embedded cluster can be served like this",

@@ -1,4 +1,4 @@
-//! A trial's fork of the embedded world, live in this process.
+//! The embedded world, and a trial's fork of it, live in this process.
 
 use std::{
     path::{Path, PathBuf},
@@ -7,30 +7,66 @@ use std::{
 };
 
 use cluster::{Clock, Server, SuffixOrder, World};
-use trace::{Answer, Call, Event, Flight, Recorder, history::Sink};
+use futures::future::{LocalBoxFuture, ready};
+use trace::{Answer, Call, Event, Flight, Recorder, Revision, Time, history::Sink};
 
 use crate::{
     campaign::setup::Setup,
-    providers::user_listener::UserListener,
+    providers::{
+        ChangeDetector, Keyed, LiveCluster, Opened, Provider, user_listener::UserListener,
+    },
     trial::{Start, TrialSpec, history_file},
 };
 
+/// Each trial runs on its own fork of this world: manifests applied, nothing else.
+pub struct Embedded(pub World);
+
+impl Provider for Embedded {
+    fn open<'a>(
+        &'a self,
+        setup: &'a Setup,
+        spec: &'a TrialSpec,
+        folder: &'a Path,
+    ) -> LocalBoxFuture<'a, anyhow::Result<Opened>> {
+        Box::pin(ready(Live::open(setup, &self.0, spec, folder)))
+    }
+
+    fn version(&self) -> String {
+        format!("v1.{}", self.0.release().minor())
+    }
+
+    fn world(&self) -> Option<&World> {
+        Some(&self.0)
+    }
+
+    fn draws_by_repeat(&self) -> bool {
+        true
+    }
+
+    fn runs_side_by_side(&self) -> bool {
+        true
+    }
+
+    fn streams_lists(&self) -> bool {
+        plans::stale_read::has_watch_list(self.0.release().minor())
+    }
+}
+
 /// A live fork.
-pub struct Live {
-    /// It.
-    pub server: Server,
+struct Live {
+    server: Server,
     recorder: Recorder,
     user_listener: Option<UserListener>,
 }
 
 impl Live {
     /// Forks the start of the trial, with name suffixes of its repeat, and puts it to work.
-    pub fn open(
+    fn open(
         setup: &Setup,
         first: &World,
         spec: &TrialSpec,
         folder: &Path,
-    ) -> anyhow::Result<(Live, Recorder)> {
+    ) -> anyhow::Result<Opened> {
         let mut world = match &spec.start {
             Start::Beginning => first.clone(),
             Start::Fork(fork) => fork.world.clone(),
@@ -45,12 +81,43 @@ impl Live {
         let about = history_file::about(setup, spec);
         let sink = file.map(|file| history_file::sink(&file, about)).transpose()?;
         let (server, recorder) = recorded(world, sink);
-        Ok((Live { server, recorder: recorder.clone(), user_listener: None }, recorder))
+        let live = Live { server, recorder: recorder.clone(), user_listener: None };
+        Ok((Box::new(live), recorder))
+    }
+}
+
+impl LiveCluster for Live {
+    fn upstream_for_subject(&self) -> proxy::Upstream {
+        self.server.service()
+    }
+
+    fn upstream_for_user(&self) -> workloads::Upstream {
+        self.server.service()
+    }
+
+    fn now(&self) -> Time {
+        self.server.now()
+    }
+
+    fn revision(&self) -> Revision {
+        self.server.revision()
+    }
+
+    fn state(&self) -> Vec<Keyed> {
+        let world = self.server.world();
+        world.objects().map(|(key, object)| (key.clone(), object.clone())).collect()
+    }
+
+    /// Without Leases and Events.
+    fn settled_state(&self) -> Vec<Arc<serde_json::Value>> {
+        let world = self.server.world();
+        let objects = world.objects().filter(|(key, _)| !key.resource.is_bookkeeping());
+        objects.map(|(_, object)| object.clone()).collect()
     }
 
     /// A write changed the store if the store recorded a commit for it that is no heartbeat: those are not counted
     /// where moments are found.
-    pub fn change_detector(&self) -> super::ChangeDetector {
+    fn change_detector(&self) -> ChangeDetector {
         let recorder = self.recorder.clone();
         Box::new(move |call: &Call, _: &Answer| {
             recorder.with(|history| {
@@ -68,13 +135,29 @@ impl Live {
     }
 
     /// Opens a listener for script and command steps, once.
-    pub fn user_kubeconfig(&mut self, setup: &Setup, folder: &Path) -> anyhow::Result<PathBuf> {
+    fn user_kubeconfig(&mut self, setup: &Setup, folder: &Path) -> anyhow::Result<PathBuf> {
         UserListener::once(&mut self.user_listener, &self.server.service(), setup, folder)
     }
 
-    /// What is under way between programs of the workload and the world.
-    pub fn user_flight(&self) -> Flight {
+    fn user_flight(&self) -> Flight {
         UserListener::flight(self.user_listener.as_ref())
+    }
+
+    fn server(&self) -> Option<Server> {
+        Some(self.server.clone())
+    }
+
+    fn advance_to(&self, time: Time) {
+        self.server.advance_to(time);
+    }
+
+    fn next_timer(&self) -> Option<Time> {
+        let ends = self.server.next_watch_end();
+        self.server.next_timer().into_iter().chain(ends).min()
+    }
+
+    fn undelivered(&self) -> usize {
+        self.server.undelivered()
     }
 }
 
@@ -91,12 +174,6 @@ fn recorded(world: World, sink: Option<Box<Sink>>) -> (Server, Recorder) {
     // The server holds the recorder: were it the server that the recorder holds, neither would ever be freed.
     drop(clock.set(server.clock()));
     (server, recorder)
-}
-
-/// The world's objects in key order, without Leases and Events.
-pub fn without_bookkeeping(world: &World) -> Vec<Arc<serde_json::Value>> {
-    let objects = world.objects().filter(|(key, _)| !key.resource.is_bookkeeping());
-    objects.map(|(_, object)| object.clone()).collect()
 }
 
 #[cfg(test)]

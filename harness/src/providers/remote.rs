@@ -13,36 +13,29 @@ pub mod access;
 mod attribution;
 mod kubeconfig;
 mod left;
+mod live;
 mod lock;
 mod made;
 mod observer;
 mod reset;
 mod writer;
 
-use std::{
-    collections::BTreeSet,
-    path::{Path, PathBuf},
-    sync::{Arc, Mutex},
-    time::Instant,
-};
+use std::{collections::BTreeSet, path::Path, sync::Arc};
 
+use futures::future::LocalBoxFuture;
 use serde_json::Value;
-use trace::{Answer, Call, Flight, History, ObjectKey, Recorder, Revision, Time};
+use trace::{History, ObjectKey, Time};
 
 use crate::{
     campaign::setup::Setup,
     exit::{Exit, Expected},
-    providers::{
-        client_files::real_now,
-        pods::{self, Pods},
-        user_listener::UserListener,
-    },
-    trial::history_file,
+    providers::{Keyed, Opened, Provider, pods::Pods},
+    trial::TrialSpec,
 };
 use access::Access;
+use live::Live;
 use lock::Lock;
 use made::Made;
-use observer::{About, Observer};
 use reset::Reset;
 
 /// A cluster that was there before us.
@@ -58,8 +51,7 @@ pub struct Remote {
     pods: Option<Arc<Pods>>,
     /// Whether the cluster's own controllers run.
     acts: bool,
-    /// Which release it is: `v1.36.3`.
-    pub version: String,
+    version: String,
     /// Whether all is left as it is at the end.
     leaves_all: bool,
 }
@@ -154,9 +146,39 @@ impl Remote {
         let Some(pods) = &self.pods else { return self.upstream() };
         Ok(self.made.noting(pods.upstream()?, Some(self.lock.clone())))
     }
+}
 
-    /// Says in a finished history who made each commit.
-    pub fn attribute(&self, history: &mut History) {
+impl Provider for Remote {
+    fn open<'a>(
+        &'a self,
+        setup: &'a Setup,
+        _: &'a TrialSpec,
+        folder: &'a Path,
+    ) -> LocalBoxFuture<'a, anyhow::Result<Opened>> {
+        Box::pin(Live::open(self, setup, folder))
+    }
+
+    fn version(&self) -> String {
+        self.version.clone()
+    }
+
+    /// A real cluster draws names by itself.
+    fn draws_by_repeat(&self) -> bool {
+        false
+    }
+
+    /// Trials share the cluster.
+    fn runs_side_by_side(&self) -> bool {
+        false
+    }
+
+    /// It is taken for a recent one.
+    fn streams_lists(&self) -> bool {
+        true
+    }
+
+    /// Its watches don't say who wrote.
+    fn attribute(&self, history: &mut History) {
         attribution::attribute(history, &self.made);
     }
 }
@@ -200,151 +222,4 @@ fn refuse_strangers(objects: &[Keyed], manifests: &[Value]) -> anyhow::Result<()
 
 fn uid(object: &Value) -> Option<String> {
     object["metadata"]["uid"].as_str().map(str::to_owned)
-}
-
-/// An object and its key.
-pub type Keyed = (ObjectKey, Arc<Value>);
-
-/// The cluster during one trial.
-pub struct Live {
-    upstream: proxy::Upstream,
-    upstream_for_subject: proxy::Upstream,
-    /// For what Trommel itself does in a trial, and is no part of it.
-    pub aside: proxy::Upstream,
-    /// The subject's, if it runs in pods.
-    pub pods: Option<pods::Running>,
-    /// Whether the cluster's own controllers run.
-    pub acts: bool,
-    types: Vec<access::Type>,
-    made: Made,
-    observer: Observer,
-    user_listener: Option<UserListener>,
-    /// Refreshed whenever all is quiet; in key order.
-    objects: Mutex<Vec<Keyed>>,
-    recorder: Recorder,
-}
-
-impl Live {
-    /// Brings the cluster back to how it was, and starts to observe it.
-    pub async fn open(
-        remote: &Remote,
-        setup: &Setup,
-        folder: &Path,
-    ) -> anyhow::Result<(Live, Recorder)> {
-        remote.reset(Some(&remote.before)).await?;
-        remote.made.forget(&remote.before);
-        let upstream = remote.upstream()?;
-        let began = Instant::now();
-        let clocks = move || (real_now(), began.elapsed().as_micros() as u64);
-        let about = serde_json::json!({ "campaign": setup.campaign.name() });
-        let sink = history_file::sink(&folder.join(history_file::NAME), about)?;
-        let recorder = Recorder::new(Arc::new(clocks), Some(sink));
-        let about = About::new(remote.made.clone(), remote.before.clone(), recorder.clone());
-        let observer = Observer::start(&upstream, &remote.types, &about).await?;
-        let upstream_for_subject = remote.upstream_for_subject()?;
-        let aside = remote.access.upstream()?;
-        let pods = remote.pods.clone().map(|pods| pods::Running::new(pods, aside.clone()));
-        let live = Live {
-            upstream,
-            upstream_for_subject,
-            aside,
-            pods,
-            acts: remote.acts,
-            types: remote.types.clone(),
-            made: remote.made.clone(),
-            observer,
-            user_listener: None,
-            objects: Mutex::default(),
-            recorder: recorder.clone(),
-        };
-        live.refresh().await?;
-        Ok((live, recorder))
-    }
-
-    /// The cluster's API.
-    pub fn upstream(&self) -> proxy::Upstream {
-        self.upstream.clone()
-    }
-
-    /// The same for the subject: pods come with their own credentials.
-    pub fn upstream_for_subject(&self) -> proxy::Upstream {
-        self.upstream_for_subject.clone()
-    }
-
-    /// Real time.
-    pub fn now(&self) -> Time {
-        real_now()
-    }
-
-    /// The newest revision observed.
-    pub fn revision(&self) -> Revision {
-        self.observer.revision()
-    }
-
-    /// Every object that the campaign is about as of the last quiet moment, in key order. Bookkeeping types are not among
-    /// them.
-    pub fn objects(&self) -> Vec<Keyed> {
-        self.objects.lock().unwrap_or_else(std::sync::PoisonError::into_inner).clone()
-    }
-
-    /// A cause for more to come that only the cluster knows: none that can be counted.
-    pub fn undelivered(&self) -> usize {
-        0
-    }
-
-    /// Lists everything afresh. A consistent list is answered from the watch cache only after the cache holds
-    /// every revision that was committed before the request (KEP-2340): after it, each watch of the same type
-    /// has its events on the way.
-    pub async fn refresh(&self) -> anyhow::Result<()> {
-        let all = access::list_all(&self.upstream, &self.types).await?;
-        let mut objects = self.made.concerned(all);
-        self.observer.look_again();
-        objects.sort_by(|(left, _), (right, _)| left.cmp(right));
-        *self.objects.lock().unwrap_or_else(std::sync::PoisonError::into_inner) = objects;
-        Ok(())
-    }
-
-    /// Waits until the observer has seen what is committed.
-    pub async fn caught_up(&self) {
-        if let Err(error) = self.refresh().await {
-            tracing::warn!("listing the cluster failed: {error:#}");
-        }
-    }
-
-    /// A write changed the store if its answer carries a revision that was not seen before it.
-    pub fn change_detector(&self) -> super::ChangeDetector {
-        let recorder = self.recorder.clone();
-        Box::new(move |call: &Call, answer: &Answer| {
-            let Some(revision) = answer.revision else {
-                return answer.succeeded() && call.is_write();
-            };
-            recorder.with(|history| {
-                // Only what was seen before the call: the watch may tell of its effect before its answer comes.
-                let before = history.records.iter().take_while(
-                    |record| !matches!(&record.event, trace::Event::Call(other) if other.id == call.id),
-                );
-                let mut earlier = before.into_iter().filter_map(|record| match &record.event {
-                    trace::Event::Answer(other) if other.call != call.id => other.revision,
-                    trace::Event::Delivery(delivery) => delivery.revision,
-                    _ => None,
-                });
-                !earlier.any(|seen| seen == revision)
-            })
-        })
-    }
-
-    /// Opens a listener for script and command steps, once: what they make is the campaign's.
-    pub fn user_kubeconfig(&mut self, setup: &Setup, folder: &Path) -> anyhow::Result<PathBuf> {
-        UserListener::once(&mut self.user_listener, &self.upstream, setup, folder)
-    }
-
-    /// What is under way between programs of the workload and the cluster.
-    pub fn user_flight(&self) -> Flight {
-        UserListener::flight(self.user_listener.as_ref())
-    }
-
-    /// Ends the observation.
-    pub async fn close(self) {
-        self.observer.stop();
-    }
 }

@@ -10,7 +10,7 @@ use serde_json::json;
 use trace::{Actor, Body, Call, Event, History, Verb};
 
 use super::Trial;
-use crate::providers::{LiveCluster, client_files::real_now, remote::access};
+use crate::providers::{client_files::real_now, remote::access};
 
 /// Path of a Lease.
 type Lease = String;
@@ -18,14 +18,14 @@ type Lease = String;
 impl Trial<'_> {
     /// Releases the Leases that a replica held that is gone.
     pub(super) async fn release_leases(&mut self, replica: usize) {
-        let LiveCluster::Remote(live) = &self.cluster else { return };
+        let Some(upstream) = self.cluster.upstream_for_leases() else { return };
         let written = self.recorder.with(written);
         for (lease, _) in written.iter().filter(|(_, by)| **by == replica) {
             let now = real_now().rfc3339_micro();
             let released = json!({"spec": {
                 "holderIdentity": "", "leaseDurationSeconds": 1, "acquireTime": now, "renewTime": now,
             }});
-            let text = match access::merge(&live.aside, lease, &released).await {
+            let text = match access::merge(upstream, lease, &released).await {
                 Ok((status, _)) if status.is_success() => {
                     format!("{lease} is released: its holder was killed, and time is real")
                 }

@@ -1,10 +1,10 @@
-//! The gate of legality: looks at each trial on the embedded cluster when it is over. What it objects to is a fault of
-//! Trommel, and such a trial proves nothing about the controller.
+//! The gate of legality: looks at each trial on a fork when it is over. What it objects to is a fault of Trommel, and such
+//! a trial proves nothing about the controller.
 
 use oracles::legality::{self, Logged, Store};
 
 use super::{RunEnd, TrialRun};
-use crate::campaign::setup::{Ground, Setup};
+use crate::campaign::setup::Setup;
 
 /// How what is broken begins.
 pub const NOT_LEGAL: &str =
@@ -12,7 +12,7 @@ pub const NOT_LEGAL: &str =
 
 /// Ends the run as broken if a client was told what no cluster could have said.
 pub(super) fn look_at(setup: &Setup, run: &mut TrialRun) {
-    let (Some(server), Ground::Embedded(first)) = (&run.server, &setup.ground) else { return };
+    let (Some(server), Some(first)) = (&run.server, setup.ground.world()) else { return };
     let since = first.revision();
     let objects = first.objects().map(|(key, object)| (key.clone(), object.clone()));
     let world = server.world();

@@ -105,7 +105,7 @@ impl Members {
     /// All that run, to be waited for, in the order of [`Members::who`].
     pub fn watched<'a>(
         &'a mut self,
-        cluster: &'a LiveCluster,
+        cluster: &'a dyn LiveCluster,
         hooks: Option<&'a SubjectCaller>,
     ) -> Vec<Watched<'a>> {
         let mut watched = Vec::new();
@@ -143,7 +143,7 @@ impl Trial<'_> {
         let Trial { members, cluster, hooks, .. } = self;
         let mut why = Vec::new();
         for Incarnation { process, serving, output, .. } in members.running() {
-            let flight = between(serving, cluster, output, hooks.as_ref());
+            let flight = between(serving, &**cluster, output, hooks.as_ref());
             match process.look(&flight) {
                 subject::Look::Busy(busy) | subject::Look::Unknown(busy) => {
                     why.push(busy.explained());
@@ -162,7 +162,7 @@ impl Trial<'_> {
 /// All that is under way between a replica and us.
 fn between(
     serving: &proxy::Serving,
-    cluster: &LiveCluster,
+    cluster: &dyn LiveCluster,
     output: &Output,
     hooks: Option<&SubjectCaller>,
 ) -> Flight {

@@ -136,7 +136,7 @@ impl Trial<'_> {
             return Waited::Exceeded(why);
         }
         let Trial { members, cluster, armed, hooks, .. } = self;
-        let mut watched = members.watched(cluster, hooks.as_ref());
+        let mut watched = members.watched(&**cluster, hooks.as_ref());
         tokio::select! {
             biased;
             () = stopped(armed) => Waited::Stopped,

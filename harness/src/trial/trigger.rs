@@ -18,7 +18,7 @@ pub(super) struct Armed {
 
 impl Armed {
     /// At a write of the subject: the call is committed, its sender has not heard.
-    pub fn at_call(proxy: &proxy::Proxy, cluster: &LiveCluster, crash: Crash) -> Armed {
+    pub fn at_call(proxy: &proxy::Proxy, cluster: &dyn LiveCluster, crash: Crash) -> Armed {
         let mut counter = MomentCounter::new(crash.at.clone());
         let changed = cluster.change_detector();
         let hold = |dropped: DroppedCall| {

@@ -23,7 +23,7 @@ use crate::campaign::{
     order::Score,
     reached::{Place, Then},
     reference::References,
-    setup::{Ground, Setup},
+    setup::Setup,
 };
 use crate::trial::{RunEnd, TrialRun};
 
@@ -70,9 +70,10 @@ pub fn from_beginning(
     references: &References,
     frontier: &mut Frontier,
 ) -> Vec<(Plan, Score)> {
-    let (Ground::Remote(_), Some(run)) = (&setup.ground, references.runs.first()) else {
+    if setup.ground.forks() {
         return vec![];
-    };
+    }
+    let Some(run) = references.runs.first() else { return vec![] };
     let lens = frontier.lens.clone();
     let (view, history) = (judge::run_view(run), &run.history);
     let names = view.generated_names();
@@ -146,7 +147,7 @@ fn shown<'o>(
 
 /// The starts on the world of `node` with caches that are behind, into `then`. They catch up at the first quiet moment.
 pub fn add(setup: &Setup, lens: &Lens, node: &Node, then: &mut Then) {
-    let (Some(world), Ground::Embedded(first)) = (&node.world, &setup.ground) else { return };
+    let (Some(world), Some(first)) = (&node.world, setup.ground.world()) else { return };
     let Some(Perturbation::Crash(crash)) = node.plan.perturbations.last() else { return };
     if lens.stale_types.is_empty() {
         return;

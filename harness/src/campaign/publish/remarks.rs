@@ -10,7 +10,7 @@ use crate::{
         explore::{self, Explored},
         reference::References,
         settled_restart,
-        setup::{ClockMode, Ground, Setup},
+        setup::{ClockMode, Setup},
     },
     config::{ClusterSpec, Environment, PaceSpec},
 };
@@ -19,7 +19,7 @@ use crate::{
 const ALWAYS: &str = "concurrent requests in other orders than those that were observed; other orders of the workload's \
                       steps; a restarted controller that finds files or state of its own outside the cluster";
 
-/// On what trials of a cluster elsewhere spend their time: medians.
+/// On what trials from the beginning spend their time: medians.
 fn phases(explored: &Explored) -> Option<String> {
     let median = |of: &dyn Fn(&explore::Cost) -> Duration| {
         let mut all: Vec<Duration> = explored.costs.iter().map(of).collect();
@@ -149,10 +149,10 @@ pub fn notes(
     if !setup.virtual_time() {
         notes.push("time was real: timers beyond the horizon were not waited for".to_owned());
     }
-    if let Ground::Remote(_) = &setup.ground {
+    if !setup.ground.forks() {
         notes.extend(phases(explored));
     }
-    if setup.clock == ClockMode::Untouched && matches!(setup.ground, Ground::Embedded(_)) {
+    if setup.clock == ClockMode::Untouched && setup.ground.forks() {
         notes.push(
             "clocks were untouched: no world was forked, and objects may look older than they are"
                 .to_owned(),

@@ -12,13 +12,15 @@ use stages::Stages;
 use trace::{Accepted, Actor, Heartbeats, Time};
 use workloads::Place;
 
-use super::{Certificates, ClockMode, Ground, Setup};
+use super::{Certificates, ClockMode, Setup};
 use crate::{
     campaign::pool::Slots,
     config::{Campaign, ClockSpec, ClusterSpec, EmbeddedSpec, manifests},
     exit::{Exit, Expected},
     providers::{
+        Provider,
         client_files::real_now,
+        embedded::Embedded,
         kind,
         pods::Deployment,
         remote::{Remote, access::Access},
@@ -179,7 +181,7 @@ impl Setup {
         let admin_token = secret::token()?;
         let mut token = admin_token.clone();
         let mut kind = None;
-        let ground = match &spec.cluster {
+        let ground: Box<dyn Provider> = match &spec.cluster {
             ClusterSpec::Embedded(embedded) => {
                 let (stages, root_ca) = (campaign.stages()?, &certificates.authority_pem);
                 let world = first_world((&manifests, &places), embedded, clock, root_ca, stages)?;
@@ -191,13 +193,13 @@ impl Setup {
                         (minted, _) => minted.unwrap_or_default(),
                     };
                 }
-                Ground::Embedded(world)
+                Box::new(Embedded(world))
             }
             ClusterSpec::Kubeconfig(kubeconfig) => {
                 let path = campaign.resolve(&kubeconfig.path);
                 let (context, allowed) = (&kubeconfig.context, &campaign.allowed_context);
                 let access = Access::read(&path, context.as_deref(), allowed.as_deref())?;
-                Ground::Remote(Remote::connect(access, &manifests, None)?)
+                Box::new(Remote::connect(access, &manifests, None)?)
             }
             ClusterSpec::Kind(spec) => {
                 let (deployment, of_pods) = in_pods.map(InPods::parts).unzip();
@@ -208,11 +210,12 @@ impl Setup {
                 if held.goes() {
                     remote.leave_all();
                 }
-                Ground::Remote(remote)
+                Box::new(remote)
             }
         };
         let heartbeats = heartbeats(&campaign)?;
-        let workers = if embedded && isolation != subject::Isolation::None { workers } else { 1 };
+        let apart = ground.runs_side_by_side() && isolation != subject::Isolation::None;
+        let workers = if apart { workers } else { 1 };
         Ok(Setup {
             campaign,
             workload,

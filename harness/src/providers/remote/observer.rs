@@ -18,7 +18,7 @@ use super::{
     writer,
 };
 
-/// Watches that run until stopped.
+/// Watches that run until it is dropped.
 pub struct Observer {
     tasks: Vec<tokio::task::JoinHandle<()>>,
     newest: Arc<AtomicU64>,
@@ -54,9 +54,11 @@ impl Observer {
     pub fn look_again(&self) {
         self.about.look_again();
     }
+}
 
-    /// Ends all watches.
-    pub fn stop(&self) {
+/// Ends all watches.
+impl Drop for Observer {
+    fn drop(&mut self) {
         self.tasks.iter().for_each(|task| task.abort());
     }
 }

@@ -20,7 +20,7 @@ use trace::{Call, Event, Revision, Verb};
 use self::caches::Cached;
 pub(in crate::trial) use self::caches::Caches;
 use super::{Standing, Trial};
-use crate::{campaign::setup::Ground, trial::restarted::FIRST_WORK};
+use crate::trial::restarted::FIRST_WORK;
 
 /// The caches are behind.
 struct Lag {
@@ -44,7 +44,8 @@ pub(super) fn before_start(
         Some(at) => at,
         None => revision_up_to(&stale.behind, trial)?,
     };
-    let cached = Cached { behind: stale.behind.clone(), at, streams_lists: streams_lists(trial) };
+    let streams_lists = trial.setup.ground.streams_lists();
+    let cached = Cached { behind: stale.behind.clone(), at, streams_lists };
     let (held, refused) = guarded(trial.proxy.gate(), &cached);
     trial.caches.set(Some(cached.clone()));
     Ok(Box::new(Lag {
@@ -72,14 +73,6 @@ fn guarded(gate: &Gate, cached: &Cached) -> (Hold, Deciding) {
         _ => Fate::Pass,
     });
     (held, refused)
-}
-
-/// An embedded cluster says of which release it is; others are taken for recent ones.
-fn streams_lists(trial: &Trial<'_>) -> bool {
-    match &trial.setup.ground {
-        Ground::Embedded(world) => stale_read::has_watch_list(world.release().minor()),
-        Ground::Remote(_) => true,
-    }
 }
 
 /// How streamed lists end that the caches don't answer: a server without the feature refuses all of them; before others a
