@@ -61,9 +61,6 @@ impl Pods {
         access: &Access,
         deployment: Deployment,
     ) -> anyhow::Result<Pods> {
-        for frozen in Freezer::all_frozen() {
-            frozen.thaw()?;
-        }
         let upstream = access.upstream()?;
         let (_, found) =
             access::request(&upstream, "GET", "/api/v1/namespaces/default/services/kubernetes")
@@ -106,6 +103,24 @@ impl Pods {
     pub async fn is_new(&self, upstream: &proxy::Upstream) -> anyhow::Result<()> {
         self.deployment.is_new(upstream).await
     }
+}
+
+/// Why a controller in pods can't be had on this machine, as far as that shows without a cluster.
+pub fn unavailable() -> Option<String> {
+    match subject::may_enter_networks() {
+        true => None,
+        false => Some(
+            "this user may not enter the network of a node, nor kill what runs in it".to_owned(),
+        ),
+    }
+}
+
+/// Lets all pods of this machine go on that a campaign froze that died.
+///
+/// # Errors
+/// The kernel refuses.
+pub fn thaw_all() -> std::io::Result<()> {
+    Freezer::all_frozen().iter().try_for_each(Freezer::thaw)
 }
 
 /// What a TLS end shows that stands for the API server.
