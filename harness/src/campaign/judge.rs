@@ -29,20 +29,20 @@ pub fn run_view(run: &TrialRun) -> Run {
 const SUFFIX: usize = 5;
 const UID: usize = 36;
 
-/// Whether a cluster's own controller drew the name of what it made: by `generateName`, or of the uid of a claim (`pvc-UID`,
-/// `GetProvisionedVolumeNameForClaim`). A StatefulSet's pods have a `generateName` as well, and numbers behind it.
+/// Whether a cluster's own controller drew the name of what it made by `generateName`. A StatefulSet's pods have one as
+/// well, and numbers behind it.
 fn is_drawn(commit: &Commit) -> bool {
     if commit.change != Change::Created || !matches!(commit.actor, Actor::Environment(_)) {
         return false;
     }
     let name = &*commit.key.name;
     let prefix = commit.object["metadata"]["generateName"].as_str();
-    let generated = prefix.is_some_and(|prefix| {
+    prefix.is_some_and(|prefix| {
         name.strip_prefix(prefix).is_some_and(|suffix| suffix.len() == SUFFIX)
-    });
-    generated || has_uid(name)
+    })
 }
 
+/// Whether a name ends with a uid, as that of a claim's volume does (`pvc-UID`, `GetProvisionedVolumeNameForClaim`).
 fn has_uid(name: &str) -> bool {
     let digits = |part: &str| part.chars().all(|digit| digit.is_ascii_hexdigit());
     let uid = name.get(name.len().saturating_sub(UID)..).unwrap_or_default();
@@ -51,11 +51,14 @@ fn has_uid(name: &str) -> bool {
     parts.iter().map(|part| part.len()).eq(lengths) && parts.iter().all(|part| digits(part))
 }
 
-/// The part of a name that is the same in every run, if it is one of these generated names.
+/// The part of a name that is the same in every run, if it is one of these generated names, or has a uid in it.
 pub fn generated_from(names: &BTreeSet<&str>, name: &str) -> Option<String> {
-    let suffix = if has_uid(name) { UID } else { SUFFIX };
-    let prefix = name.get(..name.len().saturating_sub(suffix));
-    prefix.filter(|_| names.contains(name)).map(str::to_owned)
+    let prefix = |suffix| name.get(..name.len().saturating_sub(suffix)).map(str::to_owned);
+    match (has_uid(name), names.contains(name)) {
+        (true, _) => prefix(UID),
+        (false, true) => prefix(SUFFIX),
+        (false, false) => None,
+    }
 }
 
 /// The trial as the oracles see it.
@@ -130,12 +133,12 @@ mod tests {
 
     #[test]
     fn prefixes_of_drawn_names() {
+        let names = BTreeSet::from(["db-fill-l4dc8"]);
         let check = |name: &str, expect: Option<&str>| {
-            let names = BTreeSet::from([name]);
             assert_eq!(generated_from(&names, name).as_deref(), expect);
-            assert_eq!(generated_from(&BTreeSet::new(), name), None);
         };
         check("db-fill-l4dc8", Some("db-fill-"));
+        check("db-fill-abcde", None);
         check("pvc-a12cdc1b-4079-4d87-a9f7-33ab28c294fe", Some("pvc-"));
     }
 }
