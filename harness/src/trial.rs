@@ -24,6 +24,7 @@ pub(crate) mod incarnation;
 mod leases;
 mod legality;
 mod members;
+mod observed_write;
 mod output;
 mod patience;
 mod perturbation;
@@ -64,6 +65,7 @@ use controller_manager::Manager;
 use delivery_order::InTurn;
 pub use incarnation::NOT_SEEN_THROUGH;
 use members::Members;
+use observed_write::ObservedWrite;
 use patience::Patience;
 use perturbation::{Caches, Stands};
 use phases::{Phases, Watch};
@@ -235,6 +237,8 @@ pub(crate) struct Trial<'setup> {
     down_for: u32,
     /// Counts writes of built-in controllers up to the one after which the subject is killed.
     awaited_write: Option<MomentCounter>,
+    /// The same where they are only observed.
+    observed_write: Option<ObservedWrite>,
     /// Whether the environment comes to rest before it is.
     rest_first: bool,
     /// A step that failed and was allowed to.
@@ -422,6 +426,7 @@ impl<'setup> Trial<'setup> {
             in_turn,
             down_for: 0,
             awaited_write: None,
+            observed_write: None,
             rest_first: false,
             failed_on: None,
             disturbed_at,
@@ -495,6 +500,12 @@ impl<'setup> Trial<'setup> {
                 let (proxy, recorder) = (&self.proxy, &self.recorder);
                 self.armed = Some(Armed::at_commit(proxy, &manager.proxy, recorder, crash));
             }
+            (at @ Moment::Environment { .. }, _) if self.cluster.acts_by_itself() => {
+                if self.observed_write.is_none() {
+                    self.observed_write =
+                        ObservedWrite::await_at(at, self.proxy.gate(), &self.recorder);
+                }
+            }
             // Once: what was seen before another start of the subject goes on counting.
             (Moment::Environment { .. }, _) => {
                 let counter = || MomentCounter::new(crash.at.clone());
@@ -542,6 +553,7 @@ impl<'setup> Trial<'setup> {
         let Some(Crash { restart, member, .. }) = next.cloned() else { return Ok(()) };
         self.armed = None;
         self.awaited_write = None;
+        self.observed_write = None;
         match member {
             Some(replica) => self.kill_replica(replica as usize).await?,
             None => self.kill_subject().await,

@@ -267,3 +267,30 @@ fn asking(
     config.alpn_protocols = vec![b"http/1.1".to_vec()];
     Ok(Arc::new(config))
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_key_is_wrapped_in_its_algorithm() {
+        let head = "020100300d06092a864886f70d0101010500";
+        let hex = |bytes: &[u8]| bytes.iter().map(|byte| format!("{byte:02x}")).collect::<String>();
+        assert_eq!(hex(&wrapped(&[1, 2, 3])), format!("3017{head}0403010203"));
+        // As `openssl pkcs8 -topk8` has it: lengths over 127 have a length of their own.
+        let long = hex(&wrapped(&[7; 300]));
+        assert!(long.starts_with(&format!("30820142{head}0482012c0707")), "{long}");
+    }
+
+    #[test]
+    fn an_authority_of_others_signs_in_its_own_name() {
+        let now = Time::parse_rfc3339("2026-01-01T00:00:00Z").unwrap();
+        let theirs = Authority::mint(now).unwrap();
+        let Pair { certificate, key } = theirs.pair();
+        let pair = Authority::of_others(certificate, key).unwrap().server(now, &["10.96.0.1"]);
+        let pair = pair.unwrap();
+        assert!(server_config(&pair).is_ok());
+        assert!(client_config(certificate, Some(&pair)).is_ok());
+        assert!(Authority::of_others(certificate, "no key").is_err());
+    }
+}

@@ -31,6 +31,13 @@ pub fn attach(pid: i32, server: SocketAddr) -> io::Result<Process> {
     Ok(Process::new(pid, pidfd, Origin::Attached, observer, clock))
 }
 
+/// Whether this user may enter network namespaces of this machine's containers (`CAP_SYS_ADMIN`), as a listener beside a
+/// process needs.
+pub fn may_enter_networks() -> bool {
+    let here = std::process::id().cast_signed();
+    namespace::inside(here, || Ok(())).is_ok()
+}
+
 /// A listener in the network namespace of another process.
 ///
 /// # Errors

@@ -38,7 +38,7 @@ mod vdso;
 mod why;
 
 pub use at_rest::Look;
-pub use attached::{attach, listen_beside};
+pub use attached::{attach, listen_beside, may_enter_networks};
 pub use clock::{ClockAbility, ClockReader};
 pub use dial::{Connection, Dialer};
 pub use launch::{Determinism, Isolation, Launch, Pace, StartError, Started};

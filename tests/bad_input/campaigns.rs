@@ -207,7 +207,7 @@ pub const CASES: &[Case] = &[
         from: "    command: [bash, idle.sh]\n",
         to: "",
         exit: 64,
-        says: &["no-subject.yaml:", "missing field `command`"],
+        says: &["no-subject.yaml:", "spec.subject.command is empty"],
     },
     Case {
         name: "empty-command",

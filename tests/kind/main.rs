@@ -3,6 +3,8 @@
 //! The controller is a process of this machine. One test creates another cluster of the same node image. Somebody else uses the cluster meanwhile: a Deployment, a ConfigMap, and a
 //! node that gets another image.
 
+mod pods;
+
 use std::{
     collections::BTreeSet,
     fs,
@@ -223,6 +225,18 @@ fn bytes(folder: &Path) -> u64 {
     entries.flatten().map(size).sum()
 }
 
+/// Runs a campaign, and kills Trommel when its run folder holds so many bytes.
+fn killed_at(house: &House, file: &str, out: &str, share: u64) {
+    let mut trommel = command(&house.root, arguments(file, out)).spawn().expect("it starts");
+    while bytes(&house.path(out)) < share {
+        let ended = trommel.try_wait().expect("a child can be asked");
+        assert_eq!(ended, None, "{out}: it ended before it held {share} bytes");
+        std::thread::yield_now();
+    }
+    trommel.kill().expect("a child can be killed");
+    trommel.wait().expect("a child can be waited for");
+}
+
 #[test]
 fn after_a_kill_the_next_campaign_cleans_up() {
     let house = House::new("kind-killed", &[FOLDER]);
@@ -236,14 +250,7 @@ fn after_a_kill_the_next_campaign_cleans_up() {
     for moment in 1..=moments {
         let share = whole * moment / (moments + 2);
         let out = format!("killed-{moment}");
-        let mut trommel = command(&house.root, arguments(&file, &out)).spawn().expect("it starts");
-        while bytes(&house.path(&out)) < share {
-            let ended = trommel.try_wait().expect("a child can be asked");
-            assert_eq!(ended, None, "{out}: it ended before it held {share} bytes");
-            std::thread::yield_now();
-        }
-        trommel.kill().expect("a child can be killed");
-        trommel.wait().expect("a child can be waited for");
+        killed_at(&house, &file, &out, share);
         let next = format!("after-{moment}");
         let ended = run(&house.root, arguments(&file, &next));
         assert!(ended.expect(100).stderr.contains("ended without cleaning up"), "{ended}");

@@ -37,6 +37,14 @@ const ABSENCES: &[Absence] = &[
                 "a real cluster announces nothing about itself: asked until it is as wanted, with a limit",
             ),
             (
+                "harness/src/providers/pods/",
+                "a container announces nothing about its start: looked for, with a limit",
+            ),
+            (
+                "harness/src/trial/output.rs",
+                "a container's log announces nothing about what is added: read at a pace",
+            ),
+            (
                 "harness/src/commands/kubelet_only/",
                 "a cluster that does not answer announces nothing: asked again, at a pace",
             ),

@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use oracles::{Baseline, Run, Trial, Verdict, VerdictValue};
-use trace::{Commit, Footprint, Masks};
+use trace::{Actor, Change, Commit, Footprint, Masks};
 
 use crate::trial::{RunEnd, TrialRun};
 
@@ -12,6 +12,10 @@ pub fn run_view(run: &TrialRun) -> Run {
     let mut generated: Vec<String> = run.drawn_names.iter().cloned().collect();
     if let Some(server) = &run.server {
         generated.extend(server.world().generated_names().map(str::to_owned));
+    } else {
+        // Nobody but the cluster knows which names it drew: the objects show it.
+        let drawn = run.history.commits().filter(|commit| is_drawn(commit));
+        generated.extend(drawn.map(|commit| commit.key.name.to_string()));
     }
     Run {
         start: run.before.clone(),
@@ -21,11 +25,40 @@ pub fn run_view(run: &TrialRun) -> Run {
     }
 }
 
-/// The `generateName` prefix of a name, if it is one of these generated names: suffixes have five characters (apiserver,
-/// storage/names).
+/// Characters of the suffix that the server draws for a `generateName` (apiserver, storage/names), and of a uid.
+const SUFFIX: usize = 5;
+const UID: usize = 36;
+
+/// Whether a cluster's own controller drew the name of what it made by `generateName`. A StatefulSet's pods have one as
+/// well, and numbers behind it.
+fn is_drawn(commit: &Commit) -> bool {
+    if commit.change != Change::Created || !matches!(commit.actor, Actor::Environment(_)) {
+        return false;
+    }
+    let name = &*commit.key.name;
+    let prefix = commit.object["metadata"]["generateName"].as_str();
+    prefix.is_some_and(|prefix| {
+        name.strip_prefix(prefix).is_some_and(|suffix| suffix.len() == SUFFIX)
+    })
+}
+
+/// Whether a name ends with a uid, as that of a claim's volume does (`pvc-UID`, `GetProvisionedVolumeNameForClaim`).
+fn has_uid(name: &str) -> bool {
+    let digits = |part: &str| part.chars().all(|digit| digit.is_ascii_hexdigit());
+    let uid = name.get(name.len().saturating_sub(UID)..).unwrap_or_default();
+    let lengths = [8, 4, 4, 4, 12];
+    let parts: Vec<&str> = uid.split('-').collect();
+    parts.iter().map(|part| part.len()).eq(lengths) && parts.iter().all(|part| digits(part))
+}
+
+/// The part of a name that is the same in every run, if it is one of these generated names, or has a uid in it.
 pub fn generated_from(names: &BTreeSet<&str>, name: &str) -> Option<String> {
-    let prefix = name.get(..name.len().saturating_sub(5));
-    prefix.filter(|_| names.contains(name)).map(str::to_owned)
+    let prefix = |suffix| name.get(..name.len().saturating_sub(suffix)).map(str::to_owned);
+    match (has_uid(name), names.contains(name)) {
+        (true, _) => prefix(UID),
+        (false, true) => prefix(SUFFIX),
+        (false, false) => None,
+    }
 }
 
 /// The trial as the oracles see it.
@@ -92,4 +125,20 @@ pub fn writes(run: &Run, masks: &Masks) -> BTreeSet<String> {
         format!("{:?} {} {content}", commit.change, folder.key(&commit.key))
     };
     by_subject.map(write).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn prefixes_of_drawn_names() {
+        let names = BTreeSet::from(["db-fill-l4dc8"]);
+        let check = |name: &str, expect: Option<&str>| {
+            assert_eq!(generated_from(&names, name).as_deref(), expect);
+        };
+        check("db-fill-l4dc8", Some("db-fill-"));
+        check("db-fill-abcde", None);
+        check("pvc-a12cdc1b-4079-4d87-a9f7-33ab28c294fe", Some("pvc-"));
+    }
 }

@@ -4,7 +4,11 @@ use std::{env, ffi::OsStr, fmt::Write as _, os::unix::fs::PermissionsExt, path::
 
 use subject::Capability;
 
-use crate::{exit::Exit, providers::kind::Docker, stdout};
+use crate::{
+    exit::Exit,
+    providers::{kind::Docker, pods},
+    stdout,
+};
 
 /// A program that some feature needs.
 struct Tool {
@@ -48,6 +52,7 @@ pub fn run() -> anyhow::Result<Exit> {
     let mut rows: Vec<Row> = found.all().into_iter().map(row).collect();
     rows.extend(TOOLS.iter().map(|tool| Row::of_tool(tool, &path)));
     rows.push(Row::of_docker());
+    rows.push(Row::of_pods());
     stdout::write(&table(&rows));
     Ok(Exit::Clean)
 }
@@ -107,6 +112,22 @@ impl Row {
                 .map_or_else(|unreached| unreached.why, |version| format!("Docker {version}")),
             without: "campaigns on kind clusters can't run; the embedded cluster needs no Docker"
                 .to_owned(),
+        }
+    }
+
+    fn of_pods() -> Row {
+        let reason = pods::unavailable();
+        Row {
+            name: "pods".to_owned(),
+            works: reason.is_none(),
+            needed: false,
+            seen: reason.unwrap_or_else(|| {
+                "processes of kind's pods can be seen, killed and frozen".to_owned()
+            }),
+            without:
+                "on kind clusters the controller runs as a process of this machine, not in its pods"
+                    .to_owned(),
+            fix: "run as root (sudo) on the Linux machine whose Docker runs the cluster".to_owned(),
         }
     }
 }

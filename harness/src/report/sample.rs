@@ -2,8 +2,9 @@
 
 use super::{
     model::{
-        Also, Confirmed, Coverage, Entry, EntryKind, Explanation, FamilyPlans, Finding, Found,
-        LevelCoverage, Mask, ObjectChange, ObjectDiff, Plans, References, Suspicion,
+        Also, Confirmed, ConfirmedOn, Coverage, Entry, EntryKind, Explanation, FamilyPlans,
+        Finding, Found, LevelCoverage, Mask, ObjectChange, ObjectDiff, Plans, References,
+        Suspicion,
     },
     *,
 };

@@ -226,7 +226,7 @@ pub fn explain(finding: &Finding) -> String {
     let confirmed = format!("confirmed {} of {}", confirmed.k, confirmed.n);
     line(&mut out, &format!("`{id}` · family {family} · oracle {oracle} · {confirmed}\n"));
     for on in &finding.confirmed_on {
-        line(&mut out, &format!("- *On another cluster:* {}", on.sentence()));
+        line(&mut out, &format!("On another cluster: {}\n", on.sentence()));
     }
     line(&mut out, "## Why\n");
     for given in &explanation.given {

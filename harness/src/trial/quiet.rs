@@ -76,7 +76,7 @@ impl Trial<'_> {
                     // The environment is slower than the subject, faster than the user.
                     let revision = self.cluster.revision();
                     self.react().await?;
-                    if self.cluster.revision() != revision {
+                    if self.observe().await? || self.cluster.revision() != revision {
                         continue;
                     }
                     if self.members.manager.is_some() {
@@ -172,6 +172,18 @@ impl Trial<'_> {
             }
         }
         Err(Stop(RunEnd::NeverSettled("the built-in controllers don't come to rest".to_owned())))
+    }
+
+    /// Looks what controllers wrote that are only observed, and kills the subject if the awaited write is among it. Whether
+    /// anything came of it.
+    async fn observe(&mut self) -> Going<bool> {
+        let Some(awaited) = &mut self.observed_write else { return Ok(false) };
+        if !awaited.has_come() {
+            return Ok(awaited.lets_go());
+        }
+        self.proxy.gate().close();
+        self.crash().await?;
+        Ok(true)
     }
 
     /// Lets the built-in controllers act until they are quiet.

@@ -5,6 +5,7 @@ use serde_json::Value;
 use trace::{ObjectKey, Time};
 
 use super::{
+    super::pods,
     access,
     lock::{Entry, Left},
     made::Made,
@@ -28,6 +29,8 @@ pub async fn clean_up(upstream: &proxy::Upstream, left: &Left) -> anyhow::Result
         left.holder,
         left.since.rfc3339()
     );
+    // A frozen pod can't end.
+    pods::thaw_all()?;
     // Objects first: with a definition all objects of its type go, whosever they are.
     let types = access::types(upstream).await?;
     Reset { upstream, types: &types, made: &made, keep: None, since: left.since }.carry_out().await

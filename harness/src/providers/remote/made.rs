@@ -402,6 +402,29 @@ mod tests {
     }
 
     #[test]
+    fn what_belongs_to_the_subject_itself_is_own_and_not_judged() {
+        let made = Made::default();
+        let wanted = object("databases.example.dev/default/db", "db", json!({}));
+        create(&made, "/apis/example.dev/v1/namespaces/default/databases", &wanted);
+        let of_user = made.created();
+        let space = object("namespaces//operators", "space", json!({}));
+        let deployment = object("deployments.apps/operators/manager", "deployment", json!({}));
+        create(&made, "/api/v1/namespaces", &space);
+        create(&made, "/apis/apps/v1/namespaces/operators/deployments", &deployment);
+        made.set_apart(&of_user);
+        // The subject's own work, though it is in its namespace.
+        let state = object("configmaps/operators/state", "state", json!({}));
+        create(&made, "/api/v1/namespaces/operators/configmaps", &state);
+        let pod = owned("pods/operators/manager-1", "pod", "deployment");
+        let root = object("configmaps/operators/kube-root-ca.crt", "root", json!({}));
+        let all = [&wanted, &space, &deployment, &state, &pod, &root].map(Clone::clone);
+        let judged = made.concerned(all.to_vec());
+        let keys = |of: &[Keyed]| of.iter().map(|(key, _)| key.clone()).collect::<Vec<_>>();
+        assert_eq!(keys(&judged), keys(&[wanted, state]));
+        assert!(all.iter().all(|(key, object)| made.is_own(key, object)));
+    }
+
+    #[test]
     fn what_clients_write_is_judged_and_not_own() {
         let made = Made::default();
         let (key, config) = object("configmaps/kube-system/config", "config", json!({}));
