@@ -177,10 +177,20 @@ impl Deployment {
             format!("/api/v1/namespaces/{}/pods?labelSelector={}", self.namespace, self.selector);
         let (_, mut list) = access::request(upstream, "GET", &path).await?;
         let items = list["items"].as_array_mut().map(std::mem::take).unwrap_or_default();
-        let mut pods: Vec<Value> = items
+        // Others may have the same labels.
+        let sets = format!("/apis/apps/v1/namespaces/{}/replicasets", self.namespace);
+        let (_, sets) = access::request(upstream, "GET", &sets).await?;
+        let sets = sets["items"].as_array().into_iter().flatten();
+        let own = sets.filter(|set| {
+            let owner = &set["metadata"]["ownerReferences"][0];
+            owner["kind"] == "Deployment" && owner["name"] == *self.name
+        });
+        let own: Vec<&Value> = own.map(|set| &set["metadata"]["uid"]).collect();
+        let items = items
             .into_iter()
-            .filter(|pod| pod["metadata"]["deletionTimestamp"].is_null())
-            .collect();
+            .filter(|pod| own.contains(&&pod["metadata"]["ownerReferences"][0]["uid"]));
+        let mut pods: Vec<Value> =
+            items.filter(|pod| pod["metadata"]["deletionTimestamp"].is_null()).collect();
         pods.sort_by_key(|pod| pod["metadata"]["creationTimestamp"].to_string());
         Ok(pods)
     }
@@ -201,11 +211,9 @@ impl Deployment {
     /// # Errors
     /// The cluster does not answer.
     pub async fn delete_pods(&self, upstream: &proxy::Upstream) -> anyhow::Result<()> {
-        let path = format!(
-            "/api/v1/namespaces/{}/pods?labelSelector={}&gracePeriodSeconds=0",
-            self.namespace, self.selector
-        );
-        access::request(upstream, "DELETE", &path).await?;
+        for pod in self.pods(upstream).await?.iter().filter_map(Pod::of) {
+            self.delete_pod(upstream, &pod).await?;
+        }
         Ok(())
     }
 }
