@@ -19,6 +19,7 @@ mod commits;
 mod controller_manager;
 pub mod cpu_time;
 mod delivery_order;
+mod held_deliveries;
 pub mod history_file;
 pub(crate) mod incarnation;
 mod leases;

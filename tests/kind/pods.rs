@@ -108,8 +108,12 @@ fn run_script(house: &House, script: &str) {
     assert!(ended.success(), "{script}: {ended}");
 }
 
-/// A campaign that runs in pods, and its name.
-fn bar_foo(house: &House, name: &str) -> String {
+/// A campaign that runs in pods, and its cluster; none if there is no cluster, or no Go.
+fn bar_foo(house: &House) -> Option<(String, Kind)> {
+    let (name, kind) = Kind::named(house)?;
+    if !needs(&[Need::Go]) {
+        return None;
+    }
     let folder = house.path(&format!("{SUBJECTS}/go-bar-foo"));
     let build = Command::new("go")
         .args(["build", "-o", "bin/go-bar-foo", "."])
@@ -121,7 +125,7 @@ fn bar_foo(house: &House, name: &str) -> String {
     let on = format!("cluster: {{kind: {{name: {name}}}}}");
     let cluster = [("cluster: {embedded: {environment: none}}", &*on)];
     let file = "tests/campaigns/go-bar-foo/campaign.yaml";
-    with_pods(house, file, "trommel-bar-foo", "[]", &cluster)
+    Some((with_pods(house, file, "trommel-bar-foo", "[]", &cluster), kind))
 }
 
 const FOLDERS: [&str; 3] =
@@ -130,13 +134,9 @@ const FOLDERS: [&str; 3] =
 #[test]
 fn a_campaign_in_pods_finds_the_bug_by_itself() {
     let house = House::new("kind-pods", &FOLDERS);
-    let Some((name, kind)) = Kind::named(&house) else { return };
-    if !needs(&[Need::Go]) {
-        return;
-    }
+    let Some((file, kind)) = bar_foo(&house) else { return };
     let _stranger = Stranger::moves_in(&kind);
     let before = kind.theirs();
-    let file = bar_foo(&house, &name);
     let embedded = "tests/campaigns/go-bar-foo/campaign.yaml";
     run(&house.root, ["run", embedded, "--quiet", "--out", "embedded"]).expect(100);
     let mut trommel = command(&house.root, ["run", &file, "--quiet", "--out", "pods"]);
@@ -181,13 +181,9 @@ fn bar_foo_fixed(house: &House, file: &str) -> String {
 #[test]
 fn after_a_kill_pods_and_nodes_are_as_before() {
     let house = House::new("kind-pods-killed", &FOLDERS);
-    let Some((name, kind)) = Kind::named(&house) else { return };
-    if !needs(&[Need::Go]) {
-        return;
-    }
+    let Some((file, kind)) = bar_foo(&house) else { return };
     let _stranger = Stranger::moves_in(&kind);
     let before = kind.theirs();
-    let file = bar_foo(&house, &name);
     run(&house.root, arguments(&file, "whole")).expect(100);
     let whole = bytes(&house.path("whole"));
     let moments = kills();

@@ -32,13 +32,13 @@ use plans::{Citation, Plan};
 use crate::{
     campaign::{
         explore::Suspect,
-        fault, interrupt, judge,
+        fault, interrupt, judge, pool,
         progress::{Event, Progress},
         reference::References,
         settle::Waits,
         setup::Setup,
     },
-    trial::{Start, TrialRun, TrialSpec},
+    trial::{self, Start, TrialRun, TrialSpec},
 };
 use control::Control;
 use proof::{Proof, Repeats};
@@ -381,6 +381,23 @@ pub fn from_beginning(plan: &Plan, repeat: u64, waits: Waits) -> TrialSpec {
         until: None,
         folder: None,
     }
+}
+
+/// The same so often, each told as done.
+pub fn repeated(
+    setup: &Setup,
+    plan: &Plan,
+    repeats: u32,
+    waits: Waits,
+    progress: &Progress,
+) -> Vec<TrialRun> {
+    let repeats = 0..u64::from(repeats);
+    let specs: Vec<_> = repeats.map(|repeat| from_beginning(plan, repeat, waits)).collect();
+    pool::map(setup.workers, &specs, |spec| {
+        let run = trial::run(setup, spec.clone());
+        progress.tell(Event::Done { verdict: None });
+        run
+    })
 }
 
 fn matching<'v>(verdicts: &'v [Verdict], suspected: &Fingerprint) -> Option<&'v Verdict> {

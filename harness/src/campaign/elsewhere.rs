@@ -5,12 +5,12 @@
 
 use std::collections::BTreeMap;
 
-use plans::{Expectation, Plan};
+use plans::Expectation;
 
 use crate::{
     campaign::{
         confirm::{self, Findings},
-        interrupt, pool,
+        interrupt,
         progress::{Event, Progress},
         reference,
         run_folder::RunFolder,
@@ -18,11 +18,10 @@ use crate::{
     },
     commands::replay::outcome::{Expected, Outcome},
     config::{Campaign, ClusterChoice, ClusterSpec},
-    trial,
 };
 
 /// How often each plan is carried out there.
-const REPEATS: u64 = 3;
+const REPEATS: u32 = 3;
 
 /// What a finding came to on one cluster.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -84,7 +83,8 @@ fn on(
     let cluster = named(&setup);
     let mut all = BTreeMap::new();
     for found in findings.all() {
-        let runs = runs(&setup, &found.plan, references.settle.usual(), progress);
+        let runs =
+            confirm::repeated(&setup, &found.plan, REPEATS, references.settle.usual(), progress);
         let id = found.verdict.fingerprint.id();
         let expected = Expected {
             plan: &found.plan,
@@ -100,21 +100,6 @@ fn on(
     }
     setup.clean_up();
     Ok(all)
-}
-
-fn runs(
-    setup: &Setup,
-    plan: &Plan,
-    waits: super::settle::Waits,
-    progress: &Progress,
-) -> Vec<trial::TrialRun> {
-    let specs: Vec<_> =
-        (0..REPEATS).map(|repeat| confirm::from_beginning(plan, repeat, waits)).collect();
-    pool::map(setup.workers, &specs, |spec| {
-        let run = trial::run(setup, spec.clone());
-        progress.tell(Event::Done { verdict: None });
-        run
-    })
 }
 
 /// A campaign's cluster, its version, and how the subject runs there.

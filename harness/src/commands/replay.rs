@@ -16,7 +16,7 @@ use workloads::Workload;
 use self::outcome::{Expected as Shown, Outcome};
 use crate::{
     campaign::{
-        confirm, fault, pool,
+        confirm, fault,
         progress::{Event, Progress, Show},
         reference,
         run_folder::RunFolder,
@@ -26,7 +26,7 @@ use crate::{
     config::{Campaign, ClusterChoice, WorkloadSpec, check_name, reading},
     exit::{Exit, Expected},
     report::plain,
-    stdout, trial,
+    stdout,
 };
 
 /// Runs references, then the plan `repeats` times: 100 reproduced, 0 gone, 2 not all of it happened.
@@ -72,14 +72,7 @@ fn carry_out(
     let total = Some(u64::from(args.repeats));
     progress.tell(Event::Phase { name: "replaying".to_owned(), total });
     let waits = references.settle.usual();
-    let specs: Vec<_> = (0..u64::from(args.repeats))
-        .map(|repeat| confirm::from_beginning(&replay.plan, repeat, waits))
-        .collect();
-    let runs = pool::map(setup.workers, &specs, |spec| {
-        let run = trial::run(setup, spec.clone());
-        progress.tell(Event::Done { verdict: None });
-        run
-    });
+    let runs = confirm::repeated(setup, &replay.plan, args.repeats, waits, &progress);
     progress.finish();
     fault::check()?;
     let shown = Shown::of(replay);

@@ -18,7 +18,7 @@ use std::{
 use bollard::query_parameters::{InspectContainerOptions, ListContainersOptionsBuilder};
 
 use created::{Created, Note};
-pub use docker::{Docker, failed};
+pub use docker::{Begun, Docker, failed};
 pub use nodes::HostNode;
 use watch::Watch;
 

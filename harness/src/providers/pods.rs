@@ -98,6 +98,22 @@ impl Pods {
     pub async fn is_new(&self, upstream: &proxy::Upstream) -> anyhow::Result<()> {
         self.deployment.is_new(upstream).await
     }
+
+    /// The newest log of the subject's container (kubelet, `BuildContainerLogsDirectory`), through the node's own root.
+    fn log(&self, pod: &Pod) -> anyhow::Result<PathBuf> {
+        let Deployment { namespace, container, .. } = &self.deployment;
+        let node = self.nodes.iter().find(|node| node.name == pod.node);
+        let node =
+            node.ok_or_else(|| failed(&format!("the node {} is no container here", pod.node)))?;
+        let folder = Path::new("/proc").join(node.process.to_string()).join("root/var/log/pods");
+        let folder = folder.join(format!("{namespace}_{}_{}", pod.name, pod.uid)).join(container);
+        let logs = std::fs::read_dir(&folder)?.flatten().map(|entry| entry.path());
+        let number = |path: &PathBuf| path.file_stem()?.to_str()?.parse::<u32>().ok();
+        let newest = logs.filter_map(|path| Some((number(&path)?, path))).max();
+        newest.map(|(_, path)| path).ok_or_else(|| {
+            failed(&format!("the pod {} has no log in {}", pod.name, folder.display()))
+        })
+    }
 }
 
 /// Why a controller in pods can't be had on this machine, as far as that shows without a cluster.
@@ -127,22 +143,4 @@ fn certified(
     let authority = proxy::tls::Authority::of_others(certificate, key)?;
     let pair = authority.server(real_now(), &[&address.to_string()])?;
     proxy::tls::server_config(&pair)
-}
-
-impl Pods {
-    /// The newest log of the subject's container (kubelet, `BuildContainerLogsDirectory`), through the node's own root.
-    fn log(&self, pod: &Pod) -> anyhow::Result<PathBuf> {
-        let Deployment { namespace, container, .. } = &self.deployment;
-        let node = self.nodes.iter().find(|node| node.name == pod.node);
-        let node =
-            node.ok_or_else(|| failed(&format!("the node {} is no container here", pod.node)))?;
-        let folder = Path::new("/proc").join(node.process.to_string()).join("root/var/log/pods");
-        let folder = folder.join(format!("{namespace}_{}_{}", pod.name, pod.uid)).join(container);
-        let logs = std::fs::read_dir(&folder)?.flatten().map(|entry| entry.path());
-        let number = |path: &PathBuf| path.file_stem()?.to_str()?.parse::<u32>().ok();
-        let newest = logs.filter_map(|path| Some((number(&path)?, path))).max();
-        newest.map(|(_, path)| path).ok_or_else(|| {
-            failed(&format!("the pod {} has no log in {}", pod.name, folder.display()))
-        })
-    }
 }

@@ -4,14 +4,11 @@
 //! write when it dies, events of its type wait at the gate for the next quiet moment. There the writes so far are counted:
 //! if the one is among them, the subject is killed, else what was counted goes on its way.
 
-use std::{
-    collections::BTreeMap,
-    sync::{Arc, Mutex, PoisonError},
-};
-
 use plans::{Moment, moment::MomentCounter};
-use proxy::{Gate, Hold, Passing};
-use trace::{CallId, Event, GroupResource, Recorder, Revision};
+use proxy::Gate;
+use trace::{Event, GroupResource, Recorder, Revision};
+
+use super::held_deliveries::HeldDeliveries;
 
 /// See the module's documentation.
 pub(super) struct ObservedWrite {
@@ -22,9 +19,7 @@ pub(super) struct ObservedWrite {
     seen: usize,
     /// The newest of the type's revisions among them.
     counted: Revision,
-    /// What waits of each watch: its revision.
-    waiting: Arc<Mutex<BTreeMap<CallId, Revision>>>,
-    hold: Hold,
+    held: HeldDeliveries,
 }
 
 impl ObservedWrite {
@@ -32,24 +27,14 @@ impl ObservedWrite {
     pub fn await_at(moment: &Moment, gate: &Gate, recorder: &Recorder) -> Option<ObservedWrite> {
         let Moment::Environment { write, .. } = moment else { return None };
         let resource = write.resource.clone();
-        let waiting: Arc<Mutex<BTreeMap<CallId, Revision>>> = Arc::default();
-        let (held, waits) = (resource.clone(), waiting.clone());
-        let hold = gate.hold(move |passing| match passing {
-            Passing::Delivery(call, delivery) if call.resource.as_ref() == Some(&held) => {
-                let Some(revision) = delivery.revision else { return false };
-                waits.lock().unwrap_or_else(PoisonError::into_inner).insert(call.id, revision);
-                true
-            }
-            _ => false,
-        });
+        let held = HeldDeliveries::of(resource.clone(), gate, |_| true);
         Some(ObservedWrite {
             counter: MomentCounter::new(moment.clone()),
             resource,
             recorder: recorder.clone(),
             seen: 0,
             counted: Revision(0),
-            waiting,
-            hold,
+            held,
         })
     }
 
@@ -73,12 +58,6 @@ impl ObservedWrite {
 
     /// Lets those events go on that tell of what was counted. Whether there were any.
     pub fn lets_go(&self) -> bool {
-        let waiting = self.waiting.lock().unwrap_or_else(PoisonError::into_inner).clone();
-        let counted = |call: &CallId| waiting.get(call).is_none_or(|at| *at <= self.counted);
-        let mut any = false;
-        for call in self.hold.calls().iter().filter(|call| counted(call)) {
-            any |= self.hold.let_go(*call);
-        }
-        any
+        self.held.lets_go(|revision| revision <= self.counted)
     }
 }

@@ -1,6 +1,6 @@
 //! This machine's Docker, by its socket.
 
-use std::io;
+use std::{io, pin::Pin};
 
 use bollard::{
     API_DEFAULT_VERSION,
@@ -8,8 +8,8 @@ use bollard::{
     exec::{CreateExecOptions, StartExecOptions, StartExecResults},
     query_parameters::CreateImageOptionsBuilder,
 };
-use futures::StreamExt;
-use tokio::io::{AsyncRead, AsyncWriteExt};
+use futures::{StreamExt, stream::BoxStream};
+use tokio::io::{AsyncRead, AsyncWrite, AsyncWriteExt};
 
 use crate::exit::{Exit, Expected};
 
@@ -56,6 +56,13 @@ pub struct Said {
     pub stderr: String,
     /// Its exit code.
     pub code: i64,
+}
+
+/// A program that runs in a container.
+pub struct Begun {
+    id: String,
+    pub output: BoxStream<'static, anyhow::Result<LogOutput>>,
+    pub input: Pin<Box<dyn AsyncWrite + Send>>,
 }
 
 /// Docker, or something in a container, does not do as it should: a retry may help.
@@ -168,41 +175,63 @@ impl Docker {
         command: &[&str],
         input: Option<I>,
     ) -> anyhow::Result<Said> {
+        let Begun { id, mut output, input: mut stdin } =
+            self.begin(container, command, input.is_some()).await?;
+        let mut said = Said { stdout: vec![], stderr: String::new(), code: 0 };
+        let write = async {
+            if let Some(mut input) = input {
+                // A program that ends early says why; that its input breaks off says less.
+                drop(tokio::io::copy(&mut input, &mut stdin).await);
+            }
+            drop(stdin.shutdown().await);
+        };
+        let read = async {
+            while let Some(part) = output.next().await {
+                match part? {
+                    LogOutput::StdErr { message } => {
+                        said.stderr.push_str(&String::from_utf8_lossy(&message));
+                    }
+                    other => said.stdout.extend_from_slice(&other.into_bytes()),
+                }
+            }
+            anyhow::Ok(())
+        };
+        tokio::join!(write, read).1?;
+        let broken = |error: bollard::errors::Error| failed(&format!("{container}: {error}"));
+        let ended = self.api.inspect_exec(&id).await.map_err(broken)?;
+        said.code = ended.exit_code.unwrap_or(-1);
+        Ok(said)
+    }
+
+    /// Begins a program in a container. One with an input sees its end when that is dropped, or this process is gone.
+    ///
+    /// # Errors
+    /// Docker fails.
+    pub async fn begin(
+        &self,
+        container: &str,
+        command: &[&str],
+        with_input: bool,
+    ) -> anyhow::Result<Begun> {
         let options = CreateExecOptions {
-            attach_stdin: Some(input.is_some()),
+            attach_stdin: Some(with_input),
             attach_stdout: Some(true),
             attach_stderr: Some(true),
             cmd: Some(command.to_vec()),
             ..CreateExecOptions::default()
         };
-        let broken = |error: bollard::errors::Error| failed(&format!("{container}: {error}"));
-        let id = self.api.create_exec(container, options).await.map_err(broken)?.id;
-        let started = self.api.start_exec(&id, None::<StartExecOptions>).await.map_err(broken)?;
-        let mut said = Said { stdout: vec![], stderr: String::new(), code: 0 };
-        if let StartExecResults::Attached { mut output, input: mut stdin } = started {
-            let write = async {
-                if let Some(mut input) = input {
-                    // A program that ends early says why; that its input breaks off says less.
-                    drop(tokio::io::copy(&mut input, &mut stdin).await);
-                }
-                drop(stdin.shutdown().await);
-            };
-            let read = async {
-                while let Some(part) = output.next().await {
-                    match part.map_err(broken)? {
-                        LogOutput::StdErr { message } => {
-                            said.stderr.push_str(&String::from_utf8_lossy(&message));
-                        }
-                        other => said.stdout.extend_from_slice(&other.into_bytes()),
-                    }
-                }
-                anyhow::Ok(())
-            };
-            tokio::join!(write, read).1?;
+        let name = container.to_owned();
+        let broken = move |error: bollard::errors::Error| failed(&format!("{name}: {error}"));
+        let id = self.api.create_exec(container, options).await.map_err(&broken)?.id;
+        match self.api.start_exec(&id, None::<StartExecOptions>).await.map_err(&broken)? {
+            StartExecResults::Attached { output, input } => {
+                let output = output.map(move |part| part.map_err(&broken)).boxed();
+                Ok(Begun { id, output, input })
+            }
+            StartExecResults::Detached => {
+                Err(failed(&format!("{container}: a program does not say what it does")))
+            }
         }
-        let ended = self.api.inspect_exec(&id).await.map_err(broken)?;
-        said.code = ended.exit_code.unwrap_or(-1);
-        Ok(said)
     }
 }
 

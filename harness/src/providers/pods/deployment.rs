@@ -17,8 +17,6 @@ pub struct Deployment {
     pub container: String,
     /// How many pods it has.
     pub replicas: u32,
-    /// Its selector, as a query has it.
-    selector: String,
 }
 
 /// A pod of it.
@@ -116,7 +114,6 @@ impl Deployment {
             name: object["metadata"]["name"].as_str().unwrap_or_default().to_owned(),
             container: (*container).to_owned(),
             replicas,
-            selector: selector(&object["spec"]["selector"]),
         })
     }
 
@@ -168,29 +165,23 @@ impl Deployment {
         }
     }
 
-    /// Its pods that are not being deleted, the oldest first.
+    /// Its pods that are not being deleted, the oldest first. Their ReplicaSets tell them from others with such labels.
     ///
     /// # Errors
     /// The cluster does not answer.
     pub async fn pods(&self, upstream: &proxy::Upstream) -> anyhow::Result<Vec<Value>> {
-        let path =
-            format!("/api/v1/namespaces/{}/pods?labelSelector={}", self.namespace, self.selector);
-        let (_, mut list) = access::request(upstream, "GET", &path).await?;
-        let items = list["items"].as_array_mut().map(std::mem::take).unwrap_or_default();
-        // Others may have the same labels.
         let sets = format!("/apis/apps/v1/namespaces/{}/replicasets", self.namespace);
-        let (_, sets) = access::request(upstream, "GET", &sets).await?;
-        let sets = sets["items"].as_array().into_iter().flatten();
-        let own = sets.filter(|set| {
-            let owner = &set["metadata"]["ownerReferences"][0];
-            owner["kind"] == "Deployment" && owner["name"] == *self.name
-        });
-        let own: Vec<&Value> = own.map(|set| &set["metadata"]["uid"]).collect();
-        let items = items
+        let own: Vec<Value> = items(upstream, &sets)
+            .await?
             .into_iter()
-            .filter(|pod| own.contains(&&pod["metadata"]["ownerReferences"][0]["uid"]));
-        let mut pods: Vec<Value> =
-            items.filter(|pod| pod["metadata"]["deletionTimestamp"].is_null()).collect();
+            .filter(|set| owner(set)["kind"] == "Deployment" && owner(set)["name"] == *self.name)
+            .map(|set| set["metadata"]["uid"].clone())
+            .collect();
+        let mut pods =
+            items(upstream, &format!("/api/v1/namespaces/{}/pods", self.namespace)).await?;
+        pods.retain(|pod| {
+            own.contains(&owner(pod)["uid"]) && pod["metadata"]["deletionTimestamp"].is_null()
+        });
         pods.sort_by_key(|pod| pod["metadata"]["creationTimestamp"].to_string());
         Ok(pods)
     }
@@ -218,6 +209,17 @@ impl Deployment {
     }
 }
 
+/// The objects of a collection.
+async fn items(upstream: &proxy::Upstream, path: &str) -> anyhow::Result<Vec<Value>> {
+    let (_, mut list) = access::request(upstream, "GET", path).await?;
+    Ok(list["items"].as_array_mut().map(std::mem::take).unwrap_or_default())
+}
+
+/// Those of ReplicaSets and their pods have one owner.
+fn owner(object: &Value) -> &Value {
+    &object["metadata"]["ownerReferences"][0]
+}
+
 impl Pod {
     /// One that was bound to a node.
     pub fn of(object: &Value) -> Option<Pod> {
@@ -241,23 +243,4 @@ pub fn why_not(pod: &Value, container: &str) -> String {
     let told = waiting.filter(|waiting| waiting.is_object()).or(condition);
     let word = |field: &str| told.and_then(|told| told[field].as_str()).unwrap_or_default();
     format!("{} {}", word("reason"), word("message")).trim().to_owned()
-}
-
-/// A label selector as a query has it (API concepts, label selectors), encoded.
-fn selector(selector: &Value) -> String {
-    let labels = selector["matchLabels"].as_object().into_iter().flatten();
-    let mut terms: Vec<String> =
-        labels.filter_map(|(name, value)| Some(format!("{name}={}", value.as_str()?))).collect();
-    for expression in selector["matchExpressions"].as_array().into_iter().flatten() {
-        let key = expression["key"].as_str().unwrap_or_default();
-        let values = expression["values"].as_array().into_iter().flatten();
-        let values = values.filter_map(Value::as_str).collect::<Vec<_>>().join(",");
-        terms.push(match expression["operator"].as_str() {
-            Some("In") => format!("{key} in ({values})"),
-            Some("NotIn") => format!("{key} notin ({values})"),
-            Some("DoesNotExist") => format!("!{key}"),
-            _ => key.to_owned(),
-        });
-    }
-    form_urlencoded::byte_serialize(terms.join(",").as_bytes()).collect()
 }

@@ -4,20 +4,16 @@
 //! those of kube-proxy. It lasts as long as the shell that made it, which waits for the end of its input: whatever becomes
 //! of this process, the kernel ends that, and the rule goes.
 
-use std::net::SocketAddr;
+use std::{net::SocketAddr, pin::Pin};
 
-use bollard::{
-    container::LogOutput,
-    exec::{CreateExecOptions, StartExecOptions, StartExecResults},
-};
 use futures::StreamExt;
 use tokio::io::AsyncWrite;
 
-use crate::providers::kind::{Docker, failed};
+use crate::providers::kind::{Begun, Docker, failed};
 
 /// A rule while it lasts: until this is dropped.
 pub struct Rule {
-    _input: std::pin::Pin<Box<dyn AsyncWrite + Send>>,
+    _input: Pin<Box<dyn AsyncWrite + Send>>,
 }
 
 /// What the shell says once the rule is there.
@@ -43,23 +39,11 @@ impl Rule {
             "iptables -w -t nat -I {} && echo '{SET}' && cat >/dev/null; iptables -w -t nat -D {rule}",
             rule.replacen("PREROUTING", "PREROUTING 1", 1)
         );
-        let options = CreateExecOptions {
-            attach_stdin: Some(true),
-            attach_stdout: Some(true),
-            attach_stderr: Some(true),
-            cmd: Some(vec!["sh", "-c", &script]),
-            ..CreateExecOptions::default()
-        };
-        let broken = |error: bollard::errors::Error| failed(&format!("{node}: {error}"));
-        let id = docker.api().create_exec(node, options).await.map_err(broken)?.id;
-        let started = docker.api().start_exec(&id, None::<StartExecOptions>).await;
-        let StartExecResults::Attached { mut output, input } = started.map_err(broken)? else {
-            return Err(failed(&format!("{node}: a program does not say what it does")));
-        };
+        let Begun { mut output, input, .. } =
+            docker.begin(node, &["sh", "-c", &script], true).await?;
         let mut said = String::new();
         while let Some(part) = output.next().await {
-            let part: LogOutput = part.map_err(broken)?;
-            said.push_str(&String::from_utf8_lossy(&part.into_bytes()));
+            said.push_str(&String::from_utf8_lossy(&part?.into_bytes()));
             if said.contains(SET) {
                 return Ok(Rule { _input: input });
             }

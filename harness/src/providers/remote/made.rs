@@ -142,7 +142,7 @@ impl Made {
     pub fn is_own(&self, key: &ObjectKey, object: &Value) -> bool {
         let state = self.state();
         let own = uid(object).is_some_and(|uid| state.is_own(&uid));
-        own || state.is_in_own_namespace(key)
+        own || state.own_namespace(key).is_some()
     }
 
     /// Whether the campaign is about it: it is its own, or the user or the subject wrote it.
@@ -231,10 +231,6 @@ impl State {
             }
         }
         false
-    }
-
-    fn is_in_own_namespace(&self, key: &ObjectKey) -> bool {
-        self.own_namespace(key).is_some()
     }
 
     /// The uid of the namespace that it is in, or is, if the campaign created that.

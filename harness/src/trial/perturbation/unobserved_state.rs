@@ -4,18 +4,19 @@
 //! at quiet moments only: until the event has come, deliveries of the type wait for the next of them.
 
 use std::{
-    collections::{BTreeMap, BTreeSet},
+    collections::BTreeSet,
     sync::{Arc, Mutex, PoisonError},
 };
 
 use plans::{Moment, Occurred, Release, UnobservedState, moment::MomentCounter};
-use proxy::{Deciding, Fate, Hold, Injected, Passing};
+use proxy::{Deciding, Fate, Injected, Passing};
 use serde_json::json;
 use trace::{
     Actor, Call, CallId, ConnectionId, Event, GroupResource, History, Recorder, Revision, Verb,
 };
 
 use super::{Standing, Trial};
+use crate::trial::held_deliveries::HeldDeliveries;
 
 /// What has happened of a plan, read from the record when it matters.
 #[derive(Clone)]
@@ -86,35 +87,25 @@ fn written(history: &History) -> BTreeSet<Revision> {
     answers.collect()
 }
 
-/// What waits of each call: its revision.
-type Waiting = Arc<Mutex<BTreeMap<CallId, Revision>>>;
-
 /// Holds, or waits to do so.
 struct Unobserved {
     progress: Progress,
-    waiting: Waiting,
     resource: GroupResource,
     release: Release,
-    hold: Hold,
+    held: HeldDeliveries,
 }
 
 /// Sets up the hold: it begins with the event.
 pub(super) fn set_up(plan: &UnobservedState, trial: &mut Trial<'_>) -> Box<dyn Standing> {
     let observed = trial.cluster.server().is_none();
     let progress = Progress::new(&trial.recorder, observed, plan.from.clone(), &plan.until);
-    let waiting = Waiting::default();
     let resource = plan.until.change.resource.clone();
-    let (held, counts, waits) = (resource.clone(), progress.clone(), waiting.clone());
-    let hold = trial.proxy.gate().hold(move |passing| match passing {
-        Passing::Delivery(call, delivery) if call.resource.as_ref() == Some(&held) => {
-            let Some(revision) = delivery.revision else { return false };
-            waits.lock().unwrap_or_else(PoisonError::into_inner).insert(call.id, revision);
-            counts.observed || counts.revisions().0.is_some_and(|began| revision >= began)
-        }
-        _ => false,
+    let counts = progress.clone();
+    let held = HeldDeliveries::of(resource.clone(), trial.proxy.gate(), move |revision| {
+        counts.observed || counts.revisions().0.is_some_and(|began| revision >= began)
     });
     let release = plan.release;
-    Box::new(Unobserved { progress, waiting, resource, release, hold })
+    Box::new(Unobserved { progress, resource, release, held })
 }
 
 impl Standing for Unobserved {
@@ -127,15 +118,7 @@ impl Standing for Unobserved {
             return false;
         }
         let (began, _) = self.progress.revisions();
-        let waiting = self.waiting.lock().unwrap_or_else(PoisonError::into_inner).clone();
-        let before = |revision: &Revision| began.is_none_or(|began| *revision < began);
-        let mut any = false;
-        for call in self.hold.calls() {
-            if waiting.get(&call).is_some_and(before) {
-                any |= self.hold.let_go(call);
-            }
-        }
-        any
+        self.held.lets_go(|revision| began.is_none_or(|began| revision < began))
     }
 
     fn is_due(&mut self, _: &Trial<'_>) -> bool {
@@ -143,8 +126,8 @@ impl Standing for Unobserved {
     }
 
     fn end(self: Box<Self>, trial: &mut Trial<'_>) -> Result<(), String> {
-        let Unobserved { progress, resource, release, hold, .. } = *self;
-        let held = hold.calls();
+        let Unobserved { progress, resource, release, held } = *self;
+        let held = held.calls();
         let (_, ended) = progress.revisions();
         let Some(ended) = ended else {
             // Told alike for all plans: they are counted by it. The plan says which event.
