@@ -56,6 +56,11 @@ pub trait Provider: Send + Sync {
         self.world().is_some()
     }
 
+    /// The Deployment whose pods are the subject, if it runs in pods.
+    fn deployment(&self) -> Option<&pods::Deployment> {
+        None
+    }
+
     /// Whether the trial's repeat chooses the name suffixes that the cluster draws. Without it a second repeat of a plan
     /// shows nothing new, so there is one.
     fn draws_by_repeat(&self) -> bool;

@@ -61,11 +61,12 @@ fn on(house: &House, name: &str, cluster: &str, more: &str) -> String {
     let text = std::fs::read_to_string(house.path(&format!("{folder}/campaign.yaml")));
     let text = text.expect("the campaign is there");
     let embedded = "cluster: {embedded: {environment: none}}";
-    // Waiting takes its time there.
+    // Waiting takes its time there, and nobody but the subject works in that cluster.
     let settle = "  settle: {horizon: 10s}\n";
+    let soon = "  settle: {horizon: 500ms}\n";
     assert!(text.contains(embedded) && text.contains(settle), "{text}");
     let campaign = format!("{folder}/remote.yaml");
-    let text = text.replace(embedded, cluster).replace(settle, "");
+    let text = text.replace(embedded, cluster).replace(settle, soon);
     house.write(&campaign, &format!("{text}{more}"));
     campaign
 }

@@ -78,13 +78,25 @@ fn on(
     let below = folder.path.join("elsewhere").join(choice.to_string().replace(['/', '='], "-"));
     let folder = RunFolder::create(Some(&below), campaign.name())?;
     let setup = Setup::prepare(campaign, &folder.path, 1)?;
+    let all = repeated(&setup, findings, &folder, progress);
+    setup.clean_up();
+    all
+}
+
+/// How often the plan of each finding shows it again, by finding.
+fn repeated(
+    setup: &Setup,
+    findings: &Findings,
+    folder: &RunFolder,
+    progress: &Progress,
+) -> anyhow::Result<BTreeMap<String, Elsewhere>> {
     let restarts = findings.all().any(|found| found.plan.restarts_when_settled());
-    let references = reference::learn(&setup, &folder, progress, restarts, None)?;
-    let cluster = named(&setup);
+    let references = reference::learn(setup, folder, progress, restarts, None)?;
+    let cluster = named(setup);
     let mut all = BTreeMap::new();
     for found in findings.all() {
         let runs =
-            confirm::repeated(&setup, &found.plan, REPEATS, references.settle.usual(), progress);
+            confirm::repeated(setup, &found.plan, REPEATS, references.settle.usual(), progress);
         let id = found.verdict.fingerprint.id();
         let expected = Expected {
             plan: &found.plan,
@@ -98,7 +110,6 @@ fn on(
             Elsewhere { cluster: cluster.clone(), reproduced: outcome.reproduced(), why };
         all.insert(found.id.clone(), elsewhere);
     }
-    setup.clean_up();
     Ok(all)
 }
 

@@ -11,6 +11,7 @@
 
 mod container;
 mod deployment;
+mod patience;
 mod rule;
 mod running;
 mod tap;
@@ -20,6 +21,8 @@ use std::{
     path::{Path, PathBuf},
     sync::Arc,
 };
+
+use serde_json::Value;
 
 use crate::providers::{
     client_files::real_now,
@@ -34,7 +37,8 @@ use tap::{Leads, Tap};
 
 /// The subject's pods during a campaign.
 pub struct Pods {
-    deployment: Deployment,
+    /// Theirs.
+    pub deployment: Deployment,
     nodes: Vec<HostNode>,
     /// Where pods believe the API server to be.
     pub service: SocketAddr,
@@ -126,12 +130,13 @@ pub fn unavailable() -> Option<String> {
     }
 }
 
-/// Lets all pods of this machine go on that a campaign froze that died.
+/// Lets pods go on that a campaign froze that died.
 ///
 /// # Errors
 /// The kernel refuses.
-pub fn thaw_all() -> std::io::Result<()> {
-    Freezer::all_frozen().iter().try_for_each(Freezer::thaw)
+pub fn thaw(pods: &[Value]) -> std::io::Result<()> {
+    let uids = pods.iter().filter_map(|pod| pod["metadata"]["uid"].as_str());
+    uids.filter_map(Freezer::of_frozen).try_for_each(|freezer| freezer.thaw())
 }
 
 /// What a TLS end shows that stands for the API server.

@@ -29,7 +29,10 @@ use trace::{History, ObjectKey, Time};
 use crate::{
     campaign::setup::Setup,
     exit::{Exit, Expected},
-    providers::{Keyed, Opened, Provider, pods::Pods},
+    providers::{
+        Keyed, Opened, Provider,
+        pods::{Deployment, Pods},
+    },
     trial::TrialSpec,
 };
 use access::Access;
@@ -163,6 +166,10 @@ impl Provider for Remote {
     }
 
     /// A real cluster draws names by itself.
+    fn deployment(&self) -> Option<&Deployment> {
+        self.pods.as_ref().map(|pods| &pods.deployment)
+    }
+
     fn draws_by_repeat(&self) -> bool {
         false
     }

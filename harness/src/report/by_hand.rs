@@ -1,8 +1,12 @@
 //! Plain steps by which a person can see a finding with kubectl, a cluster and two terminals.
 
 mod lagging;
+mod runs;
 
-pub use self::lagging::{Behind, Unseen};
+pub use self::{
+    lagging::{Behind, Unseen},
+    runs::{Deployed, Runs},
+};
 use super::model::{ObjectChange, ObjectDiff};
 
 /// What the steps are made from. Texts are shown as they are.
@@ -10,8 +14,8 @@ use super::model::{ObjectChange, ObjectDiff};
 pub struct ByHand<'a> {
     /// Files and folders to apply first, as `kubectl apply -f` takes them.
     pub manifests: &'a [String],
-    /// The controller's command line.
-    pub command: &'a str,
+    /// How the controller is run.
+    pub runs: Runs,
     /// How many replicas of it run.
     pub replicas: u32,
     /// The only one of them that is killed, from 0; none: all are.
@@ -42,15 +46,10 @@ pub struct ByHand<'a> {
 
 /// The steps, in Markdown.
 pub fn steps(facts: &ByHand<'_>) -> Vec<String> {
-    let mut steps = vec![
-        "Take a cluster that you may break, for example `kind create cluster`. Work in the \
-              folder of the campaign file."
-            .to_owned(),
-    ];
+    let mut steps = facts.runs.cluster();
     if !facts.manifests.is_empty() {
-        let files: Vec<String> =
-            facts.manifests.iter().map(|file| format!("-f {}", quoted(file))).collect();
-        steps.push(format!("Apply what the controller needs: `kubectl apply {}`", files.join(" ")));
+        let apply = runs::apply(facts.manifests);
+        steps.push(format!("Apply what the controller needs: `{apply}`"));
     }
     if let Some(resource) = facts.watched {
         let watch = format!("`kubectl get {resource} --all-namespaces --watch`");
@@ -67,10 +66,10 @@ pub fn steps(facts: &ByHand<'_>) -> Vec<String> {
             (format!("replica {replica}"), " (counted from 0 in the order of starts)")
         }
     };
-    steps.push(format!("Start {every}: `{}`", facts.command));
+    steps.push(facts.runs.start(&every));
     steps.extend(facts.before.iter().map(|step| by_user(step)));
     match (facts.unseen, facts.behind) {
-        (Some(unseen), _) => steps.extend(lagging::kept_from_seeing(unseen)),
+        (Some(unseen), _) => steps.extend(lagging::kept_from_seeing(facts, unseen)),
         (None, behind) => {
             steps.push(kill(facts, &format!("{killed}{which}")));
             steps.extend(restart(facts, behind, &killed));
@@ -97,15 +96,16 @@ pub fn steps(facts: &ByHand<'_>) -> Vec<String> {
 fn restart(facts: &ByHand<'_>, behind: Option<Behind<'_>>, killed: &str) -> Vec<String> {
     match behind {
         Some(behind) => lagging::restart_behind(facts, behind, killed),
-        None => vec![format!("Start {killed} again {}: `{}`", facts.restart, facts.command)],
+        None => vec![facts.runs.start_again(killed, facts.restart)],
     }
 }
 
 fn kill(facts: &ByHand<'_>, killed: &str) -> String {
+    let kill = facts.runs.signal("9");
     match facts.at_rest {
-        true => format!("Wait until nothing happens any more, then kill {killed} with `kill -9`."),
+        true => format!("Wait until nothing happens any more, then kill {killed} with {kill}."),
         false => format!(
-            "Kill {killed} with `kill -9` {}. The moment is short: a breakpoint there, or `kill -STOP` \
+            "Kill {killed} with {kill} {}. The moment is short: a breakpoint there, or `kill -STOP` \
              first, makes it certain.",
             facts.moment
         ),
@@ -178,7 +178,7 @@ mod tests {
         }];
         let steps = steps(&ByHand {
             manifests: &["crds/".to_owned(), "my rbac.yaml".to_owned()],
-            command: "./bar-foo",
+            runs: Runs::Process("./bar-foo".to_owned()),
             replicas: 1,
             killed: None,
             before: &["`kubectl apply -f bar.yaml`".to_owned()],
@@ -210,7 +210,7 @@ mod tests {
             lines: Vec::new(),
         }];
         let steps = steps(&ByHand {
-            command: "./bar-foo",
+            runs: Runs::Process("./bar-foo".to_owned()),
             moment: "after its first create of foos",
             restart: "at once",
             after: &["step 1: settle".to_owned()],
@@ -227,7 +227,7 @@ mod tests {
     #[test]
     fn a_restart_when_all_had_settled() {
         let steps = steps(&ByHand {
-            command: "./bar-foo",
+            runs: Runs::Process("./bar-foo".to_owned()),
             moment: "when all had settled at the end",
             at_rest: true,
             restart: "at once",
@@ -247,7 +247,7 @@ mod tests {
             let caches = "the cache of foos as of the first update of foos/a";
             let behind = Behind { caches, until: "", read, servers: "Kubernetes 1.34" };
             let steps = steps(&ByHand {
-                command: "./bar-foo",
+                runs: Runs::Process("./bar-foo".to_owned()),
                 moment: "after the first create of bars",
                 restart: "at once",
                 behind: Some(behind),
@@ -284,7 +284,11 @@ mod tests {
             between: &between,
             relist: true,
         };
-        let facts = ByHand { command: "./bar-foo", unseen: Some(unseen), ..ByHand::default() };
+        let facts = ByHand {
+            runs: Runs::Process("./bar-foo".to_owned()),
+            unseen: Some(unseen),
+            ..ByHand::default()
+        };
         let told = steps(&facts)[2..].join("\n");
         assert!(!told.contains("kill -9"), "{told}");
         for part in [

@@ -53,15 +53,19 @@ fn written(history: &History) -> BTreeMap<Lease, usize> {
     leases
 }
 
-/// Which Lease a replica's call writes.
+/// Which Lease a replica's call writes as a leader. Who leads says since when (`acquireTime`); a Lease without is a
+/// heartbeat, for which nobody waits (KEP-589).
 fn lease(call: &Call) -> Option<(Lease, usize)> {
     let Actor::Subject(replica) = call.actor else { return None };
     let resource = call.resource.as_ref()?;
     let is_it = *resource.group == *"coordination.k8s.io" && *resource.resource == *"leases";
-    let name = match (&*call.name, &call.body) {
-        ("", Body::Json(body)) => body["metadata"]["name"].as_str()?,
-        (name, _) => name,
+    let Body::Json(body) = &call.body else { return None };
+    let name = match &*call.name {
+        "" => body["metadata"]["name"].as_str()?,
+        name => name,
     };
+    let leads = body["spec"]["acquireTime"].is_string();
     let path = format!("/apis/coordination.k8s.io/v1/namespaces/{}/leases/{name}", call.namespace);
-    (is_it && call.is_write() && call.verb != Verb::Delete).then_some((path, replica as usize))
+    (is_it && leads && call.is_write() && call.verb != Verb::Delete)
+        .then_some((path, replica as usize))
 }

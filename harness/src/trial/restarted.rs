@@ -8,26 +8,29 @@
 
 use std::{collections::BTreeSet, time::Duration};
 
-use trace::{Event, Time};
+use trace::Event;
 
 use super::Trial;
 
-/// For how long a started subject is watched at its first work, by its own time, from its start or from when it leads.
-/// Work that failed is tried again soon.
+/// For how long a started subject is watched at its first work, from its start or from when it leads. Counted is the time
+/// that it let pass, doing nothing: on a busy machine it may take seconds of real time until it begins. Work that failed is
+/// tried again soon.
 pub(super) const FIRST_WORK: Duration = Duration::from_secs(2);
 
 /// The last start of the subject, if it had run before.
 #[derive(Clone, Copy)]
 pub(super) struct Restarted {
     incarnation: u32,
-    at: Time,
+    /// Its record comes at this place or later.
+    at: usize,
 }
 
 impl Trial<'_> {
     /// The subject is being started, as this incarnation.
     pub(super) fn note_start(&mut self, incarnation: u32) {
         let ran_before = self.carried_out > 0 || incarnation as usize >= self.members.replicas();
-        self.restarted = ran_before.then(|| Restarted { incarnation, at: self.cluster.now() });
+        let at = || self.recorder.with(|history| history.records.len());
+        self.restarted = ran_before.then(|| Restarted { incarnation, at: at() });
     }
 
     /// How much of its first time is left to a subject that was started again.
@@ -44,22 +47,23 @@ impl Trial<'_> {
         }
     }
 
-    /// Since when the subject acts that was started as this incarnation or later. One that elects a leader does nothing
-    /// before it leads.
-    pub(super) fn acts_since(&self, incarnation: u32) -> Option<Time> {
-        match self.setup.elects_leader() {
+    /// How much of that time is left to the subject that was started as this incarnation or later. One that elects a leader
+    /// does nothing before it leads.
+    pub(super) fn first_work_left_to(&self, incarnation: u32) -> Duration {
+        let since = match self.setup.elects_leader() {
             true => self.leads_since(incarnation),
-            false => self
-                .recorder
-                .with(|history| history.records.get(history.last_start()).map(|record| record.at)),
-        }
+            false => Some(self.recorder.with(trace::History::last_start)),
+        };
+        since.map_or(FIRST_WORK, |since| self.left_since(since, FIRST_WORK))
     }
 
-    fn leads_since(&self, incarnation: u32) -> Option<Time> {
+    /// The record with which it began to lead.
+    fn leads_since(&self, incarnation: u32) -> Option<usize> {
         self.recorder.with(|history| {
             let mut calls = BTreeSet::new();
-            let mut records = history.records[history.last_start()..].iter();
-            let leads = records.find(|record| match &record.event {
+            let started = history.last_start();
+            let mut records = history.records[started..].iter();
+            let leads = records.position(|record| match &record.event {
                 Event::Call(call) if call.incarnation >= incarnation => {
                     calls.insert(call.id);
                     false
@@ -71,11 +75,22 @@ impl Trial<'_> {
                 }
                 _ => false,
             });
-            leads.map(|record| record.at)
+            leads.map(|at| started + at)
         })
     }
 
-    fn left_since(&self, since: Time, whole: Duration) -> Duration {
-        whole.saturating_sub(self.cluster.now().since(since))
+    /// What is left of a time from this record on.
+    fn left_since(&self, record: usize, whole: Duration) -> Duration {
+        self.recorder.with(|history| {
+            let mut left = whole;
+            for record in history.records.get(record..).unwrap_or_default() {
+                let Event::Clock { from } = &record.event else { continue };
+                left = left.saturating_sub(record.at.since(*from));
+                if left.is_zero() {
+                    break;
+                }
+            }
+            left
+        })
     }
 }

@@ -1,5 +1,7 @@
 //! What of a finding a person needs to see it again by hand.
 
+use std::path::PathBuf;
+
 use oracles::Evidence;
 use plans::{Crash, Moment, Perturbation, StaleRead, UnobservedState, moment::MomentCounter};
 use trace::{Cursor, Event, History, StepState};
@@ -7,7 +9,7 @@ use trace::{Cursor, Event, History, StepState};
 use crate::{
     campaign::{confirm, setup::Setup},
     report::{
-        by_hand::{self, Behind, ByHand, Unseen},
+        by_hand::{self, Behind, ByHand, Deployed, Runs, Unseen},
         model,
     },
     trial::RunEnd,
@@ -16,13 +18,11 @@ use crate::{
 /// The steps; none for a plan that disturbs nothing.
 pub fn steps(setup: &Setup, found: &confirm::Finding, diff: &[model::ObjectDiff]) -> Vec<String> {
     let spec = &setup.campaign.file.spec;
-    let manifests: Vec<String> =
-        spec.manifests.iter().map(|path| path.display().to_string()).collect();
+    let manifests = shown(&spec.manifests);
     let writes: Vec<String> = found.verdict.restart_writes().map(ToString::to_string).collect();
-    let command = spec.subject.command.join(" ");
     let common = ByHand {
         manifests: &manifests,
-        command: &command,
+        runs: runs(setup),
         replicas: spec.subject.replicas,
         writes: &writes,
         diff,
@@ -52,6 +52,26 @@ pub fn steps(setup: &Setup, found: &confirm::Finding, diff: &[model::ObjectDiff]
         }
         None => vec![],
     }
+}
+
+/// How the subject was run.
+fn runs(setup: &Setup) -> Runs {
+    let subject = &setup.campaign.file.spec.subject;
+    match (&subject.deployment, setup.ground.deployment()) {
+        (Some(spec), Some(found)) => Runs::Pods(Deployed {
+            manifests: shown(&spec.manifests),
+            images: spec.images.clone(),
+            namespace: found.namespace.clone(),
+            name: found.name.clone(),
+            container: found.container.clone(),
+            replicas: found.replicas,
+        }),
+        _ => Runs::Process(subject.command.join(" ")),
+    }
+}
+
+fn shown(paths: &[PathBuf]) -> Vec<String> {
+    paths.iter().map(|path| path.display().to_string()).collect()
 }
 
 fn killed(

@@ -101,13 +101,10 @@ impl Freezer {
         freezer.ok_or_else(none)
     }
 
-    /// Those of pods that are frozen on this machine: a campaign that died left them.
-    pub fn all_frozen() -> Vec<Freezer> {
-        let pods = processes().filter(|process| read(*process, "cgroup").contains("/kubepods"));
-        let freezers = pods.filter_map(|process| Freezer::of_pod(process).ok());
-        let mut frozen: Vec<Freezer> = freezers.filter(Freezer::is_frozen).collect();
-        frozen.dedup();
-        frozen
+    /// That of a pod of this machine which is frozen: a campaign that died left it.
+    pub fn of_frozen(uid: &str) -> Option<Freezer> {
+        let freezer = Freezer::of_pod(of_pod(uid).next()?).ok()?;
+        freezer.is_frozen().then_some(freezer)
     }
 
     /// # Errors

@@ -1,5 +1,7 @@
 //! The subject's Deployment: which it is, how many of its pods there are, and what becomes of them.
 
+use std::fmt;
+
 use serde_json::{Value, json};
 
 use crate::{
@@ -232,15 +234,104 @@ impl Pod {
     }
 }
 
-/// Why a container of a pod does not run, as the kubelet or scheduler tells it.
-pub fn why_not(pod: &Value, container: &str) -> String {
-    let status = &pod["status"];
-    let mut of = status["containerStatuses"].as_array().into_iter().flatten();
-    let waiting = of.find(|status| status["name"] == container);
-    let waiting = waiting.map(|status| &status["state"]["waiting"]);
-    let mut conditions = status["conditions"].as_array().into_iter().flatten();
-    let condition = conditions.find(|condition| condition["status"] == "False");
-    let told = waiting.filter(|waiting| waiting.is_object()).or(condition);
-    let word = |field: &str| told.and_then(|told| told[field].as_str()).unwrap_or_default();
-    format!("{} {}", word("reason"), word("message")).trim().to_owned()
+/// Why the container of a pod does not run, as the kubelet or scheduler tells it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Waiting {
+    pod: String,
+    /// Of a container, or of a condition of the pod; may be empty.
+    reason: String,
+    message: String,
+}
+
+/// Reasons with which the kubelet gives up until something else changes (kubernetes, `pkg/kubelet/images/types.go` and
+/// `pkg/kubelet/container/sync_result.go`).
+const HOPELESS: [&str; 9] = [
+    "CrashLoopBackOff",
+    "CreateContainerConfigError",
+    "CreateContainerError",
+    "ErrImageNeverPull",
+    "ErrImagePull",
+    "ImageInspectError",
+    "ImagePullBackOff",
+    "InvalidImageName",
+    "RunContainerError",
+];
+
+impl Waiting {
+    /// What a pod's status says of this container; else of another container that waits, for which this one waits; else
+    /// of a condition that does not hold.
+    pub fn of(pod: &Value, container: &str) -> Waiting {
+        let status = &pod["status"];
+        let listed = |field: &'static str| status[field].as_array().into_iter().flatten();
+        let of_containers = listed("containerStatuses").chain(listed("initContainerStatuses"));
+        let mut waiting: Vec<(bool, &Value)> = of_containers
+            .map(|status| (status["name"] == container, &status["state"]["waiting"]))
+            .filter(|(_, waiting)| waiting.is_object() && !is_usual(waiting))
+            .collect();
+        waiting.sort_by_key(|(is_it, _)| !is_it);
+        let condition = || listed("conditions").find(|condition| condition["status"] == "False");
+        let told = waiting.first().map(|(_, waiting)| *waiting).or_else(condition);
+        let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
+        let word = |field: &str| told.map(|told| text(&told[field])).unwrap_or_default();
+        let pod = text(&pod["metadata"]["name"]);
+        Waiting { pod, reason: word("reason"), message: word("message") }
+    }
+
+    /// Whether the kubelet starts nothing until something else changes.
+    pub fn is_hopeless(&self) -> bool {
+        HOPELESS.contains(&&*self.reason)
+    }
+}
+
+/// A container waits so before each start.
+fn is_usual(waiting: &Value) -> bool {
+    waiting["reason"] == "ContainerCreating" || waiting["reason"] == "PodInitializing"
+}
+
+impl fmt::Display for Waiting {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Waiting { pod, reason, message } = self;
+        write!(f, "its pod {pod} does not run: ")?;
+        match (&**reason, &**message) {
+            ("", "") => f.write_str("neither the kubelet nor the scheduler says why"),
+            (reason, "") => f.write_str(reason),
+            (reason, message) => write!(f, "{reason}: {message}"),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_reason_of_the_container_comes_first() {
+        let waiting = |name: &str, reason: &str, message: &str| {
+            let waiting = json!({"reason": reason, "message": message});
+            json!({"name": name, "state": {"waiting": waiting}})
+        };
+        let pod = |containers: Value, init: Value| {
+            let unready =
+                json!({"status": "False", "reason": "ContainersNotReady", "message": "x"});
+            json!({"metadata": {"name": "shop-1"}, "status": {
+                "containerStatuses": containers, "initContainerStatuses": init, "conditions": [unready],
+            }})
+        };
+        let check = |pod: Value, hopeless: bool, expect: &str| {
+            let told = Waiting::of(&pod, "manager");
+            assert_eq!(told.to_string(), format!("its pod shop-1 does not run: {expect}"));
+            assert_eq!(told.is_hopeless(), hopeless, "{told}");
+        };
+        let missing = waiting("manager", "ErrImageNeverPull", "image shop:1 is not present");
+        let sidecar = waiting("proxy", "CrashLoopBackOff", "back-off");
+        let own = pod(json!([sidecar, missing]), json!([]));
+        check(own, true, "ErrImageNeverPull: image shop:1 is not present");
+        let creating = waiting("manager", "PodInitializing", "");
+        let first = waiting("setup", "CrashLoopBackOff", "back-off 10s");
+        check(pod(json!([creating]), json!([first])), true, "CrashLoopBackOff: back-off 10s");
+        let creating = waiting("manager", "ContainerCreating", "");
+        check(pod(json!([creating]), json!([])), false, "ContainersNotReady: x");
+        let none = json!({"metadata": {"name": "shop-1"}});
+        check(none, false, "neither the kubelet nor the scheduler says why");
+    }
 }

@@ -1,18 +1,15 @@
 //! The subject's pods during one trial: started one after another, killed, held, deleted.
 
-use std::{path::PathBuf, sync::Arc, time::Duration};
+use std::{path::PathBuf, sync::Arc};
 
 use tokio::sync::mpsc::UnboundedReceiver;
 
 use super::{
     Pods,
     container::{self, Freezer},
-    deployment::{self, Pod},
+    deployment::Pod,
+    patience::Patience,
 };
-
-/// How long a pod may take until its container runs, and at which pace it is looked whether it does.
-const PATIENCE: Duration = Duration::from_secs(90);
-const PACE: Duration = Duration::from_millis(10);
 
 /// The subject's pods during a trial.
 pub struct Running {
@@ -97,45 +94,26 @@ impl Running {
         let deployment = &self.pods.deployment;
         deployment.scale(&self.upstream, replica as u32 + 1).await?;
         let known = |pod: &Pod| self.by_replica.iter().any(|replica| replica.pod.uid == pod.uid);
-        let began = tokio::time::Instant::now();
-        let mut pace = tokio::time::interval(PACE);
+        let mut patience = Patience::new(deployment, &self.upstream, None);
         loop {
-            pace.tick().await;
             let pods = deployment.pods(&self.upstream).await?;
             if let Some(pod) = pods.iter().filter_map(Pod::of).find(|pod| !known(pod)) {
                 return Ok(pod);
             }
-            if began.elapsed() > PATIENCE {
-                let why = pods.iter().map(|pod| deployment::why_not(pod, &deployment.container));
-                let why = why.collect::<Vec<_>>().join("; ");
-                return Err(deployment.late(&format!("no pod of it was given a node. {why}")));
-            }
+            patience.wait().await?;
         }
     }
 
     /// The first process of the subject's container in a pod, other than the one before.
     async fn running(&self, pod: &Pod, before: Option<i32>) -> anyhow::Result<i32> {
         let deployment = &self.pods.deployment;
-        let began = tokio::time::Instant::now();
-        let mut pace = tokio::time::interval(PACE);
+        let mut patience = Patience::new(deployment, &self.upstream, Some(&pod.uid));
         loop {
-            pace.tick().await;
             let process = container::process(&pod.uid, &deployment.container);
             if let Some(process) = process.filter(|process| Some(*process) != before) {
                 return Ok(process);
             }
-            if began.elapsed() > PATIENCE {
-                let pods = deployment.pods(&self.upstream).await?;
-                let told = pods.iter().find(|object| object["metadata"]["uid"] == *pod.uid);
-                let why = told.map_or_else(
-                    || "the pod is gone".to_owned(),
-                    |object| deployment::why_not(object, &deployment.container),
-                );
-                return Err(deployment.late(&format!(
-                    "the container {} of its pod {} does not run. {why}",
-                    deployment.container, pod.name
-                )));
-            }
+            patience.wait().await?;
         }
     }
 

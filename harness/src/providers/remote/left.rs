@@ -25,12 +25,13 @@ pub async fn clean_up(upstream: &proxy::Upstream, left: &Left) -> anyhow::Result
         }
     }
     eprintln!(
-        "trommel: the campaign of {} ended without cleaning up: what it made since {} is removed",
+        "trommel: the campaign of {} ended without cleaning up: what was made since {} is removed",
         left.holder,
         left.since.rfc3339()
     );
     // A frozen pod can't end.
-    pods::thaw_all()?;
+    let (_, mut all) = access::request(upstream, "GET", "/api/v1/pods").await?;
+    pods::thaw(&all["items"].as_array_mut().map(std::mem::take).unwrap_or_default())?;
     // Objects first: with a definition all objects of its type go, whosever they are.
     let types = access::types(upstream).await?;
     Reset { upstream, types: &types, made: &made, keep: None, since: left.since }.carry_out().await

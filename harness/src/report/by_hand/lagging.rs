@@ -58,10 +58,7 @@ pub fn restart_behind(facts: &ByHand<'_>, behind: Behind<'_>, killed: &str) -> V
         _ => "the second API server",
     };
     steps.extend([
-        format!(
-            "Start {killed} again {}, with a kubeconfig that names {second}: `{}`",
-            facts.restart, facts.command
-        ),
+        facts.runs.start_again_behind(killed, facts.restart, second),
         format!(
             "Wait for what it does about the old state{until}, then let the second API server catch up."
         ),
@@ -70,11 +67,11 @@ pub fn restart_behind(facts: &ByHand<'_>, behind: Behind<'_>, killed: &str) -> V
 }
 
 /// How the controller is kept from seeing what lies between two events.
-pub fn kept_from_seeing(unseen: Unseen<'_>) -> Vec<String> {
+pub fn kept_from_seeing(facts: &ByHand<'_>, unseen: Unseen<'_>) -> Vec<String> {
     let Unseen { from, until, between, relist } = unseen;
-    let mut steps = vec![format!(
-        "Before {from} happens, stop the controller with `kill -STOP`: it sees nothing."
-    )];
+    let (stop, go_on) = (facts.runs.signal("STOP"), facts.runs.signal("CONT"));
+    let mut steps =
+        vec![format!("Before {from} happens, stop the controller with {stop}: it sees nothing.")];
     steps.extend(between.iter().map(|step| by_user(step)));
     if relist {
         steps.push(format!(
@@ -82,13 +79,12 @@ pub fn kept_from_seeing(unseen: Unseen<'_>) -> Vec<String> {
              of these events any more: a watch that goes on from there is then answered with 410. etcd is compacted every 5 \
              minutes by default."
         ));
-        steps.push(
-            "Let it go on with `kill -CONT`: it lists, and what lay between never appears."
-                .to_owned(),
-        );
+        steps.push(format!(
+            "Let it go on with {go_on}: it lists, and what lay between never appears."
+        ));
     } else {
         steps.push(format!(
-            "After {until}, let it go on with `kill -CONT`: what waited in its connection comes in one burst."
+            "After {until}, let it go on with {go_on}: what waited in its connection comes in one burst."
         ));
     }
     steps.push(

@@ -20,7 +20,6 @@ use trace::{Call, Event, Revision, Verb};
 use self::caches::Cached;
 pub(in crate::trial) use self::caches::Caches;
 use super::{Standing, Trial};
-use crate::trial::restarted::FIRST_WORK;
 
 /// The caches are behind.
 struct Lag {
@@ -135,8 +134,7 @@ impl Standing for Lag {
 
     fn time_left(&self, trial: &Trial<'_>) -> Duration {
         // What is done later than that, it does with caches that stay behind over user steps.
-        let Some(since) = trial.acts_since(self.incarnation) else { return FIRST_WORK };
-        FIRST_WORK.saturating_sub(trial.cluster.now().since(since))
+        trial.first_work_left_to(self.incarnation)
     }
 
     fn user_stepped(&mut self) {
