@@ -4,5 +4,6 @@
 //! reads and writes runs of models in the formats of other checkers.
 
 pub mod system;
+pub mod traces;
 
 pub use system::System;
