@@ -4,6 +4,7 @@
 //! reads and writes runs of models in the formats of other checkers.
 
 pub mod system;
+pub mod systems;
 pub mod traces;
 
 pub use system::System;
