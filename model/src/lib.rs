@@ -5,6 +5,7 @@
 
 pub mod system;
 pub mod systems;
+pub mod tla;
 pub mod traces;
 
 pub use system::System;

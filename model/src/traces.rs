@@ -116,4 +116,4 @@ fn is_event(json: &Json) -> bool {
 }
 
 #[cfg(test)]
-mod tests;
+pub(crate) mod tests;

@@ -103,14 +103,14 @@ impl BarFoo {
 
     /// `state` as the variables of the specification.
     pub fn vars(&self, state: &State) -> Vars {
-        let foo = match self.variant {
+        let object = match self.variant {
             Variant::FixedName => Value::record([("name", "foo".into())]),
             _ => Value::record([("generateName", "foo-".into())]),
         };
         let bar = [("name", "foo".into()), ("created", state.created.into())];
         let mut vars = Vars::from([
             ("pc".to_owned(), Value::text(state.pc.to_string())),
-            ("fooObjs".to_owned(), Value::Seq(vec![foo; state.foos])),
+            ("fooObjs".to_owned(), Value::Seq(vec![object; state.foos])),
             ("barObj".to_owned(), Value::record(bar)),
         ]);
         if self.lists() {
@@ -199,4 +199,4 @@ impl System for BarFoo {
 }
 
 #[cfg(test)]
-mod tests;
+pub(crate) mod tests;

@@ -31,12 +31,12 @@ fn trace_of(name: &str) -> Trace {
 }
 
 /// The violation of Bar/Foo, from TLC's text.
-pub(super) fn bar_foo() -> Trace {
+pub(crate) fn bar_foo() -> Trace {
     trace_of("ns.txt")
 }
 
 /// The state graph of Bar/Foo, as far as TLC explored it.
-pub(super) fn bar_foo_graph() -> Graph {
+pub(crate) fn bar_foo_graph() -> Graph {
     read_fixture("ns.dot").into_graph()
 }
 

@@ -52,6 +52,11 @@ fn search(system: &BarFoo, holds: impl Fn(&State) -> bool) -> Found {
     found
 }
 
+/// The states up to the violation of the invariant.
+pub(crate) fn violation(system: &BarFoo) -> Vec<State> {
+    search(system, BarFoo::limited_foo_objs).trace.expect("this variant violates it")
+}
+
 fn counts(found: &Found) -> [usize; 4] {
     [found.generated, found.distinct, found.left, found.depth]
 }
