@@ -1,0 +1,3 @@
+//! Models of controllers, written as systems.
+
+pub mod bar_foo;

@@ -1,0 +1,46 @@
+//! Checks TLA+ modules: what is in a `.tla` and its `.cfg` is explored, and the result is in our own values.
+//!
+//! Parsing, evaluating and the temporal part are the crate `tla-checker`'s (MIT or Apache-2.0). The search is ours
+//! ([`Specification::explore`]): the crate checks a state's invariants when it leaves the queue, TLC when it is found,
+//! so only so are counts and traces those of TLC.
+//!
+//! What of TLA+ and TLC was tried, each by a specification in `tla/specs` whose verdict, counts and trace are those of
+//! TLC (version of April 2026, one worker):
+//!
+//! | tried | by |
+//! |---|---|
+//! | PlusCal's translation, also of processes, procedures, macros, `await`, `with`, `goto` | `specs/ns*.tla`, `Workers` |
+//! | `EXTENDS` Naturals, Integers, Sequences, FiniteSets, TLC; records, functions, `EXCEPT`, `CHOOSE`, `RECURSIVE`, `LAMBDA`, `CASE`, strings with `\o` | `Values` |
+//! | constants in the `.cfg`: model values, sets, numbers, `<-` | `Values` |
+//! | `INSTANCE`, with and without parameters | `Outer`, `Channel` |
+//! | `SYMMETRY`, `CONSTRAINT`, `VIEW`, `CHECK_DEADLOCK`, `INIT` and `NEXT` | `Symmetric`, `Bounded`, `Stuck` |
+//! | `WF`, `SF`, `<>`, `[]<>`, `<>[]`, `~>`, `[][A]_v` | `Fair`, `Workers` |
+//! | a failed `Assert` | `ns`, without its invariant |
+//!
+//! What is otherwise than in TLC, and who could notice:
+//! - Steps have the names of their actions, without parameters, and no name if the action's definition begins with LET.
+//! - A successor that an action reaches in two ways is generated once, not twice. So `generated` may be lower.
+//! - `\E p \in S : A(p) \/ B(p)` is tried as all `A`, then all `B`; TLC tries `A` and `B` of each `p`. So of several
+//!   shortest traces another may be found, and the counts up to a violation differ. All other orders are TLC's.
+//! - A lasso may be another than TLC's, and longer.
+//! - If a property is violated, which is only found when all states are, the counts are those of all states. TLC stops
+//!   earlier where `[][A]_v` is violated.
+//! - `ACTION_CONSTRAINT`, and `SYMMETRY` together with `VIEW`, are refused; other parts of a `.cfg` that are not looked
+//!   at (`ALIAS`, `POSTCONDITION`) are named in [`Specification::warnings`].
+//! - Integers have 64 bits, and an overflow is an error; TLC has 32.
+//! - `Print` and `PrintT` write to standard error from inside the crate. Nothing else does; it neither ends the process
+//!   nor writes to standard output.
+//!
+//! IO: modules are found by their paths, also those that a module extends, because the crate reads them itself.
+
+mod explore;
+mod layout;
+mod specification;
+mod temporal;
+mod value;
+
+pub use explore::{Broken, Counts, Explored, Limits, Verdict};
+pub use specification::{Specification, TlaError};
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,282 @@
+//! Tests of the specifications that were tried. Counts and traces are those of TLC (version of April 2026, one worker)
+//! on the same files; where the head of `tla.rs` says that they may differ, TLC's stand beside them.
+
+use std::path::{Path, PathBuf};
+
+use super::*;
+use crate::{
+    systems::bar_foo::{BarFoo, Variant},
+    traces::{Graph, State, Trace, Value},
+};
+
+fn folder(of: &str) -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join(of)
+}
+
+fn explore_in(of: &str, module: &str, cfg: &str) -> Explored {
+    let folder = folder(of);
+    let specification = Specification::load(
+        &folder.join(format!("{module}.tla")),
+        &folder.join(format!("{cfg}.cfg")),
+    );
+    let specification = specification.unwrap_or_else(|error| panic!("{error}"));
+    specification.explore(&Limits::default()).unwrap_or_else(|error| panic!("{error}"))
+}
+
+fn explore(module: &str, cfg: &str) -> Explored {
+    explore_in("src/tla/specs", module, cfg)
+}
+
+fn counts(explored: &Explored) -> [usize; 4] {
+    let Counts { generated, distinct, left, depth } = explored.counts;
+    [generated, distinct, left, depth]
+}
+
+fn names(trace: &Trace) -> Vec<String> {
+    let name = |action: &Option<crate::traces::Action>| {
+        action.as_ref().map_or("-".to_owned(), ToString::to_string)
+    };
+    trace.actions.iter().map(name).collect()
+}
+
+/// What was violated, and the run.
+fn violation(explored: Explored) -> (Broken, Trace) {
+    match explored.verdict {
+        Verdict::Violated(broken, trace) => (broken, trace),
+        other => panic!("expected a violation, found {other:?}"),
+    }
+}
+
+fn invariant(name: &str) -> Broken {
+    Broken::Invariant(name.to_owned())
+}
+
+fn held(module: &str, cfg: &str, expect: [usize; 4]) {
+    let explored = explore(module, cfg);
+    assert_eq!(explored.verdict, Verdict::Held, "{cfg}");
+    assert_eq!(counts(&explored), expect, "{cfg}");
+}
+
+fn violated(module: &str, cfg: &str, expect: [usize; 4], broken: Broken, actions: &[&str]) {
+    let explored = explore(module, cfg);
+    assert_eq!(counts(&explored), expect, "{cfg}");
+    let (found, trace) = violation(explored);
+    assert_eq!(found, broken, "{cfg}");
+    assert_eq!(names(&trace), actions, "{cfg}");
+}
+
+#[test]
+fn bar_foo_is_that_of_tlc_and_of_the_system() {
+    let explored = explore_in("specs", "ns", "ns");
+    assert_eq!(counts(&explored), [13, 11, 1, 6]);
+    let expect = crate::traces::tests::bar_foo();
+    assert_eq!(violation(explored.clone()), (invariant("LimitedFooObjs"), expect.clone()));
+    let system = BarFoo::new(Variant::GeneratedName);
+    let states: Vec<State> = crate::systems::bar_foo::tests::violation(&system)
+        .iter()
+        .map(|state| system.vars(state))
+        .collect();
+    assert_eq!(states, expect.states);
+    assert_eq!(as_sets(&explored.graph.unwrap()), as_sets(&crate::traces::tests::bar_foo_graph()));
+}
+
+/// A graph without the order of its states and edges.
+fn as_sets(graph: &Graph) -> Vec<(Vec<&Value>, String, Vec<&Value>)> {
+    let values = |at: usize| graph.states[at].values().collect();
+    let name = |edge: &crate::traces::Edge| edge.action.as_ref().unwrap().to_string();
+    let mut edges: Vec<_> =
+        graph.edges.iter().map(|edge| (values(edge.from), name(edge), values(edge.to))).collect();
+    edges.sort();
+    edges
+}
+
+#[test]
+fn mended_controllers_hold() {
+    let fixed = explore_in("specs", "ns_fixed_name", "ns_fixed_name");
+    assert_eq!((&fixed.verdict, counts(&fixed)), (&Verdict::Held, [15, 10, 0, 5]));
+    let live = explore_in("specs", "ns_list_first", "ns_live_list");
+    assert_eq!((&live.verdict, counts(&live)), (&Verdict::Held, [17, 12, 0, 7]));
+    let cached = explore_in("specs", "ns_list_first", "ns_cached_list");
+    assert_eq!(counts(&cached), [17, 14, 1, 8]);
+    let (broken, trace) = violation(cached);
+    assert_eq!((broken, trace.states.len()), (invariant("LimitedFooObjs"), 8));
+    let system = BarFoo::new(Variant::CachedList);
+    let states: Vec<State> = crate::systems::bar_foo::tests::violation(&system)
+        .iter()
+        .map(|state| system.vars(state))
+        .collect();
+    assert_eq!(states, trace.states);
+}
+
+#[test]
+fn a_failed_assertion_is_a_violation_with_its_place() {
+    let folder = folder("specs");
+    let specification = Specification::load(
+        &folder.join("ns.tla"),
+        &self::folder("src/tla/specs/ns_without_invariant.cfg"),
+    );
+    let explored = specification.unwrap().explore(&Limits::default()).unwrap();
+    assert_eq!(counts(&explored), [17, 14, 1, 7]);
+    let (broken, trace) = violation(explored);
+    let Broken::Evaluation(error) = broken else { panic!("{broken:?}") };
+    assert!(error.what.contains("Failure of assertion at line 35, column 5."), "{error}");
+    assert_eq!(trace.states.len(), 7);
+    assert_eq!(trace.states[6]["fooObjs"].pairs().unwrap().len(), 2);
+}
+
+#[test]
+fn values_of_every_form() {
+    held("Values", "Values", [47, 23, 0, 7]);
+    // `Take` begins with LET.
+    let actions = ["-", "-", "Give"];
+    // TLC: 10, 9, 3, 4, and the same trace. The order of actions inside of `\E`.
+    violated("Values", "ValuesSorted", [8, 8, 3, 4], invariant("Sorted"), &actions);
+}
+
+#[test]
+fn symmetry_merges_states() {
+    held("Symmetric", "Symmetric", [15, 9, 0, 9]);
+    held("Symmetric", "SymmetricNot", [65, 48, 0, 9]);
+    let actions = ["Take", "Leave", "Take", "Leave", "Take", "Leave"];
+    violated("Symmetric", "SymmetricTwo", [13, 7, 0, 7], invariant("Two"), &actions);
+}
+
+/// That `cfg` is violated by a lasso whose steps are those of the model, or which stands still.
+fn violated_by_a_lasso(cfg: &str, property: &str) {
+    let explored = explore("Fair", cfg);
+    assert_eq!(counts(&explored), [4, 3, 0, 2], "{cfg}");
+    let graph = explored.graph.clone().unwrap();
+    let (broken, trace) = violation(explored);
+    assert_eq!(broken, Broken::Property(property.to_owned()), "{cfg}");
+    assert!(trace.loop_.is_some(), "{cfg}");
+    assert_eq!(trace.states[0], graph.states[0], "{cfg}");
+    for (before, action, after) in trace.steps() {
+        let is_edge = graph.edges.iter().any(|edge| {
+            graph.states[edge.from] == *before
+                && graph.states[edge.to] == *after
+                && edge.action.as_ref() == action
+        });
+        assert!(is_edge || (action.is_none() && before == after), "{cfg}: {action:?}");
+    }
+}
+
+#[test]
+fn properties_depend_on_fairness() {
+    violated_by_a_lasso("FairUnfair", "Gets");
+    violated_by_a_lasso("FairWeak", "Gets");
+    held("Fair", "FairStrong", [4, 3, 0, 2]);
+    held("Fair", "FairOften", [4, 3, 0, 2]);
+    // TLC: 3, 3, 1, 2. It looks at steps while it searches.
+    let never = Broken::Property("Never".to_owned());
+    violated("Fair", "FairNever", [4, 3, 0, 2], never, &["Grab"]);
+}
+
+#[test]
+fn instances_have_their_own_parameters() {
+    held("Outer", "Outer", [10, 6, 0, 5]);
+    let actions = ["Ask", "Ask", "Answer", "Ask"];
+    violated("Outer", "OuterSmaller", [8, 6, 0, 5], invariant("Smaller"), &actions);
+}
+
+#[test]
+fn constraints_and_views_bound_the_states() {
+    held("Bounded", "Bounded", [16, 8, 0, 4]);
+    held("Bounded", "BoundedView", [9, 4, 0, 4]);
+    let actions = ["Up", "Up", "Up", "Up"];
+    violated("Bounded", "BoundedFour", [13, 8, 1, 4], invariant("NotFour"), &actions);
+}
+
+#[test]
+fn a_deadlock_is_found() {
+    violated("Stuck", "Stuck", [3, 3, 0, 3], Broken::Deadlock, &["Next", "Next"]);
+}
+
+#[test]
+fn processes_of_pluscal() {
+    // TLC: 515, 231, 0, 16. The watcher's `with` leads to one state in two ways.
+    held("Workers", "Workers", [463, 231, 0, 16]);
+}
+
+#[test]
+fn a_limit_leaves_the_verdict_open() {
+    let folder = folder("src/tla/specs");
+    let specification =
+        Specification::load(&folder.join("Workers.tla"), &folder.join("Workers.cfg")).unwrap();
+    let explored = specification.explore(&Limits { states_max: 100 }).unwrap();
+    assert_eq!(explored.verdict, Verdict::Unknown("there are more than 100 states".to_owned()));
+    assert!(explored.counts.left > 0);
+}
+
+#[test]
+fn what_is_wrong_is_located() {
+    let check = |text: &str, cfg: &str, expect: &str| {
+        let text = format!("---- MODULE M ----\nEXTENDS Naturals\nVARIABLE x\n{text}\n====\n");
+        let (module, cfg_file) = (Path::new("M.tla"), Path::new("M.cfg"));
+        let error = match Specification::new(module, &text, cfg_file, cfg) {
+            Err(error) => error,
+            Ok(specification) => match specification.explore(&Limits::default()) {
+                Err(error) => error,
+                Ok(explored) => match violation(explored).0 {
+                    Broken::Evaluation(error) => error,
+                    other => panic!("expected an error, found {other:?}"),
+                },
+            },
+        };
+        assert_eq!(error.to_string(), expect, "{text}");
+    };
+    let behaviour = "Init == x = 0\nNext == x' = 1 - x";
+    let cfg = "INIT Init\nNEXT Next\n";
+    let with_invariant = "INIT Init\nNEXT Next\nINVARIANT Inv\n";
+    check(
+        "Init == x = (0\nNext == x' = 1",
+        cfg,
+        "M.tla:5:1: in the definition of Init: unexpected identifier `Next` (expected `)`, found identifier `Next`)",
+    );
+    check("VARIABLE )", cfg, "M.tla:4:10: unexpected `)`");
+    check(
+        &format!("{behaviour}\nInv == Two\nTwo == x +"),
+        with_invariant,
+        "M.tla:8:5: in the definition of Two: unexpected end of input (expected expression, found end of input)",
+    );
+    check(
+        "Init == x = 0\nNext == x' = 1 + \"a\"",
+        cfg,
+        "M.tla: type mismatch: expected Int, got Str; value was: \"a\"",
+    );
+    check("Init == x = 0\nNext == x' = y", cfg, "M.tla: undefined variable `y`; did you mean `x`?");
+    check(behaviour, "INIT Init\nNEXT Nxt\n", "M.cfg: NEXT definition 'Nxt' not found in spec");
+    check(behaviour, with_invariant, "M.cfg: INVARIANT definition 'Inv' not found in spec");
+    check(
+        behaviour,
+        "INIT Init\nNEXT Next\nACTION_CONSTRAINT Act\n",
+        "M.cfg: ACTION_CONSTRAINT is not known",
+    );
+    check(&format!("CONSTANT N\n{behaviour}"), cfg, "M.tla: the configuration has no value for N");
+    check(&format!("{behaviour}\nASSUME 1 = 2"), cfg, "M.tla: assumption 1 is false");
+    check(
+        &format!("{behaviour}\nInv == x + 1"),
+        with_invariant,
+        "M.tla: type mismatch in a predicate of the cfg: expected Bool, got Int; value was: 1",
+    );
+    check(
+        &format!("INSTANCE Nowhere\n{behaviour}"),
+        cfg,
+        "M.tla: there is no Nowhere.tla beside it",
+    );
+    check("Init == x = 0\nNext == Assert(x = 1, \"no\") /\\ x' = 1", cfg, "?");
+}
+
+#[test]
+fn names_alone_make_no_invariant() {
+    let text =
+        "---- MODULE M ----\nVARIABLE x\nInit == x = 0\nNext == x' = 1 - x\nInv == x = 0\n====\n";
+    let explore = |cfg: &str| {
+        Specification::new(Path::new("M.tla"), text, Path::new("M.cfg"), cfg)
+            .unwrap()
+            .explore(&Limits::default())
+            .unwrap()
+            .verdict
+    };
+    assert_eq!(explore("INIT Init\nNEXT Next\n"), Verdict::Held);
+    assert!(matches!(explore("INIT Init\nNEXT Next\nINVARIANT Inv\n"), Verdict::Violated(..)));
+}
