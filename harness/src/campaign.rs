@@ -13,6 +13,7 @@ pub mod interrupt;
 pub mod judge;
 pub mod lens;
 pub mod missing_permissions;
+pub mod model_runs;
 pub mod node;
 pub mod order;
 pub mod pool;
@@ -60,6 +61,10 @@ pub fn run(args: &RunArgs) -> anyhow::Result<Exit> {
     let mut campaign = Campaign::load(&args.campaign, args.profile.as_deref())?;
     if !args.families.is_empty() {
         campaign.file.spec.families.clone_from(&args.families);
+    }
+    if let Some(binding) = &args.binding {
+        let spec = &mut campaign.file.spec;
+        (spec.families, spec.schedules) = (vec![], model_runs::named(&args.schedule, binding)?);
     }
     if args.real_time {
         campaign.file.spec.subject.clock = ClockSpec::Real;

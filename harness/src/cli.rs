@@ -69,6 +69,12 @@ pub struct RunArgs {
     /// Only these families of perturbations, instead of those that the campaign names.
     #[arg(long, value_delimiter = ',', value_parser = family, env = "TROMMEL_FAMILIES")]
     pub families: Vec<plans::Family>,
+    /// Only lead the controller along this run of a model, or along each edge of this state graph; may be repeated.
+    #[arg(long, value_name = "TRACE", requires = "binding")]
+    pub schedule: Vec<PathBuf>,
+    /// What the actions and variables of that model are in the cluster.
+    #[arg(long, value_name = "FILE", requires = "schedule")]
+    pub binding: Option<PathBuf>,
     /// Trials side by side; default: one per processor.
     #[arg(long, env = "TROMMEL_WORKERS")]
     pub workers: Option<NonZeroUsize>,

@@ -82,6 +82,9 @@ pub struct Spec {
     /// The level at which exploring may end: `shape`, `scale`, `age` or `exact` (default), see [`Level`]. Coarser ones come first.
     #[serde(default)]
     pub precision: Level,
+    /// Runs of models that the controller is led along, before anything else is tried.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub schedules: Vec<ScheduleSpec>,
     /// What is left out by guess.
     #[serde(default)]
     pub heuristics: HeuristicsSpec,
@@ -102,6 +105,16 @@ pub struct Spec {
     /// Settings that `-P NAME` puts over the ones above.
     #[serde(default)]
     pub profiles: BTreeMap<String, Profile>,
+}
+
+/// Runs of a model, and what its actions are.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct ScheduleSpec {
+    /// A trace, or a state graph each edge of which is gone along.
+    pub trace: PathBuf,
+    /// What actions and variables are in the cluster.
+    pub binding: PathBuf,
 }
 
 impl Spec {

@@ -372,7 +372,7 @@ impl<'setup> Trial<'setup> {
         self.set_up_next();
         let Some(crash) = self.todo.front().and_then(Perturbation::crash) else { return };
         match (&crash.at, &self.members.manager) {
-            (Moment::Committed { .. }, _) => {
+            (Moment::Committed { .. } | Moment::Request { .. }, _) => {
                 self.armed = Some(Armed::at_call(&self.proxy, &*self.cluster, crash.clone()));
             }
             (at, Some(manager)) if Manager::writes_at(at) => {

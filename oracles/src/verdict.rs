@@ -1,5 +1,6 @@
 //! What an oracle says of a trial.
 
+mod model;
 mod older;
 
 use std::{collections::BTreeSet, fmt};
@@ -8,6 +9,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use trace::{Actor, Change, Cursor, Path, Revision};
 
+pub use self::model::Parted;
 use crate::{
     cause::{self, Cause},
     restart_writes::RestartWrite,
@@ -36,6 +38,8 @@ pub enum Oracle {
     Livelock,
     /// Did a field go back to an earlier value and forward again?
     Rollback,
+    /// Does the controller do what its model does?
+    Model,
 }
 
 /// How much a violation matters.
@@ -67,6 +71,7 @@ impl fmt::Display for Oracle {
             Oracle::Assumptions => "assumptions",
             Oracle::Exits => "exits",
             Oracle::Livelock => "livelock",
+            Oracle::Model => "model",
             Oracle::Workload => "workload",
             Oracle::EndState => "end-state",
             Oracle::ObjectLives => "object-lives",

@@ -1,10 +1,13 @@
 //! When a perturbation happens: told by *what* happened, never by a revision number alone.
 
+mod request;
+
 use std::fmt;
 
 use serde::{Deserialize, Serialize};
 use trace::{Actor, Answer, Call, Change, Commit, Cursor, GroupResource, ObjectKey, Verb};
 
+pub use self::request::{OnItsWay, RequestMatch, Verbs};
 use crate::stale_views::Part;
 
 /// A name, or the part of it that is the same in every run: `foo-*` for a name made by `generateName: foo-`.
@@ -327,6 +330,17 @@ pub enum Moment {
         /// Which of them, from 1.
         occurrence: u32,
     },
+    /// The `occurrence`-th request (from 1) of this kind since the previous perturbation (or the beginning) is there on
+    /// its way. Only schedules of models say so: what is sent and reaches nobody leaves no world of its own.
+    #[serde(rename_all = "camelCase")]
+    Request {
+        /// Which requests.
+        request: RequestMatch,
+        /// How far it has come.
+        at: OnItsWay,
+        /// Which of them, from 1.
+        occurrence: u32,
+    },
     /// This change (counted since the previous perturbation, or the beginning) has been committed, and the subject has
     /// seen nothing of it: its event is the next of its watch.
     #[serde(rename_all = "camelCase")]
@@ -351,9 +365,9 @@ impl Moment {
     /// Which time of its kind, where that is counted.
     pub fn occurrence(&self) -> Option<u32> {
         match self {
-            Moment::Committed { occurrence, .. } | Moment::Environment { occurrence, .. } => {
-                Some(*occurrence)
-            }
+            Moment::Committed { occurrence, .. }
+            | Moment::Environment { occurrence, .. }
+            | Moment::Request { occurrence, .. } => Some(*occurrence),
             Moment::Delivery { event } => Some(event.occurrence),
             Moment::Step { .. } | Moment::Settled => None,
         }
@@ -375,12 +389,27 @@ impl MomentCounter {
 
     /// Tells it of an answered call; `changed` says whether the call made a revision.
     pub fn answered(&mut self, call: &Call, answer: &Answer, changed: bool) -> bool {
-        let Moment::Committed { call: wanted, occurrence } = &self.moment else { return false };
-        if !(answer.succeeded() && changed && wanted.matches(call)) {
+        let (matches, occurrence) = match &self.moment {
+            Moment::Committed { call: wanted, occurrence } => {
+                (answer.succeeded() && changed && wanted.matches(call), *occurrence)
+            }
+            Moment::Request { request, at: OnItsWay::CarriedOut, occurrence } => {
+                (request.matches(call), *occurrence)
+            }
+            _ => return false,
+        };
+        self.seen += u32::from(matches);
+        matches && self.seen == occurrence
+    }
+
+    /// Tells it of a request that has not gone on yet; says whether that is the one.
+    pub fn sent(&mut self, call: &Call) -> bool {
+        let Moment::Request { request, at: OnItsWay::Sent, occurrence } = &self.moment else {
             return false;
-        }
-        self.seen += 1;
-        self.seen == *occurrence
+        };
+        let (matches, occurrence) = (request.matches(call), *occurrence);
+        self.seen += u32::from(matches);
+        matches && self.seen == occurrence
     }
 
     /// Tells it of a commit; says whether that was the one.
@@ -391,7 +420,10 @@ impl MomentCounter {
                 let matches = event.change.is(commit);
                 (matches && !commit.heartbeat, event.occurrence)
             }
-            Moment::Committed { .. } | Moment::Step { .. } | Moment::Settled => return false,
+            Moment::Committed { .. }
+            | Moment::Request { .. }
+            | Moment::Step { .. }
+            | Moment::Settled => return false,
         };
         self.seen += u32::from(matches);
         matches && self.seen == occurrence
@@ -408,6 +440,16 @@ impl fmt::Display for Moment {
             Moment::Environment { write, occurrence: 1 } => write!(f, "after the first {write}"),
             Moment::Environment { write, occurrence } => {
                 write!(f, "after the {} {write}", ordinal(*occurrence))
+            }
+            Moment::Request { request, at, occurrence } => {
+                let when = match at {
+                    OnItsWay::Sent => "before",
+                    OnItsWay::CarriedOut => "after",
+                };
+                match occurrence {
+                    1 => write!(f, "{when} the first {request}"),
+                    n => write!(f, "{when} the {} {request}", ordinal(*n)),
+                }
             }
             Moment::Delivery { event } => event.fmt(f),
             Moment::Step { cursor, .. } if *cursor == Cursor::default() => {

@@ -99,6 +99,9 @@ pub struct Replay {
     pub confirmed_on: Vec<String>,
     /// The anomalies, in order; each by what happened, so that it fires on other clusters too.
     pub plan: Plan,
+    /// Runs of a model, one of which the controller was to follow, and what actions and variables are.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub schedules: Vec<serde_json::Value>,
     /// Why a real cluster may show each of them, in the same order.
     pub legality: Vec<Citation>,
     /// Name of the campaign that found it.

@@ -306,7 +306,7 @@ impl Cases<'_> {
     }
 
     fn finding(&self, suspect: &Suspect, plan: Plan, shown: TrialRun) -> Finding {
-        let verdicts = judge::verdicts(&shown, &self.references.baseline);
+        let verdicts = judge::verdicts(self.setup, &shown, &self.references.baseline);
         let verdict = matching(&verdicts, &suspect.verdict.fingerprint).unwrap_or(&suspect.verdict);
         Finding {
             id: verdict.fingerprint.id(),

@@ -104,7 +104,7 @@ fn repeated(
             title: &found.verdict.title,
             expect: Expectation::Finding,
         };
-        let outcome = Outcome::of(&expected, &runs, &references.baseline);
+        let outcome = Outcome::of(setup, &expected, &runs, &references.baseline);
         let why = (!outcome.others.is_empty()).then(|| outcome.others.join("; "));
         let elsewhere =
             Elsewhere { cluster: cluster.clone(), reproduced: outcome.reproduced(), why };

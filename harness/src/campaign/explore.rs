@@ -310,7 +310,8 @@ impl<'e> Explorer<'e> {
             self.explored.end_states.extend(judge::end_state(&view, &self.references.baseline));
             frontier.learn(&judge::footprint(&view));
         }
-        let plans = families::learn(setup, self.references, frontier);
+        let mut plans = families::learn(setup, self.references, frontier);
+        plans.extend(setup.model_runs.plans().map(|plan| (plan.clone(), Score::of_model(plan))));
         let repeats = if setup.ground.draws_by_repeat() { REPEATS } else { 1 };
         for (plan, score) in plans {
             (0..repeats)

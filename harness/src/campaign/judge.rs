@@ -2,10 +2,13 @@
 
 use std::collections::BTreeSet;
 
-use oracles::{Baseline, Run, Trial, Verdict, VerdictValue};
+use oracles::{Baseline, Oracle, Run, Trial, Verdict, VerdictValue};
 use trace::{Actor, Change, Commit, Footprint, Masks};
 
-use crate::trial::{RunEnd, TrialRun};
+use crate::{
+    campaign::setup::Setup,
+    trial::{RunEnd, TrialRun},
+};
 
 /// The run as the oracles see it.
 pub fn run_view(run: &TrialRun) -> Run {
@@ -72,16 +75,34 @@ pub fn trial_view(run: &TrialRun) -> Trial {
 }
 
 /// All verdicts of a trial.
-pub fn verdicts(run: &TrialRun, baseline: &Baseline) -> Vec<Verdict> {
-    oracles::judge(&trial_view(run), baseline)
+pub fn verdicts(setup: &Setup, run: &TrialRun, baseline: &Baseline) -> Vec<Verdict> {
+    verdicts_of(setup, run, &trial_view(run), baseline)
+}
+
+/// The same of a trial that was looked at already.
+pub fn verdicts_of(
+    setup: &Setup,
+    run: &TrialRun,
+    view: &Trial,
+    baseline: &Baseline,
+) -> Vec<Verdict> {
+    let mut verdicts = oracles::judge(view, baseline);
+    verdicts.extend(setup.model_runs.verdict(run));
+    verdicts
 }
 
 /// What the verdicts come to. A trial that broke on our side proves nothing, whatever they say.
 pub fn summary(run: &TrialRun, verdicts: &[Verdict]) -> VerdictValue {
     match run.end {
+        // That something never came is what a model may object to.
+        RunEnd::NeverFired(_) if verdicts.iter().any(is_of_model) => VerdictValue::Violated,
         RunEnd::Broken(_) | RunEnd::NeverFired(_) | RunEnd::NotPossible(_) => VerdictValue::Unknown,
         _ => oracles::summary(verdicts),
     }
+}
+
+fn is_of_model(verdict: &Verdict) -> bool {
+    verdict.oracle == Oracle::Model && verdict.value == VerdictValue::Violated
 }
 
 /// Why a trial proved nothing.

@@ -51,6 +51,12 @@ impl Score {
             },
         }
     }
+
+    /// Of a run of a model: somebody asked for it, so that it comes first.
+    pub fn of_model(plan: &Plan) -> Score {
+        let spot = Spot { family: plan.family(), operation: 0, resource: String::new() };
+        Score { weight: Weight::default(), likelihood: Likelihood::High, spot }
+    }
 }
 
 /// The type that a perturbation is about; empty where it is about all, or none.
@@ -58,6 +64,7 @@ fn resource(perturbation: &Perturbation) -> String {
     let resource = match perturbation {
         Perturbation::Crash(crash) => match &crash.at {
             Moment::Committed { call, .. } => Some(&call.resource),
+            Moment::Request { request, .. } => Some(&request.resource),
             Moment::Environment { write, .. } => Some(&write.resource),
             Moment::Delivery { event } => Some(&event.change.resource),
             Moment::Step { .. } | Moment::Settled => None,

@@ -14,7 +14,7 @@ use trace::{DrawnNames, Heartbeats};
 use workloads::Workload;
 
 use crate::{
-    campaign::pool::Slots,
+    campaign::{model_runs::ModelRuns, pool::Slots},
     config::{Campaign, Transport},
     exit::Exit,
     providers::{Provider, kind},
@@ -31,6 +31,8 @@ pub struct Setup {
     pub workload: Workload,
     /// The text of its file.
     pub workload_text: String,
+    /// Runs of models that the subject is led along.
+    pub model_runs: ModelRuns,
     /// Objects applied before the subject starts.
     pub manifests: Vec<serde_json::Value>,
     /// Where trials run.

@@ -17,6 +17,7 @@ use self::outcome::{Expected as Shown, Outcome};
 use crate::{
     campaign::{
         confirm, fault,
+        model_runs::ModelRuns,
         progress::{Event, Progress, Show},
         reference,
         run_folder::RunFolder,
@@ -50,11 +51,13 @@ pub fn run(args: &ReplayArgs) -> anyhow::Result<Exit> {
     plan::name_steps(&mut replay.plan, &workload);
     plan::check(args, &replay, &campaign, &workload)?;
     trust::check(args, &replay, &campaign, &known, &workload)?;
+    let model_runs = model_runs(args, &replay)?;
     say_if_stale(&replay, &campaign);
     setup::build(&campaign)?;
     crate::campaign::interrupt::listen()?;
     let workers = std::thread::available_parallelism().map_or(1, usize::from);
-    let setup = Setup::prepare(campaign, &folder.path, workers)?;
+    let mut setup = Setup::prepare(campaign, &folder.path, workers)?;
+    setup.model_runs = model_runs;
     setup.explain(carry_out(&setup, args, &replay, &folder))
 }
 
@@ -76,7 +79,7 @@ fn carry_out(
     progress.finish();
     fault::check()?;
     let shown = Shown::of(replay);
-    let outcome = Outcome::of(&shown, &runs, &references.baseline);
+    let outcome = Outcome::of(setup, &shown, &runs, &references.baseline);
     let mut told = format!("{}\n", plain::text(&outcome.sentence(&shown)));
     for other in &outcome.others {
         told.push_str(&format!("  {}\n", plain::text(other)));
@@ -106,6 +109,16 @@ fn cluster(args: &ReplayArgs, replay: &Replay) -> anyhow::Result<Option<ClusterC
     of_file.transpose().map_err(|error: String| {
         let message = format!("{}: settings.cluster: {error}", args.file.display());
         Expected::error(Exit::Usage, message)
+    })
+}
+
+/// The runs of a model that the file has.
+///
+/// # Errors
+/// They are none: exit 64.
+fn model_runs(args: &ReplayArgs, replay: &Replay) -> anyhow::Result<ModelRuns> {
+    ModelRuns::of_replay(replay).map_err(|error| {
+        Expected::error(Exit::Usage, format!("{}: schedules: {error}", args.file.display()))
     })
 }
 

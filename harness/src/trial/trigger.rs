@@ -17,7 +17,7 @@ pub(super) struct Armed {
 }
 
 impl Armed {
-    /// At a write of the subject: the call is committed, its sender has not heard.
+    /// At a request of the subject: it was carried out and its sender has not heard, or it has not gone on.
     pub fn at_call(proxy: &proxy::Proxy, cluster: &dyn LiveCluster, crash: Crash) -> Armed {
         let mut counter = MomentCounter::new(crash.at.clone());
         let changed = cluster.change_detector();
@@ -37,7 +37,8 @@ impl Armed {
                 let changed = changed(call, answer);
                 counter.answered(call, answer, changed)
             }
-            _ => false,
+            Passing::Request(call) => counter.sent(call),
+            Passing::Delivery(..) => false,
         };
         let stopped = proxy.gate().arm(Stop { matches: Box::new(matches) });
         Armed { stopped: vec![stopped], _held: held }

@@ -107,6 +107,7 @@ fn shown(points: &CrashPoints) -> Vec<String> {
             Moment::Settled => "settled".to_owned(),
             Moment::Environment { write, occurrence } => format!("{write} #{occurrence}"),
             Moment::Delivery { event } => event.to_string(),
+            Moment::Request { request, .. } => request.to_string(),
             Moment::Committed { call, occurrence } => {
                 format!("{}#{occurrence}", call.resource.resource)
             }

@@ -62,7 +62,7 @@ impl<'c> Control<'c> {
         let judged = |spec: &TrialSpec| {
             let run: TrialRun = trial::run(setup, spec.clone());
             setup.forget(&run);
-            let verdicts = judge::verdicts(&run, &references.baseline);
+            let verdicts = judge::verdicts(setup, &run, &references.baseline);
             (judge::summary(&run, &verdicts), verdicts)
         };
         pool::map(setup.workers, &specs, judged)

@@ -98,7 +98,7 @@ impl Proof<'_> {
         let run = |spec: &TrialSpec| {
             let run = (!is_over(self.until)).then(|| trial::run(setup, spec.clone()))?;
             setup.forget(&run);
-            let verdicts = judge::verdicts(&run, &references.baseline);
+            let verdicts = judge::verdicts(setup, &run, &references.baseline);
             let shows = matching(&verdicts, fingerprint).is_some();
             Some((shows, (shows && spec.repeat == repeats.first).then_some(run)))
         };

@@ -220,7 +220,7 @@ fn tried(
     let mut run = trial::run(setup, spec);
     let played = Instant::now();
     let view = judge::trial_view(&run);
-    let verdicts = oracles::judge(&view, &references.baseline);
+    let verdicts = judge::verdicts_of(setup, &run, &view, &references.baseline);
     let verdict = judge::summary(&run, &verdicts);
     let violated = verdict == VerdictValue::Violated;
     let held = verdict == VerdictValue::Held;

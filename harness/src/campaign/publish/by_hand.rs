@@ -87,6 +87,7 @@ fn killed(
     let (before, after) = records.split_at(split.unwrap_or(records.len()));
     let watched = match &crash.at {
         Moment::Committed { call, .. } => Some(call.resource.to_string()),
+        Moment::Request { request, .. } => Some(request.resource.to_string()),
         Moment::Environment { write, .. } => Some(write.resource.to_string()),
         Moment::Step { .. } | Moment::Delivery { .. } | Moment::Settled => None,
     };

@@ -1,6 +1,6 @@
 //! Writes the replay file of a finding or of a suspicion.
 
-use oracles::Verdict;
+use oracles::{Oracle, Verdict};
 use plans::{
     Citation, Expectation, Plan, Replay,
     replay::{ReplaySettings, ReplaySubject},
@@ -99,6 +99,10 @@ fn replay(
         oracle: verdict.oracle.to_string(),
         fingerprint: verdict.fingerprint.id(),
         plan: plan.clone(),
+        schedules: match verdict.oracle {
+            Oracle::Model => schedules(setup, plan),
+            _ => vec![],
+        },
         legality,
         campaign: setup.campaign.name().to_owned(),
         folder: super::portable(&setup.campaign.folder),
@@ -126,6 +130,12 @@ fn replay(
 }
 
 /// What a replay needs of the campaign besides subject, manifests and workload.
+/// The runs of a model that the plan was to lead along.
+fn schedules(setup: &Setup, plan: &Plan) -> Vec<serde_json::Value> {
+    let schedules = setup.model_runs.of(plan).iter();
+    schedules.map(|one| serde_json::to_value(one).expect("a schedule is plain data")).collect()
+}
+
 fn settings(setup: &Setup, settle: &Settle) -> ReplaySettings {
     let spec = &setup.campaign.file.spec;
     // Values at their default are not written.

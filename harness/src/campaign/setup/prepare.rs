@@ -14,7 +14,7 @@ use workloads::Place;
 
 use super::{Certificates, ClockMode, Setup};
 use crate::{
-    campaign::pool::Slots,
+    campaign::{model_runs::ModelRuns, pool::Slots},
     config::{Campaign, ClockSpec, ClusterSpec, EmbeddedSpec, manifests},
     exit::{Exit, Expected},
     providers::{
@@ -127,6 +127,7 @@ impl Setup {
             return Err(Expected::error(Exit::Nothing, message));
         }
         let workload_text = std::fs::read_to_string(&workload_file)?;
+        let model_runs = ModelRuns::load(&campaign)?;
         let (mut manifests, mut places) = (Vec::new(), Vec::new());
         let pod = spec.subject.pod.iter().map(|pod| ("spec.subject.pod.manifest", &pod.manifest));
         let applied = spec.manifests.iter().map(|path| ("spec.manifests", path));
@@ -220,6 +221,7 @@ impl Setup {
             campaign,
             workload,
             workload_text,
+            model_runs,
             manifests,
             ground,
             kind,

@@ -2,10 +2,14 @@
 
 use std::collections::BTreeSet;
 
-use oracles::{Baseline, Verdict, VerdictValue};
+use oracles::{Baseline, Oracle, Verdict, VerdictValue};
 use plans::{Expectation, Plan, Replay};
 
-use crate::{campaign::judge, exit::Exit, trial::TrialRun};
+use crate::{
+    campaign::{judge, setup::Setup},
+    exit::Exit,
+    trial::TrialRun,
+};
 
 /// What runs of a plan should show.
 #[derive(Clone, Copy)]
@@ -42,24 +46,34 @@ pub struct Outcome {
 
 impl Outcome {
     /// Judges the runs. One in which not all of the plan happened shows nothing about it, whatever it violates.
-    pub fn of(expected: &Expected<'_>, runs: &[TrialRun], baseline: &Baseline) -> Outcome {
+    pub fn of(
+        setup: &Setup,
+        expected: &Expected<'_>,
+        runs: &[TrialRun],
+        baseline: &Baseline,
+    ) -> Outcome {
         let mut outcome = Outcome { runs: runs.len(), ..Outcome::default() };
-        runs.iter().for_each(|run| outcome.count(expected, run, baseline));
+        for run in runs {
+            let verdicts = judge::verdicts(setup, run, baseline);
+            outcome.count(expected, run, &verdicts);
+        }
         outcome
     }
 
-    fn count(&mut self, expected: &Expected<'_>, run: &TrialRun, baseline: &Baseline) {
-        let verdicts = judge::verdicts(run, baseline);
+    fn count(&mut self, expected: &Expected<'_>, run: &TrialRun, verdicts: &[Verdict]) {
         let violated = verdicts.iter().filter(|verdict| verdict.value == VerdictValue::Violated);
         let (same, others): (Vec<_>, Vec<_>) =
             violated.partition(|verdict| is_of(expected, verdict));
-        let unknown = judge::summary(run, &verdicts) == VerdictValue::Unknown;
-        let why = match run.undone() {
+        let unknown = judge::summary(run, verdicts) == VerdictValue::Unknown;
+        // A model objects that something never came.
+        let of_model = same.iter().any(|verdict| verdict.oracle == Oracle::Model);
+        let undone = run.undone().filter(|_| !of_model);
+        let why = match undone {
             Some(why) => Some(format!("not all of the plan happened: {why}")),
-            None => unknown.then(|| judge::why_unknown(run, &verdicts)),
+            None => unknown.then(|| judge::why_unknown(run, verdicts)),
         };
         let others = others.iter().map(|verdict| verdict.title.clone()).collect();
-        self.add(!same.is_empty(), run.undone().is_none(), why, others);
+        self.add(!same.is_empty(), undone.is_none(), why, others);
     }
 
     /// Adds a run: whether it shows the finding, whether the whole plan happened, why it proves nothing, and what else it

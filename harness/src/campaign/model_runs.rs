@@ -1,0 +1,180 @@
+//! Runs of models that the controller is led along: `spec.schedules`, `--schedule`.
+//!
+//! Each becomes a plan, which is carried out from the beginning like any other. The run is judged like any other, and held
+//! against the model besides. Runs of the model with the same crashes are one plan: the model leaves open which of them the
+//! controller takes, so it may take any.
+
+mod expression;
+
+use std::{
+    collections::BTreeMap,
+    path::{Path, PathBuf},
+};
+
+use model::{
+    Binding, Schedule,
+    schedule::{Disagreement, Followed, How},
+    traces::{self, Read, Trace},
+};
+use oracles::{Parted, Verdict};
+use plans::{Plan, PlanId, Replay};
+use serde::Deserialize;
+
+use crate::{
+    config::{Campaign, ScheduleSpec, reading},
+    exit::{Exit, Expected},
+    trial::{RunEnd, TrialRun},
+};
+
+/// What a campaign knows of models.
+#[derive(Debug, Default)]
+pub struct ModelRuns {
+    /// In the order in which they were given; no two have the same plan.
+    groups: Vec<(Plan, Vec<Schedule>)>,
+    by_plan: BTreeMap<PlanId, usize>,
+}
+
+/// A binding's file.
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+struct BindingFile {
+    #[serde(rename = "apiVersion")]
+    _api_version: String,
+    #[serde(rename = "kind")]
+    _kind: String,
+    #[serde(rename = "metadata", default)]
+    _metadata: serde_json::Value,
+    spec: Binding,
+}
+
+/// Traces of the command line, whose paths are relative to where the user stands.
+///
+/// # Errors
+/// That can't be told.
+pub fn named(traces: &[PathBuf], binding: &Path) -> std::io::Result<Vec<ScheduleSpec>> {
+    let binding = std::path::absolute(binding)?;
+    let spec = |trace: &PathBuf| {
+        let (trace, binding) = (std::path::absolute(trace)?, binding.clone());
+        Ok(ScheduleSpec { trace, binding })
+    };
+    traces.iter().map(spec).collect()
+}
+
+impl ModelRuns {
+    /// Reads all that the campaign names.
+    ///
+    /// # Errors
+    /// Wrong files, with their places; names of trace and binding that do not fit; a wrong expression: exit 64.
+    pub fn load(campaign: &Campaign) -> anyhow::Result<ModelRuns> {
+        let mut runs = ModelRuns::default();
+        for ScheduleSpec { trace, binding } in &campaign.file.spec.schedules {
+            let (trace, binding) = (campaign.resolve(trace), campaign.resolve(binding));
+            let bound: BindingFile = reading::read(&text_of(&binding)?, &binding, "Binding")?;
+            let wrong = |what: String| usage(format!("{}: {what}", binding.display()));
+            for (variable, text) in &bound.spec.variables {
+                expression::check(text)
+                    .map_err(|why| wrong(format!("spec.variables.{variable}: {why}")))?;
+            }
+            for run in runs_of(&trace)? {
+                let schedule = Schedule::of(&run, &bound.spec)
+                    .map_err(|error| wrong(format!("{}: {error}", trace.display())))?;
+                runs.add(schedule.plan(), schedule);
+            }
+        }
+        Ok(runs)
+    }
+
+    /// Those of a replay file, for its plan.
+    ///
+    /// # Errors
+    /// They are none.
+    pub fn of_replay(replay: &Replay) -> Result<ModelRuns, serde_json::Error> {
+        let mut runs = ModelRuns::default();
+        for schedule in &replay.schedules {
+            runs.add(replay.plan.clone(), Schedule::deserialize(schedule)?);
+        }
+        Ok(runs)
+    }
+
+    fn add(&mut self, plan: Plan, schedule: Schedule) {
+        let at = *self.by_plan.entry(plan.id()).or_insert_with(|| {
+            self.groups.push((plan, vec![]));
+            self.groups.len() - 1
+        });
+        let group = &mut self.groups[at].1;
+        if !group.contains(&schedule) {
+            group.push(schedule);
+        }
+    }
+
+    /// What is to be carried out.
+    pub fn plans(&self) -> impl Iterator<Item = &Plan> {
+        self.groups.iter().map(|(plan, _)| plan)
+    }
+
+    /// The runs of the model that this plan leads along.
+    pub fn of(&self, plan: &Plan) -> &[Schedule] {
+        self.by_plan.get(&plan.id()).map_or(&[], |at| &self.groups[*at].1)
+    }
+
+    /// What the model says of a trial; none if the trial was to follow none.
+    pub fn verdict(&self, run: &TrialRun) -> Option<Verdict> {
+        let schedules = self.of(&run.spec.plan);
+        if schedules.is_empty() {
+            return None;
+        }
+        // The end of what is known is no end of what the controller does.
+        if !matches!(run.end, RunEnd::Completed | RunEnd::NeverFired(_) | RunEnd::StepFailed(_)) {
+            return Some(Verdict::of_model(Err("the run did not come to its end".to_owned())));
+        }
+        let followed = Followed {
+            before: &run.before,
+            history: &run.history,
+            project: &expression::over_objects,
+        };
+        let mut furthest: Option<Disagreement> = None;
+        for schedule in schedules {
+            match schedule.follow(&followed) {
+                Err(why) => return Some(Verdict::of_model(Err(why))),
+                Ok(None) => return Some(Verdict::of_model(Ok(None))),
+                Ok(Some(parted)) => {
+                    if furthest.as_ref().is_none_or(|other| other.step < parted.step) {
+                        furthest = Some(parted);
+                    }
+                }
+            }
+        }
+        Some(Verdict::of_model(Ok(furthest.map(|parted| told(&parted)))))
+    }
+}
+
+/// The runs in a file: one, or those that go along each edge of a state graph.
+fn runs_of(path: &Path) -> anyhow::Result<Vec<Trace>> {
+    let name = path.display().to_string();
+    match traces::read(&text_of(path)?, &name).map_err(|error| usage(error.to_string()))? {
+        Read::Trace(trace) => Ok(vec![trace]),
+        Read::Graph(graph) => Ok(graph.edge_cover().iter().map(|path| graph.trace(path)).collect()),
+    }
+}
+
+fn text_of(path: &Path) -> anyhow::Result<String> {
+    std::fs::read_to_string(path)
+        .map_err(|error| usage(format!("cannot read {}: {error}", path.display())))
+}
+
+fn usage(message: String) -> anyhow::Error {
+    Expected::error(Exit::Usage, message)
+}
+
+fn told(parted: &Disagreement) -> Parted {
+    let (how, about) = match &parted.how {
+        How::Inconsistent { variable, .. } => ("inconsistent state", variable.clone()),
+        How::Missing { bound } => ("missing action", bound.clone()),
+        How::Unexpected { request, is } => {
+            // A name may be drawn.
+            let of = request.split('/').next().unwrap_or_default();
+            ("unexpected action", is.clone().unwrap_or_else(|| of.to_owned()))
+        }
+    };
+    Parted { how, action: parted.action.clone(), about, text: parted.to_string() }
+}
