@@ -1,7 +1,10 @@
 //! Ctrl-C: once means *finish what runs, report, exit 5*; twice means *stop now*.
 
 use std::{
-    sync::atomic::{AtomicBool, Ordering},
+    sync::{
+        OnceLock,
+        atomic::{AtomicBool, Ordering},
+    },
     time::{Duration, Instant},
 };
 
@@ -12,6 +15,12 @@ use crate::exit::{Exit, Expected};
 const SAME: Duration = Duration::from_secs(1);
 
 static ASKED: AtomicBool = AtomicBool::new(false);
+static LEFT: OnceLock<String> = OnceLock::new();
+
+/// Says what an end at once leaves behind, and how it goes.
+pub fn leaves(sentence: String) {
+    drop(LEFT.set(sentence));
+}
 
 /// Whether the user asked to finish.
 pub fn asked() -> bool {
@@ -46,7 +55,12 @@ pub fn listen() -> anyhow::Result<()> {
             match first {
                 Some(first) if first.elapsed() < SAME => {}
                 // Subjects die with this process: each is in a process namespace that ends with it.
-                Some(_) => std::process::exit(i32::from(Exit::Incomplete.code())),
+                Some(_) => {
+                    if let Some(left) = LEFT.get() {
+                        eprintln!("trommel: stopped at once: {left}");
+                    }
+                    std::process::exit(i32::from(Exit::Incomplete.code()))
+                }
                 None => {
                     first = Some(Instant::now());
                     ASKED.store(true, Ordering::Relaxed);

@@ -32,7 +32,7 @@ use crate::providers::{
 use container::Freezer;
 pub use deployment::Deployment;
 use deployment::Pod;
-pub use running::Running;
+pub use running::{Running, Start};
 use tap::{Leads, Tap};
 
 /// The subject's pods during a campaign.

@@ -27,7 +27,7 @@ use serde_json::Value;
 use trace::{History, ObjectKey, Time};
 
 use crate::{
-    campaign::setup::Setup,
+    campaign::{interrupt, setup::Setup},
     exit::{Exit, Expected},
     providers::{
         Keyed, Opened, Provider,
@@ -78,6 +78,10 @@ impl Remote {
             }
             anyhow::Ok(lock)
         })?;
+        interrupt::leaves(
+            "what this campaign made stays in the cluster until the next campaign there removes it"
+                .to_owned(),
+        );
         let made = Made::default();
         // From here on all that was made goes with it.
         let (pods, of_pods) = pods.map(|(pods, of_pods)| (Arc::new(pods), of_pods)).unzip();

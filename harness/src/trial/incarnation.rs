@@ -71,23 +71,33 @@ impl Trial<'_> {
     /// Starts the next replica that is to be started; whether there was one.
     pub(super) async fn start_next_replica(&mut self) -> Going<bool> {
         let Some(replica) = self.members.next_to_start() else { return Ok(false) };
-        let launched = self.launch(replica).await;
-        let incarnation = launched.map_err(|error| {
-            disk::noted(&self.folder, &error);
-            Stop(RunEnd::Broken(format!("{error:#}")))
-        })?;
+        let incarnation = loop {
+            let launched = self.launch(replica).await.map_err(|error| {
+                disk::noted(&self.folder, &error);
+                Stop(RunEnd::Broken(format!("{error:#}")))
+            })?;
+            match launched {
+                Launched::Runs(incarnation) => break *incarnation,
+                Launched::Ended(code) => {
+                    let number = self.started - 1;
+                    let how = ProcessHappening::Exited { code, signal: None };
+                    self.recorder.record(process_event(replica, number, how));
+                    self.ended_by_itself(number, exit_of(code))?;
+                }
+            }
+        };
         self.members.started(replica, incarnation);
         self.disturbed_at = self.cluster.now();
         Ok(true)
     }
 
-    async fn launch(&mut self, replica: usize) -> anyhow::Result<Incarnation> {
+    async fn launch(&mut self, replica: usize) -> anyhow::Result<Launched> {
         let number = self.started;
         self.started += 1;
         self.note_start(number);
         match self.cluster.pods() {
             Some(_) => self.launch_pod(replica, number).await,
-            None => self.launch_process(replica, number),
+            None => self.launch_process(replica, number).map(|one| Launched::Runs(Box::new(one))),
         }
     }
 
@@ -235,6 +245,10 @@ impl Trial<'_> {
         exit: subject::Exit,
     ) -> Going<()> {
         let number = self.members.replica(replica).map_or(0, |incarnation| incarnation.number);
+        let exit = match exit {
+            subject::Exit::Unknown => exit_of(self.code_of_pod(replica).await),
+            known => known,
+        };
         let how = match exit {
             subject::Exit::Code(code) => {
                 ProcessHappening::Exited { code: Some(code), signal: None }
@@ -245,6 +259,12 @@ impl Trial<'_> {
             subject::Exit::Unknown => ProcessHappening::Exited { code: None, signal: None },
         };
         self.end_replica(replica, Some(how)).await;
+        self.ended_by_itself(number, exit)?;
+        self.start_subject().await
+    }
+
+    /// Counts an end by itself; too many of them end the trial.
+    fn ended_by_itself(&mut self, number: u32, exit: subject::Exit) -> Going<()> {
         self.exits += 1;
         let undisturbed = self.carried_out == 0;
         if self.exits >= EXITS_ALLOWED || undisturbed {
@@ -253,8 +273,20 @@ impl Trial<'_> {
                 "the controller ended by itself ({exit}){said}"
             ))));
         }
-        self.start_subject().await
+        Ok(())
     }
+}
+
+/// What a start came to.
+pub(super) enum Launched {
+    /// It runs.
+    Runs(Box<Incarnation>),
+    /// It ended by itself at once, with this code as far as somebody knows it.
+    Ended(Option<i32>),
+}
+
+fn exit_of(code: Option<i32>) -> subject::Exit {
+    code.map_or(subject::Exit::Unknown, subject::Exit::Code)
 }
 
 pub(super) fn actor(replica: usize) -> Actor {

@@ -234,6 +234,30 @@ impl Pod {
     }
 }
 
+/// How the container of a pod ended before, as the kubelet tells it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Ended {
+    /// How often.
+    pub times: u64,
+    /// With what, the last time.
+    pub code: Option<i32>,
+}
+
+impl Ended {
+    /// What a pod's status says of this container.
+    pub fn of(pod: &Value, container: &str) -> Ended {
+        let mut listed = pod["status"]["containerStatuses"].as_array().into_iter().flatten();
+        let Some(status) = listed.find(|status| status["name"] == container) else {
+            return Ended { times: 0, code: None };
+        };
+        let [now, last] = ["state", "lastState"].map(|state| &status[state]["terminated"]);
+        let ended = if now.is_object() { now } else { last };
+        let code = ended["exitCode"].as_i64().and_then(|code| i32::try_from(code).ok());
+        let restarts = status["restartCount"].as_u64().unwrap_or_default();
+        Ended { times: restarts + u64::from(now.is_object()), code }
+    }
+}
+
 /// Why the container of a pod does not run, as the kubelet or scheduler tells it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Waiting {
@@ -303,6 +327,22 @@ impl fmt::Display for Waiting {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn ends_are_counted_with_the_last_code() {
+        let check = |status: Value, times: u64, code: Option<i32>| {
+            let pod = json!({"status": {"containerStatuses": [status]}});
+            assert_eq!(Ended::of(&pod, "manager"), Ended { times, code });
+        };
+        let ended = |code: i32| json!({"terminated": {"exitCode": code}});
+        let running = json!({"running": {}});
+        check(json!({"name": "manager", "restartCount": 0, "state": running}), 0, None);
+        check(json!({"name": "manager", "restartCount": 0, "state": ended(2)}), 1, Some(2));
+        let again =
+            json!({"name": "manager", "restartCount": 1, "state": running, "lastState": ended(3)});
+        check(again, 1, Some(3));
+        check(json!({"name": "other", "restartCount": 7, "state": ended(2)}), 0, None);
+    }
 
     #[test]
     fn the_reason_of_the_container_comes_first() {

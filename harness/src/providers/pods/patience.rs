@@ -5,7 +5,7 @@ use std::time::Duration;
 use serde_json::Value;
 use tokio::time::{Instant, Interval};
 
-use super::deployment::{Deployment, Waiting};
+use super::deployment::{Deployment, Ended, Waiting};
 use crate::campaign::interrupt;
 
 /// How long a pod may take until its container runs.
@@ -42,20 +42,24 @@ impl<'a> Patience<'a> {
         Patience { deployment, upstream, uid, pace, began: now, asked: now, hopeless: None }
     }
 
-    /// Waits until it is worth looking again.
+    /// Waits until it is worth looking again. The container may have ended by itself meanwhile, more often than known.
     ///
     /// # Errors
     /// There is nothing to wait for any more, with what the kubelet or the scheduler says: exit 75. The user asked to
     /// finish, and the wait is a long one: exit 5.
-    pub async fn wait(&mut self) -> anyhow::Result<()> {
+    pub async fn wait(&mut self, ends_known: u64) -> anyhow::Result<Option<Ended>> {
         self.pace.tick().await;
         if self.asked.elapsed() < ASKED {
-            return Ok(());
+            return Ok(None);
         }
         let pods = self.deployment.pods(self.upstream).await?;
         self.asked = Instant::now();
-        let mut pods = pods.iter().filter(|pod| self.is_of(pod));
-        let told = pods.next().map(|pod| Waiting::of(pod, &self.deployment.container));
+        let pod = pods.iter().find(|pod| self.is_of(pod));
+        let ended = pod.map(|pod| Ended::of(pod, &self.deployment.container));
+        if let Some(ended) = ended.filter(|ended| ended.times > ends_known) {
+            return Ok(Some(ended));
+        }
+        let told = pod.map(|pod| Waiting::of(pod, &self.deployment.container));
         let hopeless = told.as_ref().is_some_and(Waiting::is_hopeless);
         self.hopeless = hopeless.then(|| self.hopeless.unwrap_or(self.asked));
         let waited = self.began.elapsed();
@@ -66,7 +70,12 @@ impl<'a> Patience<'a> {
             let why = told.map_or_else(|| "it has no pod".to_owned(), |told| told.to_string());
             return Err(self.deployment.late(&why));
         }
-        Ok(())
+        Ok(None)
+    }
+
+    /// Whether it has lasted for so long only as what goes away by itself.
+    pub fn is_short(&self) -> bool {
+        self.began.elapsed() < HOPELESS
     }
 
     fn is_of(&self, pod: &Value) -> bool {

@@ -24,9 +24,23 @@ struct Replica {
     pod: Pod,
     /// The first process of its container, now or before its death.
     process: i32,
-    freezer: Freezer,
+    /// None of one that ended at once.
+    freezer: Option<Freezer>,
     /// Whether the kubelet has started the container again.
     restarted: bool,
+}
+
+/// What became of a start.
+pub enum Start {
+    /// The container runs.
+    Runs(Started),
+    /// It ended by itself before anybody could look at it.
+    Ended {
+        /// The pod's name.
+        pod: String,
+        /// With what it ended, as the kubelet says.
+        code: Option<i32>,
+    },
 }
 
 /// A container that runs.
@@ -41,6 +55,13 @@ pub struct Started {
     pub log: PathBuf,
     /// Whether the pod is another one because the kubelet would have waited.
     pub replaces: bool,
+}
+
+/// What of a container is to be seen.
+enum Found {
+    Runs(i32, Freezer),
+    /// With what it ended by itself, as far as the kubelet says so.
+    Ended(Option<i32>),
 }
 
 impl Running {
@@ -60,10 +81,10 @@ impl Running {
     ///
     /// # Errors
     /// The container does not run in time, with the kubelet's reason.
-    pub async fn start(&mut self, replica: usize) -> anyhow::Result<Started> {
+    pub async fn start(&mut self, replica: usize) -> anyhow::Result<Start> {
         let known = self.by_replica.get(replica);
-        if let Some(known) = known {
-            known.freezer.thaw()?;
+        if let Some(freezer) = known.and_then(|known| known.freezer.as_ref()) {
+            freezer.thaw()?;
         }
         let again = known.filter(|known| !known.restarted);
         let again = again.map(|known| (known.pod.clone(), known.process));
@@ -76,17 +97,33 @@ impl Running {
             None => (self.another_pod(replica).await?, None),
         };
         let connections = self.pods.leads.lead(&pod.uid);
-        let process = self.running(&pod, before).await?;
-        let freezer = Freezer::of_pod(process)?;
-        let log = self.pods.log(&pod)?;
-        let replaces = replaced.is_some();
-        let started = Started { process, pod: pod.name.clone(), connections, log, replaces };
-        let known = Replica { pod, process, freezer, restarted: before.is_some() };
+        let restarted = before.is_some();
+        let found = self.running(&pod, before).await?;
+        let (process, freezer) = match &found {
+            Found::Runs(process, freezer) => (*process, Some(freezer.clone())),
+            Found::Ended(_) => (0, None),
+        };
+        let (name, uid) = (pod.name.clone(), pod.uid.clone());
+        let log = freezer.is_some().then(|| self.pods.log(&pod)).transpose()?;
+        let known = Replica { pod, process, freezer, restarted };
         match self.by_replica.get_mut(replica) {
             Some(place) => *place = known,
             None => self.by_replica.push(known),
         }
-        Ok(started)
+        Ok(match (found, log) {
+            (Found::Runs(process, _), Some(log)) => Start::Runs(Started {
+                process,
+                pod: name,
+                connections,
+                log,
+                replaces: replaced.is_some(),
+            }),
+            (Found::Ended(code), _) => {
+                tracing::debug!("the container of the pod {name} ({uid}) ended at once: {code:?}");
+                Start::Ended { pod: name, code }
+            }
+            (Found::Runs(..), None) => unreachable!("what runs has a freezer, and so a log"),
+        })
     }
 
     /// A pod that is no replica yet.
@@ -100,21 +137,42 @@ impl Running {
             if let Some(pod) = pods.iter().filter_map(Pod::of).find(|pod| !known(pod)) {
                 return Ok(pod);
             }
-            patience.wait().await?;
+            patience.wait(u64::MAX).await?;
         }
     }
 
     /// The first process of the subject's container in a pod, other than the one before.
-    async fn running(&self, pod: &Pod, before: Option<i32>) -> anyhow::Result<i32> {
+    async fn running(&self, pod: &Pod, before: Option<i32>) -> anyhow::Result<Found> {
         let deployment = &self.pods.deployment;
         let mut patience = Patience::new(deployment, &self.upstream, Some(&pod.uid));
+        let ends_known = u64::from(before.is_some());
         loop {
             let process = container::process(&pod.uid, &deployment.container);
-            if let Some(process) = process.filter(|process| Some(*process) != before) {
-                return Ok(process);
+            if let Some(process) = process.filter(|process| Some(*process) != before)
+                && let Ok(freezer) = Freezer::of_pod(process)
+            {
+                return Ok(Found::Runs(process, freezer));
             }
-            patience.wait().await?;
+            if let Some(ended) = patience.wait(ends_known).await? {
+                return Ok(Found::Ended(ended.code));
+            }
         }
+    }
+
+    /// With what the container of a replica ended by itself; none if the kubelet does not say so soon.
+    ///
+    /// # Errors
+    /// The cluster does not answer.
+    pub async fn code(&self, replica: usize) -> anyhow::Result<Option<i32>> {
+        let Some(known) = self.by_replica.get(replica) else { return Ok(None) };
+        let deployment = &self.pods.deployment;
+        let mut patience = Patience::new(deployment, &self.upstream, Some(&known.pod.uid));
+        while patience.is_short() {
+            if let Some(ended) = patience.wait(u64::from(known.restarted)).await? {
+                return Ok(ended.code);
+            }
+        }
+        Ok(None)
     }
 
     /// Keeps a replica whose container was killed from being started again.
@@ -123,8 +181,8 @@ impl Running {
     /// The kernel refuses.
     pub fn hold(&self, replica: usize) -> std::io::Result<()> {
         match self.by_replica.get(replica) {
-            Some(known) => known.freezer.freeze(),
-            None => Ok(()),
+            Some(Replica { freezer: Some(freezer), .. }) => freezer.freeze(),
+            _ => Ok(()),
         }
     }
 
@@ -139,8 +197,8 @@ impl Running {
             self.pods.deployment.delete_pods(&self.upstream).await
         };
         let stopped = stopped.await;
-        for replica in std::mem::take(&mut self.by_replica) {
-            replica.freezer.thaw()?;
+        for freezer in self.by_replica.drain(..).filter_map(|replica| replica.freezer) {
+            freezer.thaw()?;
         }
         stopped
     }
@@ -151,7 +209,8 @@ impl Drop for Running {
         self.pods.leads.clear();
         for replica in &self.by_replica {
             // One that stays frozen could not even be deleted.
-            if let Err(error) = replica.freezer.thaw() {
+            let thawed = replica.freezer.as_ref().map_or(Ok(()), Freezer::thaw);
+            if let Err(error) = thawed {
                 eprintln!("trommel: the pod {} stays frozen: {error}", replica.pod.name);
             }
         }

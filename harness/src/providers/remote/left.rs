@@ -18,16 +18,19 @@ use super::{
 /// # Errors
 /// The cluster does not answer, or something keeps the objects.
 pub async fn clean_up(upstream: &proxy::Upstream, left: &Left) -> anyhow::Result<()> {
-    let made = Made::default();
+    let (made, mut names) = (Made::default(), vec![]);
     for entry in &left.made {
         for (key, object) in of(upstream, entry, left.since).await? {
-            made.adopt(&key, &uid(&object).unwrap_or_default());
+            let path = format!("{}/{}", entry.collection, key.name);
+            made.adopt(&key, &uid(&object).unwrap_or_default(), path);
+            names.push(key.to_string());
         }
     }
     eprintln!(
-        "trommel: the campaign of {} ended without cleaning up: what was made since {} is removed",
+        "trommel: the campaign of {} ended without cleaning up: what was made since {} is removed: {}",
         left.holder,
-        left.since.rfc3339()
+        left.since.rfc3339(),
+        listed(&names)
     );
     // A frozen pod can't end.
     let (_, mut all) = access::request(upstream, "GET", "/api/v1/pods").await?;
@@ -35,6 +38,17 @@ pub async fn clean_up(upstream: &proxy::Upstream, left: &Left) -> anyhow::Result
     // Objects first: with a definition all objects of its type go, whosever they are.
     let types = access::types(upstream).await?;
     Reset { upstream, types: &types, made: &made, keep: None, since: left.since }.carry_out().await
+}
+
+/// The first of them, and how many more there are.
+fn listed(names: &[String]) -> String {
+    const SHOWN: usize = 8;
+    let first = names.iter().take(SHOWN).map(String::as_str).collect::<Vec<_>>().join(", ");
+    match names.len() {
+        0 => "nothing is left".to_owned(),
+        n if n <= SHOWN => first,
+        n => format!("{first}, and {} more, with what follows from them", n - SHOWN),
+    }
 }
 
 /// The objects of an entry that are not older than the campaign.

@@ -106,9 +106,12 @@ impl Made {
         }
     }
 
-    /// Calls an object its own that a dead campaign made.
-    pub fn adopt(&self, key: &ObjectKey, uid: &str) {
+    /// Calls an object its own that a dead campaign made, and that is found at this path.
+    pub fn adopt(&self, key: &ObjectKey, uid: &str, path: String) {
         let mut state = self.state();
+        if key.resource.is_bookkeeping() {
+            state.bookkeeping.insert(path);
+        }
         state.created.insert(uid.to_owned(), key.clone());
         if let Some(name) = named(key) {
             state.follows.entry(name).or_default().push(uid.to_owned());

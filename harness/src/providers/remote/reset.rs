@@ -39,9 +39,15 @@ impl Reset<'_> {
     /// # Errors
     /// The cluster does not answer, or something makes the objects again.
     pub async fn carry_out(&self) -> anyhow::Result<()> {
+        self.delete_objects().await?;
+        // Last: whoever still lived would have made its Lease again.
         for path in self.made.bookkeeping() {
             access::request(self.upstream, "DELETE", &path).await?;
         }
+        Ok(())
+    }
+
+    async fn delete_objects(&self) -> anyhow::Result<()> {
         let (mut pace, mut first) = (tokio::time::interval(PACE), true);
         let began = tokio::time::Instant::now();
         loop {
