@@ -263,7 +263,11 @@ fn what_is_wrong_is_located() {
         cfg,
         "M.tla: there is no Nowhere.tla beside it",
     );
-    check("Init == x = 0\nNext == Assert(x = 1, \"no\") /\\ x' = 1", cfg, "?");
+    check(
+        "Init == x = 0\nNext == Assert(x = 1, \"no\") /\\ x' = 1",
+        cfg,
+        "M.tla: Assertion failed: \"no\"",
+    );
 }
 
 #[test]
