@@ -11,7 +11,7 @@
 //! ([`itf::value`]).
 //!
 //! In a *trace* every event has every variable. In a *record* of a real run an event has those that were observed, and
-//! the others may have any value (they are unknown). What this form can't carry: nothing of either.
+//! the others may have any value ([`super::accept`]). What this form can't carry: nothing of either.
 
 use serde_json::{Map, Value as Json, json};
 
