@@ -35,6 +35,7 @@
 
 mod explore;
 mod layout;
+mod search;
 mod specification;
 mod temporal;
 mod value;

@@ -12,10 +12,12 @@
 //! | text of a trace panel | [`Trace`] | | `panel.rs` |
 //! | our own ndjson | [`Trace`] | [`ndjson::write`] | `ndjson.rs` |
 //!
-//! What a format can't carry stands at the head of its file. No IO here.
+//! What a format can't carry stands at the head of its file. [`accept`] holds a record of a real run against a model. No IO
+//! here.
 
 use serde_json::Value as Json;
 
+pub mod accept;
 #[cfg(test)]
 mod arbitrary;
 mod assignments;
@@ -34,7 +36,7 @@ mod trace;
 mod value;
 
 pub use error::{Place, ReadError};
-pub use graph::{Edge, Graph, Path};
+pub use graph::{Edge, Graph, GraphSystem, Path};
 pub use trace::{Action, Param, ShapeError, State, Trace};
 pub use value::{Value, is_identifier};
 

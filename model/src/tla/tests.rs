@@ -263,7 +263,11 @@ fn what_is_wrong_is_located() {
         cfg,
         "M.tla: there is no Nowhere.tla beside it",
     );
-    check("Init == x = 0\nNext == Assert(x = 1, \"no\") /\\ x' = 1", cfg, "?");
+    check(
+        "Init == x = 0\nNext == Assert(x = 1, \"no\") /\\ x' = 1",
+        cfg,
+        "M.tla: Assertion failed: \"no\"",
+    );
 }
 
 #[test]
@@ -279,4 +283,26 @@ fn names_alone_make_no_invariant() {
     };
     assert_eq!(explore("INIT Init\nNEXT Next\n"), Verdict::Held);
     assert!(matches!(explore("INIT Init\nNEXT Next\nINVARIANT Inv\n"), Verdict::Violated(..)));
+}
+
+#[test]
+fn without_an_initial_state_nothing_is_held() {
+    let text = "---- MODULE M ----\nVARIABLE x\nInit == x = 0 /\\ x = 1\nNext == x' = x\n====\n";
+    let cfg = "INIT Init\nNEXT Next\n";
+    let specification = Specification::new(Path::new("M.tla"), text, Path::new("M.cfg"), cfg);
+    let explored = specification.unwrap().explore(&Limits::default()).unwrap();
+    assert_eq!(explored.verdict, Verdict::Unknown("there is no initial state".to_owned()));
+    assert_eq!((explored.graph, explored.counts.generated), (None, 0));
+}
+
+#[test]
+fn cut_off_modules_are_errors_or_less() {
+    let whole = include_str!("specs/Workers.tla");
+    let cfg = include_str!("specs/Workers.cfg");
+    for end in (0..whole.len()).filter(|end| end % 31 == 0 && whole.is_char_boundary(*end)) {
+        let (module, cfg_file) = (Path::new("Workers.tla"), Path::new("Workers.cfg"));
+        if let Ok(specification) = Specification::new(module, &whole[..end], cfg_file, cfg) {
+            let _ = specification.explore(&Limits::default());
+        }
+    }
 }

@@ -5,6 +5,9 @@ use std::collections::VecDeque;
 use super::{Action, ShapeError, State, Trace, trace::common_vars};
 
 mod cover;
+mod system;
+
+pub use system::GraphSystem;
 
 /// States, and the steps between them. Two edges may lead from one state to the same other one.
 #[derive(Debug, Clone, PartialEq, Eq)]

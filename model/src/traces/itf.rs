@@ -1,4 +1,4 @@
-//! ITF, the JSON of Apalache (ADR-015) and Quint: `{vars, states, loop?}`, the values as [`value`] says.
+//! ITF, the JSON of Apalache (ADR-015) and Quint: `{vars, states, loop?}`, the values as `itf/value.rs` says.
 //!
 //! Names of actions stand in variables. Quint's `mbt::actionTaken` and `mbt::nondetPicks` in state `i` are about the
 //! step that led there; they are no part of the model and are taken out of the states. Those of state 0 are not looked

@@ -8,10 +8,10 @@
 //!
 //! An event is a step: what was done, if that is known, and the values of variables after it. The first is where the run
 //! begins. The last may say which event follows it for ever, counted from 0. Values are in the form of ITF
-//! ([`itf::value`]).
+//! (`itf/value.rs`).
 //!
 //! In a *trace* every event has every variable. In a *record* of a real run an event has those that were observed, and
-//! the others may have any value (they are unknown). What this form can't carry: nothing of either.
+//! the others may have any value ([`super::accept`]). What this form can't carry: nothing of either.
 
 use serde_json::{Map, Value as Json, json};
 

@@ -1,4 +1,8 @@
 //! Tests over all formats: the six states of Bar/Foo, and a lasso with values of every form.
+//!
+//! In `fixtures`, `ns.txt`, `ns.dot`, `ns.tlc.json` and all of `values` are what TLC wrote (version of April 2026) for
+//! `specs/ns.tla` and `Values.tla`. The others, `ns.tlc218.json`, `ns.itf.json`, `ns.quint.itf.json` and `ns.panel.txt`,
+//! are the same run in the form that the format's description says; no tool wrote them.
 
 use super::*;
 
