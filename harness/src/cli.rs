@@ -69,7 +69,8 @@ pub struct RunArgs {
     /// Only these families of perturbations, instead of those that the campaign names.
     #[arg(long, value_delimiter = ',', value_parser = family, env = "TROMMEL_FAMILIES")]
     pub families: Vec<plans::Family>,
-    /// Only lead the controller along this run of a model, or along each edge of this state graph; may be repeated.
+    /// Only lead the controller along runs of a model: a trace (ITF, TLC), a state graph (DOT), a TLA+ module; may be
+    /// repeated.
     #[arg(long, value_name = "TRACE", requires = "binding")]
     pub schedule: Vec<PathBuf>,
     /// What the actions and variables of that model are in the cluster.

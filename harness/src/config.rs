@@ -111,7 +111,7 @@ pub struct Spec {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct ScheduleSpec {
-    /// A trace, or a state graph each edge of which is gone along.
+    /// A trace, a state graph, or a TLA+ module with its `.cfg` beside it.
     pub trace: PathBuf,
     /// What actions and variables are in the cluster.
     pub binding: PathBuf,

@@ -47,6 +47,9 @@ pub struct Step {
     pub then: Expected,
 }
 
+/// The step of PlusCal's translation that stands for the end of all processes: internal, if it is not bound.
+const TERMINATING: &str = "Terminating";
+
 /// Why a trace is no schedule under a binding.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 pub enum ScheduleError {
@@ -89,7 +92,7 @@ impl Schedule {
         for (at, (_, action, after)) in trace.steps().enumerate() {
             let step = at + 1;
             let action = action.ok_or(ScheduleError::NoAction { step })?.name.clone();
-            if !binding.actions.contains_key(&action) {
+            if action != TERMINATING && !binding.actions.contains_key(&action) {
                 let nearest = nearest(&action, binding.actions.keys());
                 return Err(ScheduleError::UnknownAction { step, action, nearest });
             }
@@ -100,7 +103,7 @@ impl Schedule {
 
     /// What an action is.
     fn bound(&self, action: &str) -> &Bound {
-        // A schedule of a replay file may name any.
+        // PlusCal's own, or one of a replay file that was changed by hand.
         self.binding.actions.get(action).unwrap_or(&Bound::Internal)
     }
 

@@ -312,6 +312,7 @@ impl<'e> Explorer<'e> {
         }
         let mut plans = families::learn(setup, self.references, frontier);
         plans.extend(setup.model_runs.plans().map(|plan| (plan.clone(), Score::of_model(plan))));
+        self.explored.model_runs.enumerated = setup.model_runs.plans().count() as u64;
         let repeats = if setup.ground.draws_by_repeat() { REPEATS } else { 1 };
         for (plan, score) in plans {
             (0..repeats)
@@ -536,7 +537,9 @@ impl<'e> Explorer<'e> {
             return New::default();
         }
         self.progress.tell(Event::Done { verdict: Some(done.verdict) });
-        if let Some(family) = done.family {
+        if done.of_model {
+            explored.model_runs.count(which, done.verdict, done.never_fired);
+        } else if let Some(family) = done.family {
             explored.frontier.families.of(family).count(which, done.verdict, done.never_fired);
         }
         explored.run += 1;

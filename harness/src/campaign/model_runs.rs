@@ -14,7 +14,8 @@ use std::{
 use model::{
     Binding, Schedule,
     schedule::{Disagreement, Followed, How},
-    traces::{self, Read, Trace},
+    tla::{self, Limits, Specification, TlaError},
+    traces::{self, Graph, Read, Trace},
 };
 use oracles::{Parted, Verdict};
 use plans::{Plan, PlanId, Replay};
@@ -148,12 +149,39 @@ impl ModelRuns {
     }
 }
 
-/// The runs in a file: one, or those that go along each edge of a state graph.
+/// As many runs of a state graph are gone along one by one; of larger ones, and of those with cycles, each edge is.
+const RUNS_MAX: usize = 100;
+
+/// The runs that a file asks for: that of a trace; the counterexample of a TLA+ module, or all that the module does; those
+/// of a state graph.
 fn runs_of(path: &Path) -> anyhow::Result<Vec<Trace>> {
+    if path.extension().is_some_and(|extension| extension == "tla") {
+        return runs_of_module(path);
+    }
     let name = path.display().to_string();
     match traces::read(&text_of(path)?, &name).map_err(|error| usage(error.to_string()))? {
         Read::Trace(trace) => Ok(vec![trace]),
-        Read::Graph(graph) => Ok(graph.edge_cover().iter().map(|path| graph.trace(path)).collect()),
+        Read::Graph(graph) => Ok(runs_of_graph(&graph)),
+    }
+}
+
+fn runs_of_graph(graph: &Graph) -> Vec<Trace> {
+    let paths = graph.complete_paths(RUNS_MAX).unwrap_or_else(|| graph.edge_cover());
+    paths.iter().map(|path| graph.trace(path)).collect()
+}
+
+fn runs_of_module(path: &Path) -> anyhow::Result<Vec<Trace>> {
+    let wrong = |error: TlaError| usage(error.to_string());
+    let module = Specification::load(path, &path.with_extension("cfg")).map_err(wrong)?;
+    let explored = module.explore(&Limits::default()).map_err(wrong)?;
+    match (explored.verdict, &explored.graph) {
+        (tla::Verdict::Violated(_, trace), _) => Ok(vec![trace]),
+        (tla::Verdict::Held, Some(graph)) => Ok(runs_of_graph(graph)),
+        (tla::Verdict::Unknown(why), _) => Err(usage(format!(
+            "{}: {why}: bound it in its .cfg (CONSTRAINT, or smaller constants)",
+            path.display()
+        ))),
+        (tla::Verdict::Held, None) => Err(usage(format!("{}: there is no state", path.display()))),
     }
 }
 

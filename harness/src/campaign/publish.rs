@@ -25,6 +25,7 @@ use crate::{
         reference::References,
         run_folder::RunFolder,
         setup::Setup,
+        tally::Tally,
     },
     cli::{FailOn, RunArgs},
     config::repository,
@@ -146,10 +147,12 @@ fn masks(references: &References) -> Vec<model::Mask> {
         .collect()
 }
 
-/// What became of each family that was asked for.
+/// What became of each family that was asked for, and of the runs of models.
 fn families(setup: &Setup, explored: &Explored) -> BTreeMap<String, model::FamilyPlans> {
-    let of = |family: &Family| {
-        let tally = explored.frontier.families.get(*family);
+    let of_model = explored.model_runs.clone();
+    let asked = setup.campaign.file.spec.families.iter();
+    let tallies = asked.map(|family| (family.to_string(), explored.frontier.families.get(*family)));
+    let of = |(name, tally): (String, Tally)| {
         let pruned = tally.pruned.0.iter().map(|(rule, count)| (rule.to_string(), *count));
         let sums = tally.sums();
         let plans = model::FamilyPlans {
@@ -165,9 +168,10 @@ fn families(setup: &Setup, explored: &Explored) -> BTreeMap<String, model::Famil
             unavailable: sums.impossible,
             not_for: tally.not_for,
         };
-        (family.to_string(), plans)
+        (name, plans)
     };
-    setup.campaign.file.spec.families.iter().map(of).collect()
+    let of_model = (of_model.enumerated > 0).then(|| (model::OF_MODELS.to_owned(), of_model));
+    tallies.chain(of_model).map(of).collect()
 }
 
 fn level_coverage(coverage: &frontier::Coverage) -> model::LevelCoverage {

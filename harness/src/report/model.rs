@@ -521,7 +521,15 @@ impl Suspicion {
     }
 }
 
+/// Where plans of families are counted, those of models are called so.
+pub const OF_MODELS: &str = "model-runs";
+
 impl Report {
+    /// Whether all that was asked for are runs of models.
+    pub fn is_of_models(&self) -> bool {
+        self.families.keys().all(|name| name == OF_MODELS) && !self.families.is_empty()
+    }
+
     /// Whether a plan of this family was carried out.
     pub fn has_run(&self, family: Family) -> bool {
         self.families.get(family.name()).is_some_and(|plans| plans.run > 0)

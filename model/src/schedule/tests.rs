@@ -20,7 +20,6 @@ fn binding() -> Binding {
             "MarkCreated": {"request": put},
             "RebootDuringCreation": {"crashBefore": post},
             "RebootDuringMarkingCreation": {"crashBefore": put},
-            "Terminating": "internal",
         },
         "variables": {"fooObjs": "foos", "barObj.created": "created"},
     });

@@ -157,6 +157,34 @@ impl Graph {
         })
     }
 
+    /// All paths from initial states to states at which a run ends, if there are no more than `most`; none if there are,
+    /// or if a run can go on for ever. Steps that stay where they are count as none.
+    pub fn complete_paths(&self, most: usize) -> Option<Vec<Path>> {
+        let mut out = self.edges_out();
+        out.iter_mut()
+            .for_each(|edges| edges.retain(|edge| self.edges[*edge].to != self.edges[*edge].from));
+        let mut complete = Vec::new();
+        let starts = self.initial.iter().rev();
+        let mut open: Vec<Path> =
+            starts.map(|start| Path { start: *start, edges: Vec::new() }).collect();
+        while let Some(path) = open.pop() {
+            let end = self.end(&path);
+            if path.edges.len() >= self.states.len() || complete.len() > most {
+                return None;
+            }
+            if out[end].is_empty() {
+                complete.push(path);
+                continue;
+            }
+            for edge in out[end].iter().rev() {
+                let mut longer = path.clone();
+                longer.edges.push(*edge);
+                open.push(longer);
+            }
+        }
+        (complete.len() <= most).then_some(complete)
+    }
+
     /// A shortest path from an initial state to a state that `wanted` holds for; of several, the one whose edges come
     /// first. None if no such state is reached.
     pub fn shortest(&self, wanted: impl Fn(&State) -> bool) -> Option<Path> {

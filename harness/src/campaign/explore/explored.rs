@@ -9,7 +9,10 @@ use plans::Family;
 use trace::Level;
 
 use super::{Carried, Cost, Suspect, Visit};
-use crate::{campaign::frontier::Frontier, trial::cpu_time};
+use crate::{
+    campaign::{frontier::Frontier, tally::Tally},
+    trial::cpu_time,
+};
 
 /// Violated trials of a family with the same fingerprint that are told to whoever confirms.
 const SUSPECTS_PER_KIND: usize = 8;
@@ -19,6 +22,8 @@ const SUSPECTS_PER_KIND: usize = 8;
 pub struct Explored {
     /// All worlds.
     pub frontier: Frontier,
+    /// What became of the plans of models.
+    pub model_runs: Tally,
     /// Trials run.
     pub run: u64,
     /// By their verdict.

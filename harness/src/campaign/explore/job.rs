@@ -168,6 +168,8 @@ pub(super) struct Done {
 
 /// A trial that was carried out and taken apart.
 pub(super) struct Tried {
+    /// It was to follow a run of a model.
+    pub of_model: bool,
     pub family: Option<Family>,
     pub never_fired: bool,
     /// Why its plan can't be carried out.
@@ -224,7 +226,9 @@ fn tried(
     let verdict = judge::summary(&run, &verdicts);
     let violated = verdict == VerdictValue::Violated;
     let held = verdict == VerdictValue::Held;
-    let harvest = match run.spec.plan.restarts_when_settled() {
+    let of_model = !setup.model_runs.of(&run.spec.plan).is_empty();
+    let explores = setup.campaign.file.spec.families.iter().any(|family| family.restarts());
+    let harvest = match run.spec.plan.restarts_when_settled() || (of_model && !explores) {
         true => Harvest { version: lens.version, ..Harvest::default() },
         false => {
             reached::harvest(setup, lens, &run, &view.run, violated && lens.ends_at_violations)
@@ -238,6 +242,7 @@ fn tried(
         signature.iter().cloned().chain(violated).collect()
     });
     let mut tried = Tried {
+        of_model,
         family: run.spec.plan.family(),
         never_fired: matches!(run.end, RunEnd::NeverFired(_)),
         not_possible: match &run.end {

@@ -69,6 +69,12 @@ fn covered(report: &Report, replicas: u32) -> String {
     if plans.run == 0 {
         return nothing_tried(report);
     }
+    if report.is_of_models() && plans.left == 0 {
+        return format!(
+            "every run of the model was tried: {} plans, {} trials; nothing else was asked for",
+            plans.run, plans.trials
+        );
+    }
     match schedules(report) {
         Some(schedules) if report.coverage.closed => closed(report, replicas, schedules),
         Some(_) => format!(

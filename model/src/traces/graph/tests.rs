@@ -36,6 +36,20 @@ fn paths_are_all_there_are() {
 }
 
 #[test]
+fn complete_paths_end_and_are_few() {
+    let diamond = graph(4, &[0], &[(0, 1), (0, 2), (1, 3), (2, 3), (3, 3)]);
+    let edges = |most| {
+        let paths = diamond.complete_paths(most);
+        paths.map(|paths| paths.into_iter().map(|path| path.edges).collect::<Vec<_>>())
+    };
+    assert_eq!(edges(2), Some(vec![vec![0, 2], vec![1, 3]]));
+    assert_eq!(edges(1), None);
+    assert_eq!(graph(3, &[0], &[(0, 1), (1, 0), (1, 2)]).complete_paths(9), None);
+    let ended = Path { start: 0, edges: vec![] };
+    assert_eq!(graph(1, &[0], &[(0, 0)]).complete_paths(9), Some(vec![ended]));
+}
+
+#[test]
 fn the_shortest_path_is_found() {
     let both = graph(5, &[0, 3], &[(0, 1), (1, 2), (3, 4), (4, 2), (3, 2)]);
     let to = |wanted: i128| both.shortest(|state| state["x"] == Value::Int(wanted));
