@@ -11,7 +11,7 @@ use crate::{
     baseline::{Baseline, Life, Written, did, digest},
     cause::NOBODY,
     run::{Trial, by},
-    verdict::{Evidence, Verdict, VerdictValue},
+    verdict::{Evidence, Oracle, Verdict, VerdictValue},
 };
 
 /// The first wrong write: the commit that led to what the verdict names, or else the first after the last perturbation that
@@ -64,6 +64,7 @@ pub fn explain(trial: &Trial, baseline: &Baseline, verdict: &Verdict) -> Explana
     let sure = if verdict.value == VerdictValue::Unknown { "nothing is known: " } else { "" };
     sentences.push(format!("Then {sure}{}{},", verdict.title, meanwhile(verdict)));
     sentences.push(match &divergence {
+        _ if verdict.oracle == Oracle::Model => "which no run of the model shows.".to_owned(),
         Some(divergence) => format!("because {}.", because(divergence)),
         None => match (never_came(verdict), missing(trial, baseline)) {
             (Some(cause), _) => format!("because {cause}, as undisturbed runs do."),

@@ -116,8 +116,11 @@ impl Plan {
         self.perturbations.last().map_or(0, |last| last.anomaly().lasts())
     }
 
-    /// All its families, each once, in the order of its perturbations, joined with `+`.
+    /// All its families, each once, in the order of its perturbations, joined with `+`; `undisturbed` if it has none.
     pub fn families(&self) -> String {
+        if self.perturbations.is_empty() {
+            return "undisturbed".to_owned();
+        }
         let mut names: Vec<&str> = vec![];
         for name in self.perturbations.iter().map(|one| one.family().name()) {
             if !names.contains(&name) {

@@ -23,6 +23,20 @@ pub struct RunFolder {
     _lock: Option<Arc<File>>,
 }
 
+/// Clients read KUBECONFIG, which names a file of the folder, as a list of paths.
+fn is_one_path(out: &Path) -> anyhow::Result<()> {
+    match std::path::absolute(out)?.to_string_lossy().contains(':') {
+        true => Err(Expected::error(
+            Exit::Usage,
+            format!(
+                "--out {}: the path has a colon, at which controllers part KUBECONFIG: give another",
+                out.display()
+            ),
+        )),
+        false => Ok(()),
+    }
+}
+
 /// The file whose lock (flock) says that a run writes here. It holds the number of the process.
 const LOCK: &str = "lock";
 
@@ -31,11 +45,12 @@ impl RunFolder {
     /// with `latest` pointing to it.
     ///
     /// # Errors
-    /// A folder that holds another run or files of somebody else, or into which a run is being written (exit 64); or one
-    /// that can't be written (exit 75).
+    /// A folder that holds another run or files of somebody else, or into which a run is being written, or that no
+    /// controller can be told of (exit 64); or one that can't be written (exit 75).
     pub fn create(out: Option<&Path>, campaign: &str) -> anyhow::Result<RunFolder> {
         let path = match out {
             Some(out) => {
+                is_one_path(out)?;
                 holds_none(out)?;
                 holds_nothing_foreign(out)?;
                 fs::create_dir_all(out).map_err(|error| cannot_write(out, &error))?;

@@ -208,7 +208,7 @@ pub fn levels(coverage: &Coverage) -> String {
 }
 
 /// `1 world`, `2 worlds`.
-fn count(number: u64, noun: &str) -> String {
+pub fn count(number: u64, noun: &str) -> String {
     let plural = if number == 1 { "" } else { "s" };
     format!("{number} {noun}{plural}")
 }

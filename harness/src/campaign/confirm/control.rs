@@ -62,7 +62,8 @@ impl<'c> Control<'c> {
         let judged = |spec: &TrialSpec| {
             let run: TrialRun = trial::run(setup, spec.clone());
             setup.forget(&run);
-            let verdicts = judge::verdicts(setup, &run, &references.baseline);
+            // What a model objects to is a finding also where nothing was disturbed.
+            let verdicts = oracles::judge(&judge::trial_view(&run), &references.baseline);
             (judge::summary(&run, &verdicts), verdicts)
         };
         pool::map(setup.workers, &specs, judged)

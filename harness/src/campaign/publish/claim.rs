@@ -71,8 +71,9 @@ fn covered(report: &Report, replicas: u32) -> String {
     }
     if report.is_of_models() && plans.left == 0 {
         return format!(
-            "every run of the model was tried: {} plans, {} trials; nothing else was asked for",
-            plans.run, plans.trials
+            "every run of the model was tried: {}, {}; nothing else was asked for",
+            text::count(plans.run, "plan"),
+            text::count(plans.trials, "trial")
         );
     }
     match schedules(report) {
