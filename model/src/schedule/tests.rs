@@ -1,3 +1,5 @@
+//! Schedules of Bar/Foo: their plans, and recorded runs held against them.
+
 use std::sync::Arc;
 
 use serde_json::{Value as Json, json};
