@@ -10,6 +10,7 @@
 mod environment;
 mod families;
 mod foreign;
+mod models;
 mod proxy;
 mod server;
 mod time;
@@ -104,10 +105,11 @@ struct Trial {
 /// Measures, and prints tables.
 type Part = fn(&mut Runner) -> anyhow::Result<()>;
 
-const PARTS: [(&str, Part); 7] = [
+const PARTS: [(&str, Part); 8] = [
     ("subjects", subjects),
     ("foreign", foreign::print),
     ("families", families::print),
+    ("models", models::print),
     ("proxy", proxy::print),
     ("server", server::print),
     ("environment", environment::print),
