@@ -1,8 +1,17 @@
 //! Explicit-state model checking.
 //!
-//! A [`System`] says which states there are and which steps lead from one to the next. `search` explores it, `traces`
-//! reads and writes runs of models in the formats of other checkers.
+//! A [`System`] says which states there are and which steps lead from one to the next. [`Search`] explores it and
+//! judges [`Property`]s of it. `traces` reads and writes runs of models in the formats of other checkers.
 
+pub mod footprint;
+pub mod properties;
+pub mod search;
 pub mod system;
+pub mod systems;
+pub mod verdict;
 
+pub use footprint::{Footprint, Places};
+pub use properties::{Fairness, Property};
+pub use search::{Budgets, Paused, Search, SearchError};
 pub use system::System;
+pub use verdict::{Counts, Limit, Reductions, Report, Run, Verdict};

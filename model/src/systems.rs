@@ -1,0 +1,3 @@
+//! Systems that are measured against other checkers.
+
+pub mod two_phase_commit;
