@@ -54,11 +54,7 @@ pub struct State {
 
 impl std::hash::Hash for State {
     fn hash<H: std::hash::Hasher>(&self, state: &mut H) {
-        let bits = u128::from(self.managers)
-            | u128::from(self.known) << 32
-            | u128::from(self.sent) << 48
-            | (self.transaction as u128) << 64;
-        state.write(&bits.to_le_bytes()[..9]);
+        state.write(&self.to_bits().to_le_bytes()[..9]);
     }
 }
 
@@ -71,6 +67,26 @@ impl State {
             2 => Manager::Committed,
             _ => Manager::Aborted,
         }
+    }
+
+    /// All of it as one number.
+    pub fn to_bits(&self) -> u128 {
+        u128::from(self.managers)
+            | u128::from(self.known) << 32
+            | u128::from(self.sent) << 48
+            | (self.transaction as u128) << 64
+    }
+
+    /// The state that [`State::to_bits`] made this number of; none if it made none so.
+    pub fn from_bits(bits: u128) -> Option<State> {
+        let transaction = match bits >> 64 {
+            0 => Transaction::Init,
+            1 => Transaction::Committed,
+            2 => Transaction::Aborted,
+            _ => return None,
+        };
+        let (managers, known, sent) = (bits as u32, (bits >> 32) as u16, (bits >> 48) as u16);
+        Some(State { managers, transaction, known, sent })
     }
 
     fn with(self, rm: u32, manager: Manager) -> State {
