@@ -16,6 +16,7 @@ mod graph;
 mod judge;
 mod lasso;
 mod liveness;
+mod numbering;
 mod parallel;
 mod paused;
 mod rebuild;
@@ -88,13 +89,23 @@ pub enum SearchError {
     )]
     NoAutomorphism,
     /// There are more classes or properties than a word has bits.
-    #[error("judge liveness: {0} fairness classes and {1} liveness properties, at most 64 and 32")]
-    TooMany(usize, usize),
+    #[error("judge liveness: {classes} fairness classes (of 64), {properties} properties (of 32)")]
+    TooMany {
+        /// Fairness classes, at most 64.
+        classes: usize,
+        /// Liveness properties, at most 32.
+        properties: usize,
+    },
     /// The paused search asked for something else.
     #[error(
-        "go on with a search of {0} properties: it was begun with {1}, or otherwise judged liveness"
+        "go on with a search begun for {begun} properties, not {asked}, or with other reductions"
     )]
-    OtherSearch(usize, usize),
+    OtherSearch {
+        /// How many properties are asked about now.
+        asked: usize,
+        /// How many were asked about when it was begun.
+        begun: usize,
+    },
 }
 
 pub(crate) type ReportOf<S> = Report<<S as System>::State, <S as System>::Action>;
@@ -152,6 +163,11 @@ impl<'a, S: System> Search<'a, S> {
         Ok(walk::explore(self, seed, runs))
     }
 
+    /// Whether finding something for property `index` ends the search.
+    fn ends_with(&self, index: usize) -> bool {
+        !self.all_violations && !self.properties[index].is_sometimes()
+    }
+
     /// Whether all that is seen must be kept as a graph.
     fn judges_liveness(&self) -> bool {
         self.properties.iter().any(Property::is_liveness)
@@ -172,7 +188,8 @@ impl<'a, S: System> Search<'a, S> {
     fn check(&self) -> Result<(), SearchError> {
         let liveness = self.properties.iter().filter(|property| property.is_liveness()).count();
         if self.fairness.len() > 64 || liveness > 32 {
-            return Err(SearchError::TooMany(self.fairness.len(), liveness));
+            let classes = self.fairness.len();
+            return Err(SearchError::TooMany { classes, properties: liveness });
         }
         let other = self.properties.iter().find(|property| !property.symmetric);
         match other {

@@ -19,7 +19,8 @@ use crate::{
         judge::{self, Judge, Spot},
         lasso::lasso,
         liveness::{self, Classes},
-        parallel::in_order,
+        numbering,
+        parallel::in_order_with,
         rebuild::Rebuild,
         table::Table,
         tree::Tree,
@@ -29,7 +30,7 @@ use crate::{
 /// States expanded between two looks at the budgets.
 const BLOCK: usize = 1 << 14;
 /// States that a thread takes at once.
-const CHUNK: usize = 1 << 6;
+const CHUNK: usize = 1 << 5;
 /// States that can be numbered, with room for what a block leads to.
 const STATES_MAX: u64 = 1 << 31;
 
@@ -65,6 +66,7 @@ impl<'s, 'a, S: System> Breadth<'s, 'a, S> {
             depth: 1,
             generated: 0,
             spots: vec![None; search.properties.len()],
+            symmetry: search.uses_symmetry(),
         };
         let mut this = Breadth { search, at, heap: 0, ended_by: None, behind: 0, dropped: 0 };
         this.initial();
@@ -74,8 +76,10 @@ impl<'s, 'a, S: System> Breadth<'s, 'a, S> {
     /// A search that goes on.
     pub fn resume(search: &'s Search<'a, S>, at: Paused<S::State>) -> Result<Self, SearchError> {
         let (asked, begun) = (search.properties.len(), at.spots.len());
-        if asked != begun || at.graph.is_some() != search.judges_liveness() {
-            return Err(SearchError::OtherSearch(asked, begun));
+        let same =
+            at.graph.is_some() == search.judges_liveness() && at.symmetry == search.uses_symmetry();
+        if asked != begun || !same {
+            return Err(SearchError::OtherSearch { asked, begun });
         }
         let heap = at.queue.iter().map(|state| search.system.heap_bytes(state)).sum();
         Ok(Breadth { search, at, heap, ended_by: None, behind: 0, dropped: 0 })
@@ -97,7 +101,7 @@ impl<'s, 'a, S: System> Breadth<'s, 'a, S> {
             let judge = Judge::new(self.search, |index| self.at.spots[index].is_none());
             for index in judge.state(&state) {
                 self.at.spots[index] = Some(Spot { state: number, step: None });
-                if judge.ends_search(index) {
+                if self.search.ends_with(index) {
                     self.ended_by = self.ended_by.or(Some(index));
                 }
             }
@@ -177,8 +181,11 @@ impl<'s, 'a, S: System> Breadth<'s, 'a, S> {
         };
         self.heap -= block.iter().map(|state| self.search.system.heap_bytes(state)).sum::<usize>();
         drop(block);
-        self.number(&mut chunks);
-        self.add_to_graph(&chunks);
+        let threads = self.search.threads;
+        numbering::number(threads, &self.at.table, self.at.found, &mut chunks);
+        if let Some(graph) = &mut self.at.graph {
+            numbering::add(threads, &self.at.table, &chunks, graph);
+        }
         self.add(chunks, length);
         Block::Done
     }
@@ -204,8 +211,11 @@ impl<'s, 'a, S: System> Breadth<'s, 'a, S> {
         let (last, time_is_up) = (AtomicUsize::new(usize::MAX), AtomicBool::new(false));
         let deadline = self.search.budgets.deadline;
         let threads = self.search.threads;
-        let chunks =
-            in_order(threads, block.len().div_ceil(CHUNK), Scratch::default, |chunk, scratch| {
+        let chunks = in_order_with(
+            threads,
+            block.len().div_ceil(CHUNK),
+            Scratch::default,
+            |chunk, scratch| {
                 if deadline.is_some_and(|is_up| is_up()) {
                     time_is_up.store(true, Ordering::Relaxed);
                 }
@@ -218,77 +228,13 @@ impl<'s, 'a, S: System> Breadth<'s, 'a, S> {
                     last.fetch_min(chunk, Ordering::Relaxed);
                 }
                 Some(expanded)
-            });
+            },
+        );
         if time_is_up.into_inner() {
             return None;
         }
         let chunks = chunks.into_iter().take(last.into_inner().saturating_add(1));
         Some(chunks.map(|chunk| chunk.expect("only chunks behind the last are left out")).collect())
-    }
-
-    /// Keeps each new state once, where the table says, and numbers what is kept.
-    fn number(&self, chunks: &mut [Expanded<S::State>]) {
-        let (table, unnumbered) = (&self.at.table, self.at.found);
-        let threads = self.search.threads;
-        let chunks: Vec<_> = chunks.iter_mut().map(std::sync::Mutex::new).collect();
-        let lock =
-            |chunk: usize| chunks[chunk].lock().expect("each chunk is locked once at a time");
-        let kept = in_order(
-            threads,
-            chunks.len(),
-            || (),
-            |chunk, ()| {
-                let mut chunk = lock(chunk);
-                chunk.fresh.retain(|fresh| {
-                    table.get(fresh.fingerprint()) == Some(unnumbered + fresh.position)
-                });
-                chunk.fresh.len() as u32
-            },
-        );
-        let firsts: Vec<u32> = kept
-            .iter()
-            .scan(unnumbered, |next, kept| {
-                *next += kept;
-                Some(*next - kept)
-            })
-            .collect();
-        in_order(
-            threads,
-            chunks.len(),
-            || (),
-            |chunk, ()| {
-                for (fresh, number) in lock(chunk).fresh.iter().zip(firsts[chunk]..) {
-                    table.insert(fresh.fingerprint(), number, |_| number);
-                }
-            },
-        );
-    }
-
-    fn add_to_graph(&mut self, chunks: &[Expanded<S::State>]) {
-        let Some(graph) = &mut self.at.graph else { return };
-        let table = &self.at.table;
-        let targets = in_order(
-            self.search.threads,
-            chunks.len(),
-            || (),
-            |chunk, ()| {
-                let number =
-                    |fingerprint| table.get(fingerprint).expect("each state found is numbered");
-                chunks[chunk].edges.iter().map(|(to, _)| number(*to)).collect::<Vec<u32>>()
-            },
-        );
-        for (chunk, targets) in chunks.iter().zip(targets) {
-            let before = graph.targets.len() as u64;
-            // A node that ended the search is none: not all of its edges are known.
-            let edges = chunk.nodes.last().map_or(0, |node| node.end);
-            graph.targets.extend(&targets[..edges]);
-            graph.classes.extend(chunk.edges[..edges].iter().map(|(_, classes)| classes));
-            for node in &chunk.nodes {
-                graph.ends.push(before + node.end as u64);
-                graph.enabled.push(node.enabled);
-                graph.truths.push(node.truths);
-            }
-        }
     }
 
     fn add(&mut self, chunks: Vec<Expanded<S::State>>, length: usize) {
@@ -300,8 +246,7 @@ impl<'s, 'a, S: System> Breadth<'s, 'a, S> {
                 if self.at.spots[index].is_none() {
                     self.at.spots[index] = Some(spot);
                 }
-                let judge = Judge::new(self.search, |_| true);
-                if chunk.ended.is_some() && judge.ends_search(index) {
+                if chunk.ended.is_some() && self.search.ends_with(index) {
                     self.ended_by = self.ended_by.or(Some(index));
                 }
             }

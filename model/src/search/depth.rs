@@ -149,7 +149,7 @@ impl<S: System> Depth<'_, '_, S> {
         let taken = taken.take(self.path.len() - usize::from(and.is_none()));
         let actions = taken.map(|at| self.actions[at].clone()).collect();
         self.found[index] = Some(Run { states, actions, loops_to: None });
-        if self.judge.ends_search(index) {
+        if self.search.ends_with(index) {
             self.limit = Some(Limit::Violation(self.search.properties[index].name.clone()));
             return;
         }

@@ -193,7 +193,7 @@ impl<S: System> Expansion<'_, '_, S> {
         if into.found.iter().all(|(known, _)| *known != property) {
             into.found.push((property, spot));
         }
-        if self.judge.ends_search(property) {
+        if self.search.ends_with(property) {
             // A state that violates is never put into the queue, also if the step to it violates something as well.
             into.ended = Some((at.0, at.1 || into.ended.is_some_and(|(_, state)| state)));
         }

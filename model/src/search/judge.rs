@@ -72,11 +72,6 @@ impl<'s, 'a, S: System> Judge<'s, 'a, S> {
         let properties = self.search.properties;
         self.of_ends.iter().copied().filter(move |index| properties[*index].violated_at_end(state))
     }
-
-    /// Whether finding something for property `index` ends the search.
-    pub fn ends_search(&self, index: usize) -> bool {
-        !self.search.all_violations && !self.search.properties[index].is_sometimes()
-    }
 }
 
 /// The report for what was found, a run for each property or none.

@@ -5,8 +5,17 @@ use std::{
     sync::atomic::{AtomicUsize, Ordering},
 };
 
-/// The results of `work` for the chunks `0..chunks`. Each thread begins with a `scratch` of its own.
-pub fn in_order<T: Send, Scratch>(
+/// The results of `work` for the chunks `0..chunks`.
+pub fn in_order<T: Send>(
+    threads: NonZeroUsize,
+    chunks: usize,
+    work: impl Fn(usize) -> T + Sync,
+) -> Vec<T> {
+    in_order_with(threads, chunks, || (), |chunk, ()| work(chunk))
+}
+
+/// The same, where each thread begins with a `scratch` of its own.
+pub fn in_order_with<T: Send, Scratch>(
     threads: NonZeroUsize,
     chunks: usize,
     scratch: impl Fn() -> Scratch + Sync,
@@ -48,7 +57,7 @@ mod tests {
     fn results_are_in_order() {
         for threads in 1..4 {
             let threads = NonZeroUsize::new(threads).unwrap();
-            let squares = in_order(threads, 100, || (), |chunk, ()| chunk * chunk);
+            let squares = in_order(threads, 100, |chunk| chunk * chunk);
             assert_eq!(squares, (0..100).map(|chunk| chunk * chunk).collect::<Vec<_>>());
         }
     }

@@ -28,6 +28,8 @@ pub struct Paused<State> {
     /// The depth of the queue's first state.
     pub(crate) depth: u64,
     pub(crate) generated: u64,
+    /// Whether one state stood for all its renamings.
+    pub(crate) symmetry: bool,
     /// Where something was found, for each property.
     pub(crate) spots: Vec<Option<Spot>>,
 }
@@ -43,7 +45,7 @@ impl<State> Paused<State> {
         encode: impl Fn(&State, &mut Vec<u8>),
     ) -> io::Result<()> {
         let (found, next_level) = (u64::from(self.found), u64::from(self.next_level));
-        words(to, &[MAGIC, found, next_level, self.depth, self.generated])?;
+        words(to, &[MAGIC, found, next_level, self.depth, self.generated, self.symmetry.into()])?;
         self.table.for_each(|fingerprint, number| {
             to.write_all(&fingerprint.to_le_bytes()[..13])?;
             to.write_all(&number.to_le_bytes())
@@ -86,7 +88,7 @@ impl<State> Paused<State> {
             return Err(invalid("it does not begin like a paused search"));
         }
         let (found, next_level) = (number(from)?, number(from)?);
-        let (depth, generated) = (word(from)?, word(from)?);
+        let (depth, generated, symmetry) = (word(from)?, word(from)?, word(from)? != 0);
         let table = Table::new();
         for _ in 0..found {
             let (mut fingerprint, mut number) = ([0; 16], [0; 4]);
@@ -115,7 +117,18 @@ impl<State> Paused<State> {
             let state = (bytes.len() as u64 == length).then(|| decode(&bytes)).flatten();
             queue.push_back(state.ok_or_else(|| invalid("a state can't be decoded"))?);
         }
-        Ok(Paused { table, tree, graph, queue, found, next_level, depth, generated, spots })
+        Ok(Paused {
+            table,
+            tree,
+            graph,
+            queue,
+            found,
+            next_level,
+            depth,
+            generated,
+            symmetry,
+            spots,
+        })
     }
 }
 

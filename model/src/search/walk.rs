@@ -107,7 +107,7 @@ impl<S: System> Walk<'_, '_, S> {
     fn note(&mut self, indices: Vec<usize>, run: &Run<S::State, S::Action>) {
         for index in indices {
             self.found[index].get_or_insert_with(|| run.clone());
-            if self.judge.ends_search(index) && self.limit == Limit::Sampled {
+            if self.search.ends_with(index) && self.limit == Limit::Sampled {
                 self.limit = Limit::Violation(self.search.properties[index].name.clone());
             }
             self.judge = Judge::new(self.search, |index| self.found[index].is_none());

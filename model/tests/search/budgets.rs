@@ -6,7 +6,7 @@ use std::{
 };
 
 use model::{
-    Fairness, Limit, Paused, Property, Report, Search, Verdict,
+    Fairness, Limit, Paused, Property, Report, Search, SearchError, Verdict,
     systems::two_phase_commit::{self, Manager, TwoPhaseCommit},
 };
 
@@ -164,4 +164,19 @@ fn a_file_that_is_none_is_refused() {
     assert_eq!(nothing.unwrap_err().kind(), std::io::ErrorKind::InvalidData);
     let short = Paused::<u8>::read(&mut &b"trommel1"[..], |_| Some(0));
     assert_eq!(short.unwrap_err().kind(), std::io::ErrorKind::UnexpectedEof);
+}
+
+#[test]
+fn another_search_does_not_go_on() {
+    let properties = SYSTEM.properties();
+    let mut search = Search::new(&SYSTEM, &properties);
+    search.budgets.states = 1;
+    let refused = |search: &Search<'_, TwoPhaseCommit>, paused| search.resume(paused).unwrap_err();
+    let mut other = Search::new(&SYSTEM, &properties);
+    other.symmetry = true;
+    let paused = search.breadth_first().unwrap().paused.unwrap();
+    assert_eq!(refused(&other, paused), SearchError::OtherSearch { asked: 3, begun: 3 });
+    let fewer = Search::new(&SYSTEM, &properties[..2]);
+    let paused = search.breadth_first().unwrap().paused.unwrap();
+    assert_eq!(refused(&fewer, paused), SearchError::OtherSearch { asked: 2, begun: 3 });
 }
