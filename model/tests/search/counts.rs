@@ -73,21 +73,32 @@ fn seven_resource_managers_have_the_published_number_of_states() {
 fn a_violation_is_found_where_tlc_finds_it() {
     for threads in 1..4 {
         let properties = [Property::always("LimitedFooObjs", |state: &BarFooState| state.1 <= 1)];
-        let mut search = Search::new(&BarFoo, &properties);
+        let system = BarFoo::default();
+        let mut search = Search::new(&system, &properties);
         search.threads = NonZeroUsize::new(threads).unwrap();
         let report = search.breadth_first().unwrap();
         assert_eq!(report.counts, Counts { generated: 13, distinct: 11, left: 1, depth: 6 });
         assert_eq!(report.limit, Some(Limit::Violation("LimitedFooObjs".to_owned())));
         let run = report.verdict("LimitedFooObjs").run().unwrap();
-        assert_real(&BarFoo, run);
+        assert_real(&system, run);
         let expect = [
-            BarFooState("Start", 0, false),
-            BarFooState("CreateObject", 0, false),
-            BarFooState("RebootDuringMarkingCreation", 1, false),
-            BarFooState("Start", 1, false),
-            BarFooState("CreateObject", 1, false),
-            BarFooState("MarkCreated", 2, false),
+            BarFooState("Start", 0, false, 0),
+            BarFooState("CreateObject", 0, false, 0),
+            BarFooState("RebootDuringMarkingCreation", 1, false, 0),
+            BarFooState("Start", 1, false, 0),
+            BarFooState("CreateObject", 1, false, 0),
+            BarFooState("MarkCreated", 2, false, 0),
         ];
         assert_eq!(run.states, expect);
     }
+}
+
+/// models.md, 4.3: with the same name each time all holds.
+#[test]
+fn the_mended_controller_has_the_derived_number_of_states() {
+    let system = BarFoo { fixed_name: true, ..BarFoo::default() };
+    let properties = [Property::always("LimitedFooObjs", |state: &BarFooState| state.1 <= 1)];
+    let report = Search::new(&system, &properties).breadth_first().unwrap();
+    assert_eq!(report.counts, Counts { generated: 15, distinct: 10, left: 0, depth: 5 });
+    assert!(report.verdict("LimitedFooObjs").is_held());
 }

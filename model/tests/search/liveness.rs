@@ -3,7 +3,7 @@
 use model::{Fairness, Property, Run, Search, Verdict};
 use proptest::prelude::*;
 
-use crate::systems::{Drawn, assert_real};
+use crate::systems::{BarFoo, BarFooState, Drawn, assert_real};
 
 /// What is asked, by two sets of states given as bits.
 #[derive(Debug, Clone, Copy)]
@@ -165,4 +165,33 @@ proptest! {
             }
         }
     }
+}
+
+/// models.md, 4.2: what is reconciled in the end, of a controller that is killed a limited number of times.
+#[test]
+fn reconciliation_is_stable_if_a_name_is_fixed() {
+    let check = |system: BarFoo, fair: bool, made: bool, one: bool| {
+        let fairness = [Fairness::weak("progress", |to: &&str| !to.starts_with("Reboot"))];
+        let properties = [
+            Property::eventually_always("made", |state: &BarFooState| state.2 && state.1 >= 1),
+            Property::stable_reconciliation("one", |state: &BarFooState| state.2 && state.1 == 1),
+        ];
+        let mut search = Search::new(&system, &properties);
+        search.fairness = if fair { &fairness } else { &[] };
+        let report = search.breadth_first().unwrap();
+        assert_eq!(report.verdict("made").is_held(), made, "{system:?}");
+        assert_eq!(report.verdict("one").is_held(), one, "{system:?}");
+        report
+            .verdicts
+            .iter()
+            .filter_map(|(_, v)| v.run())
+            .for_each(|run| assert_real(&system, run));
+    };
+    let killed = |fixed_name, times| BarFoo { fixed_name, reboots_max: times };
+    check(killed(false, Some(0)), true, true, true);
+    check(killed(false, Some(2)), true, true, false);
+    check(killed(true, Some(2)), true, true, true);
+    // Killed again and again it makes nothing, and left alone it may do nothing.
+    check(killed(true, None), true, false, false);
+    check(killed(true, Some(2)), false, false, false);
 }

@@ -105,12 +105,13 @@ fn all_engines_find_deadlocks() {
 #[test]
 fn a_walk_is_the_same_for_the_same_seed() {
     let properties = [Property::always("one Foo", |state: &BarFooState| state.1 <= 1)];
-    let mut search = Search::new(&BarFoo, &properties);
+    let system = BarFoo::default();
+    let mut search = Search::new(&system, &properties);
     search.budgets.depth = 40;
     let walk = |seed| {
         let report = search.random_walk(seed, 1000).unwrap();
         let run = report.verdict("one Foo").run().cloned().unwrap();
-        assert_real(&BarFoo, &run);
+        assert_real(&BarFoo::default(), &run);
         (report.counts, run)
     };
     assert_eq!(walk(3), walk(3));

@@ -2,12 +2,18 @@
 
 use model::{Run, System};
 
-/// The Bar/Foo controller of models.md: its step and, where that counts, how many Foos there are.
-pub struct BarFoo;
+/// The Bar/Foo controller of models.md: it makes a Foo and marks Bar, and may be killed in between.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct BarFoo {
+    /// How often it is killed at most; none for no limit.
+    pub reboots_max: Option<u8>,
+    /// Whether Foo has the same name each time.
+    pub fixed_name: bool,
+}
 
-/// Where the controller is, how many Foos there are, whether Bar is marked.
+/// Where the controller is, how many Foos there are, whether Bar is marked, and how often it was killed, if that counts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub struct BarFooState(pub &'static str, pub u8, pub bool);
+pub struct BarFooState(pub &'static str, pub u8, pub bool, pub u8);
 
 impl System for BarFoo {
     type State = BarFooState;
@@ -15,12 +21,12 @@ impl System for BarFoo {
     type Action = &'static str;
 
     fn initial(&self) -> Vec<BarFooState> {
-        vec![BarFooState("Start", 0, false)]
+        vec![BarFooState("Start", 0, false, 0)]
     }
 
     fn actions(&self, state: &BarFooState, into: &mut Vec<&'static str>) {
         let to: &[&str] = match *state {
-            BarFooState("Start", _, false) => &["CreateObject", "RebootDuringCreation"],
+            BarFooState("Start", _, false, _) => &["CreateObject", "RebootDuringCreation"],
             BarFooState("Start" | "Done", ..) => &["Done"],
             BarFooState("CreateObject", ..) => &["MarkCreated", "RebootDuringMarkingCreation"],
             _ => &["Start"],
@@ -29,9 +35,16 @@ impl System for BarFoo {
     }
 
     fn next(&self, state: &BarFooState, to: &&'static str) -> Option<BarFooState> {
-        let BarFooState(at, foos, created) = *state;
-        let foos = foos + u8::from(at == "CreateObject");
-        Some(BarFooState(to, foos, created || at == "MarkCreated"))
+        let BarFooState(at, foos, created, mut reboots) = *state;
+        if let (Some(most), true) = (self.reboots_max, to.starts_with("Reboot")) {
+            reboots += 1;
+            if reboots > most {
+                return None;
+            }
+        }
+        let made = u8::from(at == "CreateObject");
+        let foos = if self.fixed_name { foos.max(made) } else { foos + made };
+        Some(BarFooState(to, foos, created || at == "MarkCreated", reboots))
     }
 
     fn label(&self, action: &&'static str) -> String {
