@@ -96,7 +96,7 @@ impl<S: System> Depth<'_, '_, S> {
             }
         }
         // Not all of the steps were taken from the states on the path.
-        self.counts.left = self.path.len() as u64;
+        self.counts.left += self.path.len() as u64;
     }
 
     /// Puts a state onto the path if it is new.
@@ -117,6 +117,7 @@ impl<S: System> Depth<'_, '_, S> {
         }
         if self.path.len() as u64 + 1 >= self.search.budgets.depth {
             self.limit = self.limit.take().or(Some(Limit::Depth));
+            self.counts.left += 1;
             return;
         }
         self.look_at_budgets();

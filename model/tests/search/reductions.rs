@@ -1,5 +1,7 @@
 //! Reductions: the same verdicts, and fewer states where there is something to save.
 
+use std::num::NonZeroUsize;
+
 use model::{
     Places, Property, Reductions, Report, Search, SearchError, System,
     systems::two_phase_commit::{self, Manager, TwoPhaseCommit},
@@ -7,7 +9,7 @@ use model::{
 use proptest::prelude::*;
 
 use crate::{
-    programs::{Instruction, Programs, State, VARIABLE, peterson},
+    programs::{Instruction, Programs, State, VARIABLE, peterson, philosophers},
     systems::assert_real,
 };
 
@@ -87,6 +89,22 @@ fn leaving_out_orders_saves_states_where_programs_keep_to_themselves() {
     assert!(reduced.counts.distinct <= 3 * 3, "{:?}", reduced.counts);
     assert_eq!(reduced.reductions, Reductions { symmetry: false, partial_order: true });
     assert!(reduced.verdict("never 2").is_violated());
+}
+
+#[test]
+fn a_reduced_search_is_the_same_on_one_thread_and_on_many() {
+    let programs = philosophers(4, false);
+    let at_end = |state: &State| state.at.iter().all(|at| *at == 7);
+    let properties = [Property::no_deadlock("all leave", at_end)];
+    let reports = [1, 2, 3].map(|threads| {
+        let mut search = Search::new(&programs, &properties);
+        search.threads = NonZeroUsize::new(threads).unwrap();
+        (search.partial_order, search.all_violations) = (true, true);
+        let report = search.breadth_first().unwrap();
+        (report.counts, report.verdict("all leave").run().cloned())
+    });
+    assert!(reports[0].1.is_some());
+    assert!(reports.iter().all(|report| *report == reports[0]), "{reports:?}");
 }
 
 /// One program goes round for ever and keeps to itself. If its step were enough each time, the other one would never
