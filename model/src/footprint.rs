@@ -39,6 +39,17 @@ impl Places {
         }
     }
 
+    /// Whether all places of `other` are in this set.
+    pub fn contains(&self, other: &Places) -> bool {
+        match (self, other) {
+            (Places::Every, _) => true,
+            (Places::Only(_), Places::Every) => false,
+            (Places::Only(mine), Places::Only(theirs)) => theirs.iter().all(|(kind, name)| {
+                mine.contains(&(*kind, *name)) || mine.contains(&(*kind, None))
+            }),
+        }
+    }
+
     /// Adds the places of `other`.
     pub fn add(&mut self, other: &Places) {
         match (&mut *self, other) {
@@ -73,6 +84,11 @@ impl Footprint {
         Footprint { reads: Places::none(), writes: Places::none() }
     }
 
+    /// Whether all that `other` reads and writes is read and written here as well.
+    pub fn contains(&self, other: &Footprint) -> bool {
+        self.reads.contains(&other.reads) && self.writes.contains(&other.writes)
+    }
+
     /// Whether neither writes what the other touches.
     pub fn independent(&self, other: &Footprint) -> bool {
         !self.writes.meets(&other.writes)
@@ -84,6 +100,20 @@ impl Footprint {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_whole_kind_contains_its_names() {
+        let check = |set: Places, of: Places, expect: bool| {
+            assert_eq!(set.contains(&of), expect, "{set:?} {of:?}");
+        };
+        let (one, kind) = (|| Places::only([(1, Some(7))]), || Places::only([(1, None)]));
+        check(kind(), one(), true);
+        check(one(), kind(), false);
+        check(one(), one(), true);
+        check(one(), Places::none(), true);
+        check(Places::Every, kind(), true);
+        check(kind(), Places::Every, false);
+    }
 
     #[test]
     fn footprints_depend_where_one_writes_what_the_other_touches() {

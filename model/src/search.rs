@@ -8,6 +8,7 @@ use std::{fmt, num::NonZeroUsize};
 use crate::{Fairness, Property, Report, System};
 
 mod ample;
+pub mod audit;
 mod breadth;
 mod depth;
 mod expansion;

@@ -8,6 +8,9 @@ use crate::Footprint;
 ///
 /// The same state has the same steps, each of which leads to the same next state: what is left to chance is a choice
 /// between two steps.
+///
+/// What it says for reductions (canonical states, actors, footprints, futures) must be so, or verdicts are wrong:
+/// [`crate::search::audit`] holds it against what the system does.
 pub trait System: Sync {
     /// All that decides what can happen next. Its `Hash` feeds everything that tells two states apart: states are
     /// kept as fingerprints of what is fed, so two states that feed the same count as one.

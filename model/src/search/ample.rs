@@ -5,6 +5,8 @@
 //! property looks at what they write; and C3 no step is put off on a cycle for ever. C3 is checked where the steps are
 //! taken: if one of them leads to a state no deeper than this one, all steps are taken. Each cycle has a step that does
 //! not go deeper, so each has a state from which all steps are taken.
+//!
+//! C1 goes by what the system says of its actors' footprints and futures, which `audit` can hold against it.
 
 use crate::{Places, System};
 

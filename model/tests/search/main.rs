@@ -16,6 +16,7 @@
 //! | the first thread wins, not the least position | `runs`, `budgets` |
 
 mod against;
+mod audits;
 mod budgets;
 mod counts;
 mod liveness;
