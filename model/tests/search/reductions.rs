@@ -111,7 +111,7 @@ fn a_reduced_search_is_the_same_on_one_thread_and_on_many() {
 /// take the step that violates.
 #[test]
 fn a_step_is_not_put_off_for_ever_on_a_cycle() {
-    let programs = Programs { variables: 3, of: vec![vec![Add(1), Either(0, 0)], vec![Set(0, 2)]] };
+    let programs = Programs { variables: 3, of: vec![vec![Add(2), Either(0, 0)], vec![Set(0, 2)]] };
     let [full, reduced] = both(&programs, &properties(&programs));
     assert!(full.verdict("never 2").is_violated());
     assert!(reduced.verdict("never 2").is_violated());
