@@ -202,7 +202,7 @@ fn a_limit_leaves_the_verdict_open() {
     let folder = folder("src/tla/specs");
     let specification =
         Specification::load(&folder.join("Workers.tla"), &folder.join("Workers.cfg")).unwrap();
-    let explored = specification.explore(&Limits { states_max: 100 }).unwrap();
+    let explored = specification.explore(&Limits { states_max: 100, ..Limits::default() }).unwrap();
     assert_eq!(explored.verdict, Verdict::Unknown("there are more than 100 states".to_owned()));
     assert!(explored.counts.left > 0);
 }
