@@ -9,7 +9,7 @@ mod table;
 
 use askama::Template;
 use model::{
-    tla::{Specification, Verdict},
+    tla::{Asked, Broken, Explored, Specification, Verdict},
     traces::Graph,
 };
 
@@ -17,7 +17,7 @@ use self::{
     states::States,
     table::{Gutter, Table},
 };
-use super::verdict;
+use super::verdict::{self, Answer};
 
 /// The page's name in its folder.
 pub(super) const FILE: &str = "index.html";
@@ -34,6 +34,8 @@ struct Page<'a> {
     sentence: String,
     exit: u8,
     properties: Vec<Property<'a>>,
+    /// Whether some of them have no verdict.
+    is_open: bool,
     /// TLC's numbers, each with its name.
     counts: [(usize, &'static str); 4],
     table: Option<Table<'a>>,
@@ -51,24 +53,23 @@ struct Property<'a> {
 pub(super) fn render(
     name: &str,
     specification: &Specification,
-    explored: &model::tla::Explored,
+    explored: &Explored,
 ) -> askama::Result<String> {
     let asked = &specification.asked;
     let trace = match &explored.verdict {
         Verdict::Violated(_, trace) => Some(trace),
         _ => None,
     };
-    let property = |asked| Property {
-        name: verdict::name(asked),
-        answer: verdict::of(asked, explored).word(),
-    };
+    let answer = |asked: &Asked| verdict::of(asked, explored);
+    let property = |asked| Property { name: verdict::name(asked), answer: answer(asked).word() };
     let counts = explored.counts;
     let numbers = explored.graph.as_ref().zip(trace).map(|(graph, trace)| {
         trace.states.iter().map(|state| position(graph, state)).collect::<Vec<_>>()
     });
     let numbers = numbers.unwrap_or_default();
     // A search that ended early did not ask every state for its steps.
-    let is_complete = counts.left == 0 && verdict::of_all(explored) == verdict::Answer::Held;
+    let is_complete =
+        matches!(explored.verdict, Verdict::Held | Verdict::Violated(Broken::Property(_), _));
     let states = explored.graph.as_ref().map(|graph| {
         let shown = states::shown(graph, &numbers, STATES_MAX);
         States::new(graph, &shown, &numbers, is_complete)
@@ -79,6 +80,7 @@ pub(super) fn render(
         sentence: verdict::sentence(explored, asked, specification.is_constrained()),
         exit: verdict::exit(explored).code(),
         properties: asked.iter().map(property).collect(),
+        is_open: asked.iter().any(|asked| answer(asked) == Answer::Unknown),
         counts: [
             (counts.generated, "generated"),
             (counts.distinct, "distinct"),

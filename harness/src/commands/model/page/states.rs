@@ -75,7 +75,7 @@ impl<'a> States<'a> {
             let steps = trace.iter().zip(1..).filter(|(state, _)| **state == Some(*number));
             State {
                 number: *number,
-                is_initial: graph.initial.contains(number),
+                is_initial: graph.initial.binary_search(number).is_ok(),
                 in_trace: steps.map(|(_, step)| step).collect(),
                 values: values(graph, *number, |_| true),
                 before: before[*number].iter().map(back).collect(),
