@@ -1,3 +1,5 @@
+//! Runs of Bar/Foo that follow their schedules, and such that part from them.
+
 use std::sync::Arc;
 
 use serde_json::{Value as Json, json};

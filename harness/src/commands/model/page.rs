@@ -68,11 +68,14 @@ pub(super) fn render(
     });
     let numbers = numbers.unwrap_or_default();
     // A search that ended early did not ask every state for its steps.
-    let is_complete =
-        matches!(explored.verdict, Verdict::Held | Verdict::Violated(Broken::Property(_), _));
+    let was_asked = |at: usize| match &explored.verdict {
+        Verdict::Held | Verdict::Violated(Broken::Property(_), _) => true,
+        Verdict::Violated(Broken::Deadlock, _) => numbers.last() == Some(&Some(at)),
+        Verdict::Violated(..) | Verdict::Unknown(_) => false,
+    };
     let states = explored.graph.as_ref().map(|graph| {
         let shown = states::shown(graph, &numbers, STATES_MAX);
-        States::new(graph, &shown, &numbers, is_complete)
+        States::new(graph, &shown, &numbers, &was_asked)
     });
     let page = Page {
         name,

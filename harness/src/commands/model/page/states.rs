@@ -55,13 +55,13 @@ pub(super) fn shown(graph: &Graph, trace: &[Option<usize>], states_max: usize) -
 }
 
 impl<'a> States<'a> {
-    /// These states of a graph, of which those of a trace have the numbers `trace`. In a complete graph, a state without
-    /// steps is a deadlock.
+    /// These states of a graph, of which those of a trace have the numbers `trace`. A state that `was_asked` for its steps
+    /// and has none is a deadlock.
     pub fn new(
         graph: &'a Graph,
         shown: &BTreeSet<usize>,
         trace: &[Option<usize>],
-        is_complete: bool,
+        was_asked: &dyn Fn(usize) -> bool,
     ) -> Self {
         let mut before = vec![Vec::new(); graph.states.len()];
         let mut after = before.clone();
@@ -80,7 +80,7 @@ impl<'a> States<'a> {
                 values: values(graph, *number, |_| true),
                 before: before[*number].iter().map(back).collect(),
                 after: after[*number].iter().map(on).collect(),
-                end: if is_complete { "none: a deadlock" } else { "none was found" },
+                end: if was_asked(*number) { "none: a deadlock" } else { "none was found" },
             }
         };
         let first = trace.iter().rev().flatten().chain(&graph.initial).next();
@@ -141,13 +141,14 @@ mod tests {
     fn links_lead_to_states_of_the_page_only() {
         let graph = line();
         let trace = [Some(3), None];
-        let states = States::new(&graph, &shown(&graph, &trace, 4), &trace, false);
+        let states = States::new(&graph, &shown(&graph, &trace, 4), &trace, &|at| at == 2);
         let last = &states.states[2];
         assert_eq!((last.number, last.end, last.after.len()), (4, "none was found", 0));
         assert_eq!((states.first, &states.states[1].in_trace), (3, &vec![1]));
         let outside = &states.states[0].before[0];
         assert_eq!((outside.number, outside.is_shown), (1, false));
         assert_eq!(states.states[0].after[0].changes, [("x", "3".to_owned())]);
+        assert_eq!(states.states[0].end, "none: a deadlock");
         assert_eq!((states.total, states.initial.len()), (5, 0));
     }
 }
