@@ -7,7 +7,7 @@ use clap::{Args, Parser, Subcommand, ValueEnum};
 use crate::config::ClusterChoice;
 use crate::{
     campaign,
-    commands::{bench_bare, doctor, envtest, init, play, replay, serve, show},
+    commands::{bench_bare, doctor, envtest, init, model, play, replay, serve, show},
     exit::Exit,
     stdout,
 };
@@ -45,6 +45,9 @@ enum Command {
     /// A folder with stand-ins for kube-apiserver and etcd, on which suites with controller-runtime's envtest run
     /// unmodified.
     Envtest(envtest::Options),
+    /// Check models in TLA+, and read and write their runs.
+    #[command(subcommand)]
+    Model(model::Options),
     /// Check what works on this machine, and say how to get the rest.
     Doctor,
     /// The controller without Trommel, from exec to its first write: for `cargo ci bench`.
@@ -208,6 +211,7 @@ pub fn main() -> anyhow::Result<Exit> {
         Command::Play(options) => play::run(&options),
         Command::Serve(options) => serve::run(&options),
         Command::Envtest(options) => envtest::run(&options),
+        Command::Model(options) => model::run(&options),
         Command::Doctor => doctor::run(),
         Command::Bare(options) => bench_bare::run(&options),
     }

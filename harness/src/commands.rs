@@ -5,6 +5,7 @@ pub mod doctor;
 pub mod envtest;
 pub mod init;
 pub mod kubelet_only;
+pub mod model;
 pub mod play;
 pub mod replay;
 pub mod serve;

@@ -58,7 +58,10 @@ fn is_plain(id: &str) -> bool {
 }
 
 /// Writes beside, then renames: a reader never sees half a file.
-fn put(path: &Path, text: &str) -> io::Result<()> {
+///
+/// # Errors
+/// What the file system says, with the path.
+pub fn put(path: &Path, text: &str) -> io::Result<()> {
     let told =
         |error: io::Error| io::Error::new(error.kind(), format!("{}: {error}", path.display()));
     if let Some(folder) = path.parent() {

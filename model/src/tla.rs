@@ -37,11 +37,13 @@ mod explore;
 mod layout;
 mod search;
 mod specification;
+mod steps;
 mod temporal;
 mod value;
 
-pub use explore::{Broken, Counts, Explored, Limits, Verdict};
+pub use explore::{Asked, Broken, Counts, Explored, Limits, Verdict};
 pub use specification::{Specification, TlaError};
+pub use steps::Steps;
 
 #[cfg(test)]
 mod tests;

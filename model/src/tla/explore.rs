@@ -20,11 +20,13 @@ use crate::traces::{Graph, Trace};
 pub struct Limits {
     /// The number of distinct states.
     pub states_max: usize,
+    /// What states and steps take, in bytes. It is estimated: parts that values share are counted in each.
+    pub bytes_max: usize,
 }
 
 impl Default for Limits {
     fn default() -> Self {
-        Self { states_max: 1_000_000 }
+        Self { states_max: 1_000_000, bytes_max: usize::MAX }
     }
 }
 
@@ -41,6 +43,17 @@ pub struct Counts {
     pub depth: usize,
 }
 
+/// What a configuration asks for.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Asked {
+    /// An invariant, by its name in the configuration.
+    Invariant(String),
+    /// A property, by its name in the configuration.
+    Property(String),
+    /// That every state has a successor.
+    NoDeadlock,
+}
+
 /// What was broken.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Broken {
@@ -52,6 +65,20 @@ pub enum Broken {
     Deadlock,
     /// Evaluating failed in the last state of the trace: an `Assert`, or something without a value.
     Evaluation(TlaError),
+}
+
+impl Broken {
+    /// Whether this is what is broken. The `[]P` of a property is looked at as an invariant.
+    pub fn is(&self, asked: &Asked) -> bool {
+        match (self, asked) {
+            (
+                Self::Invariant(name) | Self::Property(name),
+                Asked::Invariant(of) | Asked::Property(of),
+            ) => name == of,
+            (Self::Deadlock, Asked::NoDeadlock) => true,
+            _ => false,
+        }
+    }
 }
 
 /// Whether a specification keeps what its configuration asks.
@@ -92,9 +119,7 @@ impl Specification {
             Ok(()) if search.is_empty() => Verdict::Unknown("there is no initial state".to_owned()),
             Ok(()) => Verdict::Held,
             Err(Stop::Broken(by)) => Verdict::Violated(by.0, by.1),
-            Err(Stop::Limit) => {
-                Verdict::Unknown(format!("there are more than {} states", limits.states_max))
-            }
+            Err(Stop::Limit(why)) => Verdict::Unknown(why),
             Err(Stop::Error(error)) => return Err(error),
         };
         let mut explored = search.explored(verdict);

@@ -25,8 +25,8 @@ use crate::traces::{Action, Edge, Graph, Trace};
 pub(super) enum Stop {
     /// This is broken by this run.
     Broken(Box<(Broken, Trace)>),
-    /// There are more states than the limit.
-    Limit,
+    /// A limit is reached: which.
+    Limit(String),
     /// There is nothing to search.
     Error(TlaError),
 }
@@ -51,6 +51,8 @@ pub(super) struct Search<'a> {
     found: Vec<Found>,
     edges: Vec<Edge>,
     generated: usize,
+    /// What the states take.
+    bytes: usize,
     queue: VecDeque<usize>,
 }
 
@@ -72,6 +74,7 @@ impl<'a> Search<'a> {
             found: Vec::new(),
             edges: Vec::new(),
             generated: 0,
+            bytes: 0,
             queue: VecDeque::new(),
         }
     }
@@ -102,9 +105,19 @@ impl<'a> Search<'a> {
                 self.generated += 1;
                 self.take(Some(at), step)?;
             }
-            if self.states.len() > limits.states_max {
-                return Err(Stop::Limit);
-            }
+            self.check(limits)?;
+        }
+        Ok(())
+    }
+
+    fn check(&self, limits: &Limits) -> Result<(), Stop> {
+        let Limits { states_max, bytes_max } = limits;
+        if self.states.len() > *states_max {
+            return Err(Stop::Limit(format!("there are more than {states_max} states")));
+        }
+        if self.bytes + self.edges.len() * size_of::<Edge>() > *bytes_max {
+            let kib = bytes_max >> 10;
+            return Err(Stop::Limit(format!("the states take more than {kib} KiB of memory")));
         }
         Ok(())
     }
@@ -143,6 +156,7 @@ impl<'a> Search<'a> {
         }
         let to = self.states.len();
         self.numbers.insert(key, to);
+        self.bytes += value::bytes(&step.state) + size_of::<Found>() + size_of::<ast::State>();
         self.states.push(step.state);
         let depth = from.map_or(1, |from| self.found[from].depth + 1);
         self.edges.extend(from.map(|from| Edge { from, to, action: action.clone() }));

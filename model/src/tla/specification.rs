@@ -18,7 +18,7 @@ use tla_checker::{
     stdlib::is_stdlib_module,
 };
 
-use super::layout;
+use super::{explore::Asked, layout};
 use crate::traces::Place;
 
 /// A specification that can't be read, or that TLC's rules don't allow.
@@ -43,6 +43,8 @@ pub struct Specification {
     /// Whether all of the text is in this one file.
     is_alone: bool,
     unread: Vec<Unread>,
+    /// What the configuration asks for: invariants, properties, no deadlock.
+    pub asked: Vec<Asked>,
     /// What the crate has to say on this specification, one sentence each.
     pub warnings: Vec<String>,
 }
@@ -96,18 +98,24 @@ impl Specification {
         // `Nat` and `Int` have no end, as in TLC.
         config.symbolic_integers = true;
         keep_asked_invariants(&mut spec, &asked);
+        let asked = asks(&asked, config.allow_deadlock);
         let is_alone = spec.extends.iter().all(|module| is_stdlib_module(module))
             && spec.instances.iter().all(|instance| is_stdlib_module(&instance.module_name));
         let warnings = warnings.into_iter().map(|warning| warning.value).chain(applied);
         let passed_over = unread.iter().map(|(_, error)| format!("passed over: {error}"));
         let warnings = warnings.chain(passed_over).collect();
         let path = module.to_owned();
-        Ok(Self { spec, config, constants, source, path, is_alone, unread, warnings })
+        Ok(Self { spec, config, constants, source, path, is_alone, unread, asked, warnings })
     }
 
     /// The variables, in the order in which they are declared.
     pub fn vars(&self) -> impl Iterator<Item = &str> {
         self.spec.vars.iter().map(|name| &**name)
+    }
+
+    /// Whether only states inside of a constraint are looked at.
+    pub fn is_constrained(&self) -> bool {
+        !self.config.state_constraints.is_empty()
     }
 
     /// The constants and definitions, and the crate's evaluator of this thread set up for them.
@@ -218,6 +226,13 @@ fn refused(cfg: &TlcConfig) -> Option<String> {
     }
     let both = cfg.symmetry.is_some() && cfg.view.is_some();
     both.then(|| "SYMMETRY and VIEW together are not known".to_owned())
+}
+
+fn asks(cfg: &TlcConfig, allow_deadlock: bool) -> Vec<Asked> {
+    let invariants = cfg.invariants.iter().map(|name| Asked::Invariant(name.to_string()));
+    let properties = cfg.properties.iter().map(|name| Asked::Property(name.to_string()));
+    let deadlock = (!allow_deadlock).then_some(Asked::NoDeadlock);
+    invariants.chain(properties).chain(deadlock).collect()
 }
 
 /// Leaves out invariants that the crate found by their names: TLC checks those that the configuration names. The `[]P`

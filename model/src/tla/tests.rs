@@ -1,10 +1,14 @@
 //! Tests of the specifications that were tried. Counts and traces are those of TLC (version of April 2026, one worker)
 //! on the same files; where the head of `tla.rs` says that they may differ, TLC's stand beside them.
 
-use std::path::{Path, PathBuf};
+use std::{
+    collections::BTreeSet,
+    path::{Path, PathBuf},
+};
 
 use super::*;
 use crate::{
+    System,
     systems::bar_foo::{BarFoo, Variant},
     traces::{Graph, State, Trace, Value},
 };
@@ -202,9 +206,63 @@ fn a_limit_leaves_the_verdict_open() {
     let folder = folder("src/tla/specs");
     let specification =
         Specification::load(&folder.join("Workers.tla"), &folder.join("Workers.cfg")).unwrap();
-    let explored = specification.explore(&Limits { states_max: 100 }).unwrap();
+    let explored = specification.explore(&Limits { states_max: 100, ..Limits::default() }).unwrap();
     assert_eq!(explored.verdict, Verdict::Unknown("there are more than 100 states".to_owned()));
     assert!(explored.counts.left > 0);
+    let limits = Limits { bytes_max: 10 << 10, ..Limits::default() };
+    let explored = specification.explore(&limits).unwrap();
+    let why = "the states take more than 10 KiB of memory".to_owned();
+    assert_eq!(explored.verdict, Verdict::Unknown(why));
+}
+
+#[test]
+fn what_the_configuration_asks_for_is_named() {
+    let asked = |module: &str, cfg: &str| {
+        let folder = folder("src/tla/specs");
+        let cfg = folder.join(format!("{cfg}.cfg"));
+        Specification::load(&folder.join(format!("{module}.tla")), &cfg).unwrap().asked
+    };
+    let property = |name: &str| Asked::Property(name.to_owned());
+    assert_eq!(asked("Fair", "FairWeak"), ["Gets", "Keeps", "Leads"].map(property));
+    assert_eq!(asked("Stuck", "Stuck"), [Asked::NoDeadlock]);
+}
+
+/// Step by step, a module does what the search found.
+#[test]
+fn steps_are_those_of_the_graph() {
+    let folder = folder("specs");
+    let specification = Specification::load(&folder.join("ns.tla"), &folder.join("ns.cfg"));
+    let specification = specification.unwrap();
+    let steps = specification.steps().unwrap();
+    let graph = crate::traces::tests::bar_foo_graph();
+    let mut state = steps.initial().remove(0);
+    assert_eq!(steps.vars(&state), graph.states[graph.initial[0]]);
+    for name in ["Start", "CreateObject"] {
+        let at = graph.states.iter().position(|of| *of == steps.vars(&state)).unwrap();
+        let expect = graph.edges.iter().filter(|edge| edge.from == at);
+        let expect: BTreeSet<State> = expect.map(|edge| graph.states[edge.to].clone()).collect();
+        let mut actions = Vec::new();
+        steps.actions(&state, &mut actions);
+        let next = actions.iter().map(|action| steps.next(&state, action).unwrap());
+        assert_eq!(next.map(|next| steps.vars(&next)).collect::<BTreeSet<_>>(), expect);
+        let action = actions.iter().find(|action| steps.label(action) == name).unwrap();
+        state = steps.next(&state, action).unwrap();
+    }
+    assert_eq!(steps.failed(), None);
+}
+
+/// An assertion fails: there is no step, and it is said why.
+#[test]
+fn a_state_that_can_not_be_evaluated_has_no_steps() {
+    let (module, cfg) = (Path::new("M.tla"), Path::new("M.cfg"));
+    let text = "---- MODULE M ----\nEXTENDS Naturals, TLC\nVARIABLE x\nInit == x = 0\n\
+                Next == Assert(x = 1, \"no\") /\\ x' = 2\n====\n";
+    let specification = Specification::new(module, text, cfg, "INIT Init\nNEXT Next\n").unwrap();
+    let steps = specification.steps().unwrap();
+    let mut actions = Vec::new();
+    steps.actions(&steps.initial()[0], &mut actions);
+    assert_eq!(actions, []);
+    assert!(steps.failed().unwrap().to_string().contains("M.tla"), "{:?}", steps.failed());
 }
 
 #[test]

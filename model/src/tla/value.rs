@@ -34,3 +34,22 @@ pub(super) fn state(vars: &[Arc<str>], state: &ast::State) -> State {
 pub(super) fn action(name: Option<&Arc<str>>) -> Option<Action> {
     name.map(|name| Action::named(&**name))
 }
+
+/// What a state takes, in bytes: its values, and what they point to.
+pub(super) fn bytes(state: &ast::State) -> usize {
+    size_of::<ast::State>() + state.values.iter().map(bytes_of).sum::<usize>()
+}
+
+fn bytes_of(value: &ast::Value) -> usize {
+    let inside = match value {
+        ast::Value::Bool(_) | ast::Value::Int(_) | ast::Value::IntSet(_) => 0,
+        ast::Value::Str(text) | ast::Value::Model(text) => text.len(),
+        ast::Value::Set(set) => set.iter().map(bytes_of).sum(),
+        ast::Value::Tuple(tuple) => tuple.iter().map(bytes_of).sum(),
+        ast::Value::Record(fields) => {
+            fields.iter().map(|(name, of)| size_of_val(name) + bytes_of(of)).sum()
+        }
+        ast::Value::Fn(pairs) => pairs.iter().map(|(key, of)| bytes_of(key) + bytes_of(of)).sum(),
+    };
+    size_of::<ast::Value>() + inside
+}

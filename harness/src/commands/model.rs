@@ -1,0 +1,44 @@
+//! `trommel model`: checks models, and reads and writes their runs.
+
+mod accepts;
+mod check;
+mod convert;
+mod files;
+mod page;
+mod show;
+mod text;
+mod verdict;
+
+use clap::Subcommand;
+
+use crate::exit::{Exit, Expected};
+
+/// `trommel model`.
+#[derive(Debug, Clone, Subcommand)]
+pub enum Options {
+    /// Check a TLA+ module: 0 its properties hold, 100 one is violated, 2 a limit was reached.
+    Check(check::Options),
+    /// Hold a log of a real run against a model: 0 it is a run of it, 100 it is none, 2 a limit was reached.
+    Accepts(accepts::Options),
+    /// Print a trace step by step, or what a state graph has.
+    Show(show::Options),
+    /// Write a trace or a state graph in another format.
+    Convert(convert::Options),
+}
+
+/// Does it.
+///
+/// # Errors
+/// Wrong input, with its place (exit 64); what can't be written.
+pub fn run(options: &Options) -> anyhow::Result<Exit> {
+    match options {
+        Options::Check(options) => check::run(options),
+        Options::Accepts(options) => accepts::run(options),
+        Options::Show(options) => show::run(options),
+        Options::Convert(options) => convert::run(options),
+    }
+}
+
+fn usage(message: impl ToString) -> anyhow::Error {
+    Expected::error(Exit::Usage, message.to_string())
+}

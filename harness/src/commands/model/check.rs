@@ -1,0 +1,146 @@
+//! `trommel model check`: the verdict on a TLA+ module, with the run that shows it.
+
+use std::path::{Path, PathBuf};
+
+use clap::Args;
+use model::tla::{Explored, Limits, Specification, Verdict};
+
+use super::{
+    files::{self, Configured, Target},
+    page, text, usage, verdict,
+};
+use crate::{exit::Exit, report::plain, stdout};
+
+/// `trommel model check`.
+#[derive(Debug, Clone, Args)]
+pub struct Options {
+    /// The TLA+ module, PlusCal translated.
+    #[arg(value_name = "SPEC.tla")]
+    module: PathBuf,
+    #[command(flatten)]
+    configured: Configured,
+    /// Write the run that shows a violation, by the end of the name: .itf.json, .dot, .ndjson.
+    #[arg(long, value_name = "FILE")]
+    trace: Option<Target>,
+    /// Write the states and steps that were found: .dot.
+    #[arg(long, value_name = "FILE", value_parser = files::graph_target)]
+    graph: Option<Target>,
+    /// Write a page into this folder that shows verdict, run and states in a browser.
+    #[arg(long, value_name = "DIR")]
+    report: Option<PathBuf>,
+    /// Give up behind this many different states.
+    #[arg(long, value_name = "N", default_value_t = Limits::default().states_max)]
+    states: usize,
+    /// Give up when the states take about this much: 512MiB, 4GiB; default: as much as there is.
+    #[arg(long, value_name = "SIZE", value_parser = bytes)]
+    memory: Option<usize>,
+}
+
+/// A number of bytes: `512MiB`, `4GiB`.
+fn bytes(text: &str) -> Result<usize, String> {
+    let units = [("KiB", 10), ("MiB", 20), ("GiB", 30)];
+    let parts = units.iter().find_map(|(unit, shift)| Some((text.strip_suffix(unit)?, shift)));
+    let bytes = parts
+        .and_then(|(number, shift)| number.trim().parse::<usize>().ok()?.checked_mul(1 << *shift));
+    bytes.ok_or_else(|| "expected a number with KiB, MiB or GiB, as 512MiB".to_owned())
+}
+
+pub(super) fn run(options: &Options) -> anyhow::Result<Exit> {
+    let module = &options.module;
+    if !files::is_module(module) {
+        let path = module.display();
+        let other = "traces and state graphs are printed by `trommel model show FILE`";
+        return Err(usage(format!("{path}: only TLA+ modules (.tla) are checked; {other}")));
+    }
+    let specification = options.configured.load(module)?;
+    let bytes_max = options.memory.unwrap_or(usize::MAX);
+    let limits = Limits { states_max: options.states, bytes_max };
+    let explored = specification.explore(&limits).map_err(usage)?;
+    let mut told = told(&specification, &explored);
+    options.write(&specification, &explored)?;
+    if let Some(folder) = &options.report {
+        told += &format!("report: {}\n", folder.join(page::FILE).display());
+    }
+    if let Some(next) = options.next(&explored) {
+        told += &format!("next: {next}\n");
+    }
+    stdout::write(&plain::text(&told));
+    Ok(verdict::exit(&explored))
+}
+
+/// Verdict, counts, and the run.
+fn told(specification: &Specification, explored: &Explored) -> String {
+    let sentence =
+        verdict::sentence(explored, &specification.asked, specification.is_constrained());
+    let mut told = format!("{sentence}\n{}\n", verdict::counts(&explored.counts));
+    if let Verdict::Violated(_, trace) = &explored.verdict {
+        told += &format!("\n{}\n", text::trace(trace));
+    }
+    told
+}
+
+impl Options {
+    fn write(&self, specification: &Specification, explored: &Explored) -> anyhow::Result<()> {
+        if let Some(target) = &self.trace {
+            match &explored.verdict {
+                Verdict::Violated(_, trace) => say(target.trace(trace)?),
+                _ => {
+                    let path = target.path.display();
+                    eprintln!("trommel: {path} is not written: there is no violation to show");
+                }
+            }
+        }
+        if let (Some(target), Some(graph)) = (&self.graph, &explored.graph) {
+            say(target.graph(graph)?);
+        }
+        if let Some(folder) = &self.report {
+            let page = page::render(&name(&self.module), specification, explored)?;
+            files::put(&folder.join(page::FILE), &plain::text(&page))?;
+        }
+        Ok(())
+    }
+
+    /// What to do with the result: lead a real controller along the run, or along each edge.
+    fn next(&self, explored: &Explored) -> Option<String> {
+        let lead = |path: &Path| {
+            format!("trommel run CAMPAIGN --schedule {} --binding FILE", path.display())
+        };
+        let written = |target: &Option<Target>, flag: &str, end: &str| match target {
+            Some(target) => lead(&target.path),
+            None => {
+                let path = PathBuf::from(format!("{}{end}", name(&self.module)));
+                format!("the same with {flag} {}, then {}", path.display(), lead(&path))
+            }
+        };
+        match explored.verdict {
+            Verdict::Violated(..) => Some(written(&self.trace, "--trace", ".itf.json")),
+            Verdict::Held => Some(written(&self.graph, "--graph", ".dot")),
+            Verdict::Unknown(_) => None,
+        }
+    }
+}
+
+fn say(lost: Option<String>) {
+    if let Some(lost) = lost {
+        eprintln!("trommel: {lost}");
+    }
+}
+
+/// The name of a module, which is that of its file.
+fn name(module: &Path) -> String {
+    module.file_stem().unwrap_or_default().to_string_lossy().into_owned()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::bytes;
+
+    #[test]
+    fn sizes_have_units() {
+        assert_eq!(bytes("512MiB"), Ok(512 << 20));
+        assert_eq!(bytes("4 GiB"), Ok(4 << 30));
+        for wrong in ["512", "MiB", "-1KiB", "99999999999999GiB", "1MB"] {
+            assert!(bytes(wrong).is_err(), "{wrong}");
+        }
+    }
+}

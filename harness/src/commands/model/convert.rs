@@ -1,0 +1,30 @@
+//! `trommel model convert`: a trace or a state graph in another format.
+
+use std::path::PathBuf;
+
+use clap::Args;
+use model::traces::Read;
+
+use super::files::{self, Target};
+use crate::exit::Exit;
+
+/// `trommel model convert`.
+#[derive(Debug, Clone, Args)]
+pub struct Options {
+    /// What to read: any trace or state graph that `trommel model show` prints.
+    from: PathBuf,
+    /// What to write, by the end of its name: .itf.json, .dot, .ndjson.
+    to: Target,
+}
+
+/// Says on stderr what the new format can't carry.
+pub(super) fn run(options: &Options) -> anyhow::Result<Exit> {
+    let lost = match files::read(&options.from)? {
+        Read::Trace(trace) => options.to.trace(&trace)?,
+        Read::Graph(graph) => options.to.graph(&graph)?,
+    };
+    if let Some(lost) = lost {
+        eprintln!("trommel: {lost}");
+    }
+    Ok(Exit::Clean)
+}

@@ -1,0 +1,84 @@
+//! What can be wrong with files and flags: exit code 64, with the place and what to do.
+
+use super::{SPECS, house, model};
+
+#[test]
+fn what_is_wrong_is_told_with_its_place() {
+    let house = house("inputs");
+    let write = |name: &str, text: &str| house.write(&format!("{SPECS}/{name}"), text);
+    write(
+        "broken.tla",
+        "---- MODULE broken ----\nVARIABLE x\nInit == x = 0\nNext == x' = )\n====\n",
+    );
+    write("broken.cfg", "INIT Init\nNEXT Next\n");
+    write("alone.tla", "---- MODULE alone ----\n====\n");
+    write("asks.cfg", "SPECIFICATION Spec\nINVARIANT Nothing\n");
+    write("log.ndjson", "{\"state\":{\"pc\":\"Start\"}}\n{\"state\":{\"foos\":[]}}\n");
+    write("half.ndjson", "{\"state\":{\"pc\":\"Start\"}}\n{\"state\":\n");
+    write("text.itf.json", "{\"vars\": [],\n \"states\" 1}");
+    write("forked.dot", FORKED);
+    let check = |arguments: &str, says: &[&str]| {
+        let ended = model(&house, arguments);
+        assert_eq!(ended.code, Some(64), "{arguments}: {ended}");
+        for part in says {
+            assert!(ended.stderr.contains(part), "{arguments}: no {part:?} in {ended}");
+        }
+    };
+    check("check alone.tla", &["cannot read alone.cfg: No such file", "--config FILE"]);
+    check("check gone.tla", &["cannot read gone.tla: No such file"]);
+    check("check ns.tla --config gone.cfg", &["cannot read gone.cfg: No such file"]);
+    check("check ns.tla --config asks.cfg", &["asks.cfg", "Nothing"]);
+    check("check broken.tla", &["broken.tla:4:"]);
+    check("check forked.dot", &["forked.dot", "trommel model show"]);
+    check("check ns.tla --trace run.json", &["run.json", ".itf.json, .dot or .ndjson"]);
+    check("check ns.tla --graph graph.ndjson", &["graph.ndjson", "end the name in .dot"]);
+    check("check ns.tla --memory 512", &["512", "KiB, MiB or GiB"]);
+    check("show ns.cfg", &["ns.cfg", "expected a trace"]);
+    check("show ns.tla", &["trommel model check ns.tla"]);
+    check("show text.itf.json", &["text.itf.json:2:"]);
+    check("convert forked.dot run.itf.json", &["run.itf.json", "end the name in .dot"]);
+    check("convert forked.dot run.xml", &["run.xml", "unknown format"]);
+    check(
+        "accepts ns.tla log.ndjson",
+        &["log.ndjson:2: no variable `foos`", "barObj, fooObjs, pc"],
+    );
+    check("accepts ns.tla half.ndjson", &["half.ndjson:2:"]);
+    check("accepts gone.dot log.ndjson", &["cannot read gone.dot: No such file"]);
+}
+
+/// Two ways from one state.
+const FORKED: &str = "\
+digraph G {
+0 [label=\"/\\\\ x = 0\",style = filled];
+1 [label=\"/\\\\ x = 1\"];
+2 [label=\"/\\\\ x = 2\"];
+0 -> 1 [label=\"One\"];
+0 -> 2 [label=\"Two\"];
+}
+";
+
+/// DOT has no names of parameters: ITF has them.
+#[test]
+fn what_a_format_does_not_carry_is_told() {
+    let house = house("lost");
+    let step = r#"{"action":{"name":"Take","params":[{"name":"p","value":1}]},"state":{"x":1}}"#;
+    let log = format!("{{\"state\":{{\"x\":0}}}}\n{step}\n");
+    house.write(&format!("{SPECS}/run.ndjson"), &log);
+    let ended = model(&house, "convert run.ndjson run.dot");
+    assert!(
+        ended.expect(0).stderr.contains("DOT has no names of parameters, 1 are left out"),
+        "{ended}"
+    );
+    assert_eq!(model(&house, "convert run.ndjson run.itf.json").expect(0).stderr, "");
+    assert!(model(&house, "show run.dot").expect(0).stdout.ends_with("2: Take(1)\n   x = 1\n"));
+}
+
+/// Texts of models may hold what steers a terminal.
+#[test]
+fn control_characters_are_shown_as_pictures() {
+    let house = house("control");
+    house.write(&format!("{SPECS}/run.ndjson"), "{\"state\":{\"x\":\"\\u001b[2J\"}}\n");
+    let ended = model(&house, "show run.ndjson");
+    assert!(!ended.expect(0).stdout.contains('\u{1b}'), "{ended}");
+    assert!(ended.stdout.contains("␛[2J"), "{ended}");
+}
