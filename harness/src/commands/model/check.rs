@@ -105,8 +105,10 @@ impl Options {
         let lead = |path: &Path| {
             format!("trommel run CAMPAIGN --schedule {} --binding FILE", path.display())
         };
+        // A campaign reads the configuration beside the module.
         let written = |target: &Option<Target>, flag: &str, end: &str| match target {
             Some(target) => lead(&target.path),
+            None if self.configured.config.is_none() => lead(&self.module),
             None => {
                 let path = PathBuf::from(format!("{}{end}", name(&self.module)));
                 format!("the same with {flag} {}, then {}", path.display(), lead(&path))

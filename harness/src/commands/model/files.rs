@@ -131,7 +131,7 @@ pub(super) fn is_module(path: &Path) -> bool {
 pub(super) struct Configured {
     /// TLC's configuration of the module; default: the file beside it that ends in .cfg.
     #[arg(long, value_name = "FILE")]
-    config: Option<PathBuf>,
+    pub config: Option<PathBuf>,
 }
 
 impl Configured {
