@@ -66,9 +66,7 @@ pub(super) fn run(options: &Options) -> anyhow::Result<Exit> {
     };
     let (told, exit) = match (acceptance, failed) {
         (Acceptance::Accepted(trace), _) => {
-            if let Some(lost) = options.write(&trace)? {
-                eprintln!("trommel: {lost}");
-            }
+            options.trace.as_ref().map_or(Ok(()), |target| target.trace(&trace))?;
             (accepted(log.len(), &trace), Exit::Clean)
         }
         (Acceptance::Unknown { line }, _) => {
@@ -92,7 +90,7 @@ fn leave_out_params(log: &mut [Event]) {
     let actions = log.iter_mut().filter_map(|event| event.action.as_mut());
     let with_params: Vec<_> = actions.filter(|action| !action.params.is_empty()).collect();
     if !with_params.is_empty() {
-        eprintln!("trommel: steps of the model have no parameters: those of the log don't count");
+        files::tell("steps of the model have no parameters: those of the log don't count");
     }
     with_params.into_iter().for_each(|action| action.params.clear());
 }
@@ -123,10 +121,6 @@ impl Options {
             }
             AcceptError::Empty => usage(format!("{path}: {error}")),
         })
-    }
-
-    fn write(&self, trace: &Trace) -> anyhow::Result<Option<String>> {
-        self.trace.as_ref().map_or(Ok(None), |target| target.trace(trace))
     }
 }
 

@@ -83,15 +83,15 @@ impl Options {
     fn write(&self, specification: &Specification, explored: &Explored) -> anyhow::Result<()> {
         if let Some(target) = &self.trace {
             match &explored.verdict {
-                Verdict::Violated(_, trace) => say(target.trace(trace)?),
+                Verdict::Violated(_, trace) => target.trace(trace)?,
                 _ => {
                     let path = target.path.display();
-                    eprintln!("trommel: {path} is not written: there is no violation to show");
+                    files::tell(&format!("{path} is not written: there is no violation to show"));
                 }
             }
         }
         if let (Some(target), Some(graph)) = (&self.graph, &explored.graph) {
-            say(target.graph(graph)?);
+            target.graph(graph)?;
         }
         if let Some(folder) = &self.report {
             let page = page::render(&name(&self.module), specification, explored)?;
@@ -119,12 +119,6 @@ impl Options {
             Verdict::Held => Some(written(&self.graph, "--graph", ".dot")),
             Verdict::Unknown(_) => None,
         }
-    }
-}
-
-fn say(lost: Option<String>) {
-    if let Some(lost) = lost {
-        eprintln!("trommel: {lost}");
     }
 }
 

@@ -1,4 +1,4 @@
-//! `trommel model convert`: a trace or a state graph in another format.
+//! `trommel model convert`: a trace or a state graph in another format. What that can't carry is said on stderr.
 
 use std::path::PathBuf;
 
@@ -17,14 +17,10 @@ pub struct Options {
     to: Target,
 }
 
-/// Says on stderr what the new format can't carry.
 pub(super) fn run(options: &Options) -> anyhow::Result<Exit> {
-    let lost = match files::read(&options.from)? {
+    match files::read(&options.from)? {
         Read::Trace(trace) => options.to.trace(&trace)?,
         Read::Graph(graph) => options.to.graph(&graph)?,
-    };
-    if let Some(lost) = lost {
-        eprintln!("trommel: {lost}");
     }
     Ok(Exit::Clean)
 }

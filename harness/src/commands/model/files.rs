@@ -61,25 +61,27 @@ pub(super) fn graph_target(path: &str) -> Result<Target, String> {
 const ONLY_DOT: &str = "this format has one run, and a state graph branches: end the name in .dot";
 
 impl Target {
-    /// Writes a trace, and gives what is lost.
-    pub fn trace(&self, trace: &Trace) -> anyhow::Result<Option<String>> {
+    /// Writes a trace, and says on stderr what the format does not carry of it.
+    pub fn trace(&self, trace: &Trace) -> anyhow::Result<()> {
         let text = match self.format {
             Format::Itf => itf::write(trace, |_| None),
             Format::Dot => dot::write_trace(trace),
             Format::Ndjson => ndjson::write(trace),
         };
         self.put(&text)?;
-        Ok(self.lost(trace.actions.iter().flatten()))
+        self.tell_lost(trace.actions.iter().flatten());
+        Ok(())
     }
 
-    /// Writes a state graph, and gives what is lost.
+    /// Writes a state graph, and says on stderr what the format does not carry of it.
     ///
     /// # Errors
     /// It branches, and the format has but one run: exit 64.
-    pub fn graph(&self, graph: &Graph) -> anyhow::Result<Option<String>> {
+    pub fn graph(&self, graph: &Graph) -> anyhow::Result<()> {
         if self.format == Format::Dot {
             self.put(&dot::write(graph))?;
-            return Ok(self.lost(graph.edges.iter().filter_map(|edge| edge.action.as_ref())));
+            self.tell_lost(graph.edges.iter().filter_map(|edge| edge.action.as_ref()));
+            return Ok(());
         }
         match graph.only_trace() {
             Some(trace) => self.trace(&trace),
@@ -87,12 +89,13 @@ impl Target {
         }
     }
 
-    fn lost<'a>(&self, actions: impl Iterator<Item = &'a traces::Action>) -> Option<String> {
-        let named = actions.flat_map(|action| &action.params).filter(|param| param.name.is_some());
-        let named = named.count();
-        (self.format == Format::Dot && named > 0).then(|| {
-            format!("{}: DOT has no names of parameters, {named} are left out", self.path.display())
-        })
+    fn tell_lost<'a>(&self, actions: impl Iterator<Item = &'a traces::Action>) {
+        let params = actions.flat_map(|action| &action.params);
+        let named = params.filter(|param| param.name.is_some()).count();
+        if self.format == Format::Dot && named > 0 {
+            let lost = format!("DOT has no names of parameters, {named} are left out");
+            tell(&format!("{}: {lost}", self.path.display()));
+        }
     }
 
     fn put(&self, text: &str) -> anyhow::Result<()> {
@@ -104,6 +107,11 @@ impl Target {
 pub(super) fn put(path: &Path, text: &str) -> anyhow::Result<()> {
     report::put(path, text)
         .map_err(|error| Expected::error(Exit::Environment, format!("cannot write {error}")))
+}
+
+/// Says something on stderr.
+pub(super) fn tell(text: &str) {
+    eprintln!("trommel: {}", report::plain::text(text));
 }
 
 /// Reads a trace or a state graph.
@@ -143,7 +151,7 @@ impl Configured {
         fs::metadata(&config).map_err(|error| no_config(&config, &error))?;
         let specification = Specification::load(module, &config).map_err(usage)?;
         for warning in &specification.warnings {
-            eprintln!("trommel: {}: {}", module.display(), report::plain::text(warning));
+            tell(&format!("{}: {warning}", module.display()));
         }
         Ok(specification)
     }

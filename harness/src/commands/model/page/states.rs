@@ -51,7 +51,14 @@ pub(super) fn shown(graph: &Graph, trace: &[Option<usize>], states_max: usize) -
     let edges = graph.edges.iter();
     let near = edges.filter(|edge| from.contains(&edge.from) || from.contains(&edge.to));
     let near = near.flat_map(|edge| [edge.from, edge.to]);
-    from.iter().copied().chain(near).take(states_max).collect()
+    let mut shown = BTreeSet::new();
+    for state in from.iter().copied().chain(near) {
+        if shown.len() == states_max {
+            break;
+        }
+        shown.insert(state);
+    }
+    shown
 }
 
 impl<'a> States<'a> {
