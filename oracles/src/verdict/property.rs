@@ -21,7 +21,9 @@ impl Verdict {
     pub fn of_property(name: &str, judged: Result<Option<Broken>, String>) -> Verdict {
         let Broken { how, text, steps, cycle } = match judged {
             Ok(None) => return Verdict::held(Oracle::Property, format!("property {name} holds")),
-            Err(why) => return Verdict::unknown(Oracle::Property, format!("property {name}: {why}")),
+            Err(why) => {
+                return Verdict::unknown(Oracle::Property, format!("property {name}: {why}"));
+            }
             Ok(Some(broken)) => broken,
         };
         Verdict {

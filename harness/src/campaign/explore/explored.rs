@@ -9,7 +9,10 @@ use plans::Family;
 use trace::Level;
 
 use super::{Carried, Cost, Suspect, Visit};
-use crate::{campaign::frontier::Frontier, trial::cpu_time};
+use crate::{
+    campaign::{fork_graph::ForkGraph, frontier::Frontier},
+    trial::cpu_time,
+};
 
 /// Violated trials of a family with the same fingerprint that are told to whoever confirms.
 const SUSPECTS_PER_KIND: usize = 8;
@@ -19,6 +22,8 @@ const SUSPECTS_PER_KIND: usize = 8;
 pub struct Explored {
     /// All worlds.
     pub frontier: Frontier,
+    /// The worlds and the steps between them, where they are asked for.
+    pub graph: ForkGraph,
     /// Trials run.
     pub run: u64,
     /// By their verdict.
