@@ -68,6 +68,7 @@ impl fmt::Display for Step {
         let Step { actor, verb, object } = self;
         match *verb {
             "disturb" => write!(f, "let {object}"),
+            "step" => write!(f, "{actor}: {object}"),
             _ if object.is_empty() => write!(f, "{verb} of {actor}"),
             _ => write!(f, "{actor}: {verb} {object}"),
         }
@@ -151,6 +152,16 @@ impl Course {
 }
 
 impl Step {
+    /// For a sentence: `the controller's update of configmaps/default/a`.
+    pub fn noun(&self) -> String {
+        let Step { actor, verb, object } = self;
+        match *verb {
+            "disturb" | "step" => object.clone(),
+            _ if object.is_empty() => format!("the {actor}'s {verb}"),
+            _ => format!("the {actor}'s {verb} of {object}"),
+        }
+    }
+
     /// What is done to nothing in particular.
     pub fn of(actor: &str, verb: &'static str) -> Step {
         Step { actor: actor.to_owned(), verb, object: String::new() }

@@ -108,7 +108,7 @@ fn broken(
     let again = run.loops_to.filter(|back| *back < last).map(|back| last - back);
     let cycle = run.loops_to.map(|back| if back < last { back } else { steps.len() });
     let at_last = match taken.last() {
-        Some(step) => format!("after {step}"),
+        Some(step) => format!("after {}", step.noun()),
         None => "at the beginning".to_owned(),
     };
     let (how, text) = match (property.asks, again) {
@@ -132,4 +132,101 @@ fn broken(
         ),
     };
     Broken { how, text, steps, cycle }
+}
+
+#[cfg(test)]
+mod tests {
+    use trace::{Cursor, Revision, Time};
+
+    use super::*;
+    use crate::campaign::properties::course::{State, Step};
+
+    fn property(text: &str) -> Property {
+        let spec = serde_saphyr::from_str(text).expect("a property");
+        Property::of(spec).expect("expressions")
+    }
+
+    /// A course with these truths of a property's one or two parts.
+    fn course(truths: &[&[bool]], ending: Ending) -> Course {
+        let state = |truths: &&[bool]| State {
+            revision: Revision(1),
+            since: Time(0),
+            cursor: Cursor::default(),
+            up: 1,
+            truths: truths.to_vec(),
+            passed: Default::default(),
+        };
+        let steps = vec![Step::of("controller", "update"); truths.len() - 1];
+        Course { states: truths.iter().map(state).collect(), steps, ending }
+    }
+
+    type Shown = Result<Option<(&'static str, usize, Option<usize>)>, String>;
+
+    /// In which way it is broken, after how many steps, and where the endless part begins.
+    fn judged(
+        property: &Property,
+        course: &Course,
+        passed: bool,
+        lasso: Option<(usize, usize)>,
+    ) -> Shown {
+        let lasso = lasso.map(|(back_to, end)| Lasso { end, back_to });
+        let judged = judge(property, 0, course, passed, lasso)?;
+        Ok(judged.map(|broken| (broken.how, broken.steps.len(), broken.cycle)))
+    }
+
+    const YES: bool = true;
+    const NO: bool = false;
+
+    #[test]
+    fn what_is_to_hold_always_is_judged_in_each_world() {
+        let always = property("{name: a, always: 'true'}");
+        let check = |truths: &[&[bool]], expect| {
+            let course = course(truths, Ending::Unknown);
+            assert_eq!(judged(&always, &course, false, None), Ok(expect));
+        };
+        check(&[&[YES], &[YES]], None);
+        check(&[&[YES], &[NO], &[YES]], Some(("always", 1, None)));
+    }
+
+    #[test]
+    fn what_is_never_to_come_may_be_there_before_and_at_once() {
+        let never = property("{name: a, neverAfter: {after: 'true', never: 'true'}}");
+        let check = |truths: &[&[bool]], passed, expect| {
+            let course = course(truths, Ending::Settled);
+            assert_eq!(judged(&never, &course, passed, None), Ok(expect));
+        };
+        check(&[&[NO, YES], &[YES, YES], &[NO, NO]], false, None);
+        check(&[&[NO, YES], &[YES, NO], &[NO, YES]], false, Some(("never-after", 2, None)));
+        check(&[&[NO, NO], &[NO, YES]], true, Some(("never-after", 1, None)));
+    }
+
+    #[test]
+    fn what_must_follow_is_waited_for_until_all_has_settled() {
+        let leads = property("{name: a, leadsTo: {from: 'true', to: 'true'}}");
+        let check = |truths: &[&[bool]], passed, expect| {
+            let course = course(truths, Ending::Settled);
+            assert_eq!(judged(&leads, &course, passed, None), Ok(expect));
+        };
+        check(&[&[YES, NO], &[NO, NO], &[NO, YES]], false, None);
+        check(&[&[YES, NO], &[NO, NO]], false, Some(("leads-to, settled", 1, Some(1))));
+        check(&[&[NO, NO], &[NO, NO]], true, Some(("leads-to, settled", 0, Some(0))));
+        check(&[&[NO, NO], &[NO, YES]], true, None);
+    }
+
+    #[test]
+    fn a_round_that_comes_again_is_the_cycle() {
+        let leads = property("{name: a, leadsTo: {from: 'true', to: 'true'}}");
+        let truths: &[&[bool]] = &[&[NO, NO], &[YES, NO], &[NO, NO], &[NO, NO], &[NO, NO]];
+        let restless = course(truths, Ending::Restless);
+        let broken = Some(("leads-to, for ever", 4, Some(2)));
+        assert_eq!(judged(&leads, &restless, false, Some((2, 3))), Ok(broken));
+        assert!(judged(&leads, &restless, false, None).is_err());
+
+        let eventually = property("{name: a, eventually: 'true'}");
+        let flips = course(&[&[YES], &[NO], &[YES], &[NO], &[YES]], Ending::Restless);
+        let shown = judged(&eventually, &flips, false, Some((1, 2))).expect("a verdict");
+        assert_eq!(shown.map(|(how, ..)| how), Some("eventually, for ever"));
+        let settles = course(&[&[YES], &[NO], &[YES]], Ending::Settled);
+        assert_eq!(judged(&eventually, &settles, false, None), Ok(None));
+    }
 }
