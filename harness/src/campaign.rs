@@ -5,8 +5,10 @@ pub mod confirm;
 pub mod disk;
 pub mod elsewhere;
 pub mod explore;
+pub mod expression;
 pub mod families;
 pub mod fault;
+pub mod fork_graph;
 pub mod frontier;
 pub mod identities;
 pub mod interrupt;
@@ -18,6 +20,7 @@ pub mod node;
 pub mod order;
 pub mod pool;
 pub mod progress;
+pub mod properties;
 pub mod publish;
 pub mod reached;
 pub mod reference;
@@ -35,6 +38,7 @@ use std::{
     time::{Duration, Instant},
 };
 
+use anyhow::Context;
 use confirm::Findings;
 use explore::{Bounds, Explored};
 use progress::{Event, Progress, Show};
@@ -75,7 +79,7 @@ pub fn run(args: &RunArgs) -> anyhow::Result<Exit> {
     interrupt::listen()?;
     let workers = args.workers.map_or_else(processors, NonZeroUsize::get);
     let prepared = Setup::prepare(campaign, &folder.path, workers)?;
-    let setup = Setup { keep_files: args.keep, ..prepared };
+    let setup = Setup { keep_files: args.keep, keeps_graph: args.graph.is_some(), ..prepared };
     setup.explain(carry_out(&setup, args, &folder))
 }
 
@@ -88,6 +92,7 @@ fn carry_out(setup: &Setup, args: &RunArgs, folder: &RunFolder) -> anyhow::Resul
     let restarts = settled_restart::asked(setup);
     let bounds = bounds(args, setup, began);
     let references = reference::learn(setup, folder, &progress, restarts, bounds.until)?;
+    setup.properties.check_undisturbed(setup, &references)?;
     progress.tell(phase("exploring"));
     let taken = setup.slots.taken();
     let (explored, findings) = explore(setup, &references, &bounds, &progress, folder);
@@ -103,6 +108,9 @@ fn carry_out(setup: &Setup, args: &RunArgs, folder: &RunFolder) -> anyhow::Resul
     // All that ran beside the trials of the exploration.
     let confirming = (setup.slots.taken() - taken).saturating_sub(explored.trials.len() as u64);
     publish::write(folder, &report, &explored, &findings, confirming)?;
+    if let Some(file) = &args.graph {
+        explored.graph.write(file).context("cannot write the graph")?;
+    }
     match args.output {
         Output::Text => publish::print(folder, &report),
         Output::Json => crate::stdout::write(&crate::report::summary_json(&report)?),

@@ -79,6 +79,10 @@ pub struct RunArgs {
     /// What the actions and variables of that model are in the cluster.
     #[arg(long, value_name = "FILE", requires = "schedule")]
     pub binding: Option<PathBuf>,
+    /// Write what was explored as a state graph: FILE ends with .dot; or as runs along each of its edges: .itf.json,
+    /// .ndjson.
+    #[arg(long, value_name = "FILE")]
+    pub graph: Option<campaign::fork_graph::GraphFile>,
     /// Trials side by side; default: one per processor.
     #[arg(long, env = "TROMMEL_WORKERS")]
     pub workers: Option<NonZeroUsize>,

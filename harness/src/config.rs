@@ -85,6 +85,9 @@ pub struct Spec {
     /// Runs of models that the controller is led along, before anything else is tried.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub schedules: Vec<ScheduleSpec>,
+    /// Files of properties that the worlds of all trials are to have.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub properties: Vec<PathBuf>,
     /// What is left out by guess.
     #[serde(default)]
     pub heuristics: HeuristicsSpec,

@@ -42,7 +42,7 @@ mod webhook_calls;
 use std::{
     collections::{BTreeSet, VecDeque},
     path::PathBuf,
-    sync::Arc,
+    sync::{Arc, OnceLock},
     time::{Duration, Instant},
 };
 
@@ -176,6 +176,7 @@ fn broken(spec: TrialSpec, why: String) -> TrialRun {
         phases: Phases::default(),
         subject_cpu: Default::default(),
         folder: PathBuf::new(),
+        course: OnceLock::new(),
     }
 }
 
@@ -227,6 +228,7 @@ async fn run_here(setup: &Setup, spec: TrialSpec) -> TrialRun {
         phases,
         subject_cpu,
         folder,
+        course: OnceLock::new(),
     };
     if let Some(drawn) = setup.drawn_names.get() {
         run.tell_drawn_names(drawn);

@@ -27,4 +27,4 @@ pub use explain::{Explanation, explain};
 pub use judge::{judge, summary};
 pub use restart_writes::{RestartWrite, RestartWrites};
 pub use run::{Planned, Run, Trial};
-pub use verdict::{Evidence, Fingerprint, Oracle, Parted, Severity, Verdict, VerdictValue};
+pub use verdict::{Broken, Evidence, Fingerprint, Oracle, Parted, Severity, Verdict, VerdictValue};

@@ -2,6 +2,7 @@
 
 mod model;
 mod older;
+mod property;
 
 use std::{collections::BTreeSet, fmt};
 
@@ -9,7 +10,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use trace::{Actor, Change, Cursor, Path, Revision};
 
-pub use self::model::Parted;
+pub use self::{model::Parted, property::Broken};
 use crate::{
     cause::{self, Cause},
     restart_writes::RestartWrite,
@@ -40,6 +41,8 @@ pub enum Oracle {
     Rollback,
     /// Does the controller do what its model does?
     Model,
+    /// Does it have the properties that the campaign asks for?
+    Property,
 }
 
 /// How much a violation matters.
@@ -72,6 +75,7 @@ impl fmt::Display for Oracle {
             Oracle::Exits => "exits",
             Oracle::Livelock => "livelock",
             Oracle::Model => "model",
+            Oracle::Property => "property",
             Oracle::Workload => "workload",
             Oracle::EndState => "end-state",
             Oracle::ObjectLives => "object-lives",
@@ -245,6 +249,14 @@ pub enum Evidence {
         title: String,
         /// What was expected and what was found.
         message: String,
+    },
+    /// What happened in a run that does not have a property.
+    Path {
+        /// A step each.
+        steps: Vec<String>,
+        /// The step with which the endless part begins, counted from 0.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        cycle: Option<usize>,
     },
     /// Why nothing can be said.
     Reason {

@@ -102,6 +102,9 @@ pub struct Replay {
     /// Runs of a model, one of which the controller was to follow, and what actions and variables are.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub schedules: Vec<serde_json::Value>,
+    /// What its worlds do not have, as property files write it.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub properties: Vec<serde_json::Value>,
     /// Why a real cluster may show each of them, in the same order.
     pub legality: Vec<Citation>,
     /// Name of the campaign that found it.

@@ -43,6 +43,7 @@ use crate::{
     campaign::{
         confirm::{self, Suspicions},
         families::{self, unobserved_state::Intervals},
+        fork_graph::Piece,
         frontier::{Frontier, New, Writes},
         judge,
         lens::Lens,
@@ -215,7 +216,9 @@ impl Work for Explorer<'_> {
 impl<'e> Explorer<'e> {
     /// Takes in what a job came to.
     fn count_in(&mut self, done: Done) {
-        let Done { world, version, then, trial } = done;
+        let Done { world, version, then, pieces, trial } = done;
+        let names = self.setup.properties.names();
+        pieces.into_iter().for_each(|piece| self.explored.graph.add(piece, &names));
         let violated = trial.as_ref().is_some_and(|trial| trial.verdict == VerdictValue::Violated);
         if let Some(then) = then {
             self.explored.frontier.add_following(then, version, violated);
@@ -337,6 +340,11 @@ impl<'e> Explorer<'e> {
         for reference in &self.references.runs {
             let view = judge::run_view(reference);
             let harvest = reached::harvest(setup, &frontier.lens, reference, &view, false);
+            if setup.keeps_graph {
+                let piece = Piece::of_trial(setup, &frontier.lens, reference, &harvest, false);
+                let names = setup.properties.names();
+                piece.into_iter().for_each(|piece| self.explored.graph.add(piece, &names));
+            }
             frontier.absorb(setup, harvest, false);
         }
     }
@@ -559,7 +567,7 @@ impl<'e> Explorer<'e> {
         let violated = done.verdict == VerdictValue::Violated;
         let leaf = violated && explored.violated > self.bounds.through_findings;
         let new = explored.frontier.absorb(self.setup, done.harvest, leaf);
-        if let Some(suspect) = done.suspect {
+        for suspect in done.suspects {
             tracing::debug!("violated: {}; plan: {}", suspect.verdict.title, suspect.plan);
             if explored.wants(&suspect) {
                 self.suspicions.tell(suspect);

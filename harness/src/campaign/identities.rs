@@ -18,6 +18,8 @@ use trace::{
 };
 use workloads::Workload;
 
+use crate::campaign::properties::Passed;
+
 /// Versions of types' definitions that a thread remembers.
 const DEFINITIONS_KEPT: usize = 1_000;
 
@@ -42,6 +44,8 @@ pub struct Identities<'c> {
     pub cached: &'c [(ObjectKey, Arc<Value>)],
     /// User steps for which they stay so.
     pub lasts: u32,
+    /// What of the campaign's properties has happened before.
+    pub passed: Passed,
 }
 
 /// The levels at which worlds are merged.
@@ -69,6 +73,13 @@ impl Identities<'_> {
         let extra = self.exactly_pending(world, cursor, begun);
         let context = self.context(world, cursor, extra, Level::Exact);
         let objects = self.without_heartbeats(world.objects().chain(self.cached()));
+        identity::identity(objects.iter().map(|(key, object)| (*key, &**object)), &context)
+    }
+
+    /// What all of a world is at this level, wherever the workload's operation there stands.
+    pub fn at_level(&self, world: &World, cursor: Cursor, level: Level) -> Identity {
+        let context = self.context(world, cursor, Value::Null, level);
+        let objects = self.without_heartbeats(world.objects());
         identity::identity(objects.iter().map(|(key, object)| (*key, &**object)), &context)
     }
 
@@ -193,9 +204,13 @@ impl Identities<'_> {
     }
 
     fn with_lasting(&self, extra: Value) -> Value {
-        match self.lasts {
+        let extra = match self.lasts {
             0 => extra,
             steps => json!([extra, { "lasts": steps }]),
+        };
+        match self.passed == Passed::default() {
+            true => extra,
+            false => json!([extra, { "passed": self.passed }]),
         }
     }
 

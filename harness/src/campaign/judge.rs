@@ -88,6 +88,7 @@ pub fn verdicts_of(
 ) -> Vec<Verdict> {
     let mut verdicts = oracles::judge(view, baseline);
     verdicts.extend(setup.model_runs.verdict(run));
+    verdicts.extend(setup.properties.verdicts(setup, run, baseline));
     verdicts
 }
 

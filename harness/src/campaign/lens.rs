@@ -12,6 +12,7 @@ use trace::{Footprint, GroupResource, Masks, identity::Identity};
 use crate::campaign::{
     identities::{Classes, Identities},
     node::{BehindNow, Node},
+    properties::Passed,
     reached::Place,
     setup::Setup,
 };
@@ -79,6 +80,7 @@ impl Lens {
             footprint: &self.footprint,
             cached: &[],
             lasts: 0,
+            passed: Passed::default(),
         }
     }
 
@@ -94,8 +96,8 @@ impl Lens {
 
     /// The same, alone in its classes.
     pub fn identified(&self, setup: &Setup, place: Place) -> Node {
-        let Place { world, cursor, begun, plan, behind } = place;
-        let identity = self.ask(setup, &plan, behind.as_ref(), |identities| {
+        let Place { world, cursor, begun, plan, behind, passed } = place;
+        let identity = self.ask(setup, &plan, behind.as_ref(), passed, |identities| {
             let identity = identities.of(&world, cursor, begun);
             // Within the macro, which evaluates it only for those who ask.
             tracing::trace!(
@@ -104,13 +106,13 @@ impl Lens {
             identity
         });
         let classes = Classes::alone(identity);
-        Node { world: Some(world), cursor, begun, plan, behind, identity, classes }
+        Node { world: Some(world), cursor, begun, plan, behind, passed, identity, classes }
     }
 
     /// What this node is at coarse levels, by what is known to be read now; none where it has no world.
     pub fn classes(&self, setup: &Setup, node: &Node) -> Option<Classes> {
         let world = node.world.as_ref()?;
-        Some(self.ask(setup, &node.plan, node.behind.as_ref(), |identities| {
+        Some(self.ask(setup, &node.plan, node.behind.as_ref(), node.passed, |identities| {
             identities.classes(world, node.cursor, node.begun)
         }))
     }
@@ -118,22 +120,23 @@ impl Lens {
     /// The canonical form at `scale` behind its class, for people who wonder why two worlds differ.
     pub fn canonical_scale(&self, setup: &Setup, node: &Node) -> Option<Value> {
         let world = node.world.as_ref()?;
-        Some(self.ask(setup, &node.plan, node.behind.as_ref(), |identities| {
+        Some(self.ask(setup, &node.plan, node.behind.as_ref(), node.passed, |identities| {
             identities.canonical_scale(world, node.cursor, node.begun)
         }))
     }
 
-    /// Asks what a world is at the end of a plan, with what caches hold there that are behind.
+    /// Asks what a world is at the end of a plan, with what caches hold there that are behind, and what has passed.
     fn ask<T>(
         &self,
         setup: &Setup,
         plan: &Plan,
         behind: Option<&BehindNow>,
+        passed: Passed,
         question: impl FnOnce(&Identities) -> T,
     ) -> T {
         let cached = behind.map(BehindNow::tagged).unwrap_or_default();
         let lasts = plan.lasts();
-        question(&Identities { cached: &cached, lasts, ..self.identities(setup) })
+        question(&Identities { cached: &cached, lasts, passed, ..self.identities(setup) })
     }
 
     /// The world at a place; one that can't be taken up on a fork is reached again from the beginning.

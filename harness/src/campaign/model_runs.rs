@@ -4,8 +4,6 @@
 //! against the model besides. Runs of the model with the same crashes are one plan: the model leaves open which of them the
 //! controller takes, so it may take any.
 
-mod expression;
-
 use std::{
     collections::BTreeMap,
     path::{Path, PathBuf},
@@ -22,6 +20,7 @@ use plans::{Plan, PlanId, Replay};
 use serde::Deserialize;
 
 use crate::{
+    campaign::expression,
     config::{Campaign, ScheduleSpec, reading},
     exit::{Exit, Expected},
     trial::{RunEnd, TrialRun},

@@ -7,7 +7,7 @@ use plans::{Plan, stale_views::Objects};
 use serde_json::{Value, json};
 use trace::{Cursor, GroupResource, ObjectKey, Revision, identity::Identity};
 
-use crate::campaign::identities::Classes;
+use crate::campaign::{identities::Classes, properties::Passed};
 
 /// A world with the controller down.
 #[derive(Clone)]
@@ -22,6 +22,8 @@ pub struct Node<W = World, B = BehindNow> {
     pub plan: Plan,
     /// Caches that are behind when the subject is started on it, if they are.
     pub behind: Option<B>,
+    /// What of the campaign's properties has happened before it.
+    pub passed: Passed,
     /// What it is, up to relabelling.
     pub identity: Identity,
     /// What it is at coarser levels.
@@ -50,24 +52,25 @@ pub struct BehindThen {
 impl Node {
     /// To wait for its turn. `origin`: the world from which all of a campaign come.
     pub fn pack(self, origin: Option<&World>) -> Waiting {
-        let Node { world, cursor, begun, plan, behind, identity, classes } = self;
+        let Node { world, cursor, begun, plan, behind, passed, identity, classes } = self;
         let world = world.zip(origin).map(|(world, origin)| world.pack(origin));
         let behind = behind.map(|behind| BehindThen {
             revision: behind.revision,
             keys: Arc::new(of_each(&behind.objects, |objects| objects.keys().cloned().collect())),
         });
-        Node { world, cursor, begun, plan, behind, identity, classes }
+        Node { world, cursor, begun, plan, behind, passed, identity, classes }
     }
 }
 
 impl Waiting {
     /// Its turn has come.
     pub fn unpack(&self) -> Node {
-        let Node { cursor, begun, identity, classes, .. } = *self;
+        let Node { cursor, begun, passed, identity, classes, .. } = *self;
         let world = self.world.as_ref().map(PackedWorld::unpack);
         let behind = self.behind.as_ref().zip(world.as_ref());
         let behind = behind.map(|(behind, world)| behind.unpack(world));
-        Node { world, cursor, begun, plan: self.plan.clone(), behind, identity, classes }
+        let plan = self.plan.clone();
+        Node { world, cursor, begun, plan, behind, passed, identity, classes }
     }
 }
 

@@ -22,6 +22,7 @@ use crate::{
         judge,
         lens::Lens,
         node::{BehindNow, Node},
+        properties::Passed,
         setup::Setup,
         while_down,
     },
@@ -62,6 +63,8 @@ pub struct Place<W = World> {
     pub begun: Option<Duration>,
     pub plan: Plan,
     pub behind: Option<BehindNow>,
+    /// What of the campaign's properties has happened before it.
+    pub passed: Passed,
 }
 
 /// All that a trial reached.
@@ -69,6 +72,8 @@ pub struct Place<W = World> {
 pub struct Harvest {
     /// In the order of the history.
     pub reached: Vec<Node>,
+    /// The revision at which the subject would have been killed, of each of them.
+    pub killed_at: Vec<Revision>,
     /// Changes of what the subject does not read.
     pub unread: Vec<Unread>,
     /// What the subject read.
@@ -93,7 +98,8 @@ pub fn start(setup: &Setup, lens: &Lens, run: &TrialRun) -> Option<Node> {
     let crash = Crash::at(Moment::Step { cursor, after });
     let plan = Plan::undisturbed().and(crash);
     let world = run.server.as_ref()?.world_at(revision)?;
-    Some(lens.node(setup, Place { world, cursor, begun: None, plan, behind: None }))
+    let passed = Passed::default();
+    Some(lens.node(setup, Place { world, cursor, begun: None, plan, behind: None, passed }))
 }
 
 /// Everything that a trial reached. `leaf`: nothing is explored behind it, so its worlds are only identified.
@@ -124,9 +130,10 @@ pub fn harvest(
     footprint.merge(&harvest.footprint);
     for point in &found.points {
         let plan = plan_of(run, point);
-        let Some(place) = place(run, point, plan.clone()) else {
+        let passed = setup.properties.passed(run, point.revision);
+        let Some(place) = place(run, point, plan.clone(), passed) else {
             match observed(&lens.identities(setup), run, &names, point, plan) {
-                Some(node) => harvest.reached.push(node),
+                Some(node) => harvest.reach(node, point),
                 None => harvest.leave_out("worlds that could not be rebuilt", 1),
             }
             continue;
@@ -134,17 +141,27 @@ pub fn harvest(
         let changed = changed_by_environment(run, point).filter(|_| !lens.brute_force);
         let resumable = resumable(setup, point);
         match changed.filter(|(key, versions)| !reads_any(&footprint, key, versions)) {
-            _ if leaf => harvest.reached.push(lens.identified(setup, place)),
+            _ if leaf => harvest.reach(lens.identified(setup, place), point),
             Some((key, versions)) => {
                 harvest.unread.extend(Unread::new(setup, key, &versions, place, resumable));
             }
-            None => harvest.reached.push(lens.node_if(resumable, setup, place)),
+            None => harvest.reach(lens.node_if(resumable, setup, place), point),
         }
     }
     harvest
 }
 
 impl Harvest {
+    fn reach(&mut self, node: Node, point: &CrashPoint) {
+        self.reached.push(node);
+        self.killed_at.push(point.revision);
+    }
+
+    /// The worlds that it reached, each with the revision of the trial at which the subject would have been killed.
+    pub fn crashes(&self) -> impl Iterator<Item = (&Node, Revision)> {
+        self.reached.iter().zip(self.killed_at.iter().copied())
+    }
+
     fn leave_out(&mut self, why: &str, count: u64) {
         if count > 0 {
             *self.left_out.entry(why.to_owned()).or_default() += count;
@@ -160,9 +177,9 @@ impl Unread {
         place: Place,
         resumable: bool,
     ) -> Option<Unread> {
-        let Place { world, cursor, begun, plan, behind } = place;
+        let Place { world, cursor, begun, plan, behind, passed } = place;
         let world = world.pack(setup.ground.world()?);
-        let place = Place { world, cursor, begun, plan, behind };
+        let place = Place { world, cursor, begun, plan, behind, passed };
         Some(Unread { key, versions: versions.iter().map(Packed::of).collect(), place, resumable })
     }
 
@@ -181,8 +198,8 @@ impl Unread {
 
     /// The world that it leads to.
     pub fn reached(self, setup: &Setup, lens: &Lens) -> Node {
-        let Place { world, cursor, begun, plan, behind } = self.place;
-        let place = Place { world: world.unpack(), cursor, begun, plan, behind };
+        let Place { world, cursor, begun, plan, behind, passed } = self.place;
+        let place = Place { world: world.unpack(), cursor, begun, plan, behind, passed };
         lens.node_if(self.resumable, setup, place)
     }
 }
@@ -208,10 +225,10 @@ fn plan_of(run: &TrialRun, point: &CrashPoint) -> Plan {
     run.spec.plan.and(crash)
 }
 
-fn place(run: &TrialRun, point: &CrashPoint, plan: Plan) -> Option<Place> {
+fn place(run: &TrialRun, point: &CrashPoint, plan: Plan, passed: Passed) -> Option<Place> {
     let world = run.server.as_ref()?.world_at(point.revision)?;
     let world = while_down::rebuild(world, point.time, &point.kept)?;
-    Some(Place { world, cursor: point.cursor, begun: point.begun, plan, behind: None })
+    Some(Place { world, cursor: point.cursor, begun: point.begun, plan, behind: None, passed })
 }
 
 /// On a remote cluster: a world that was only seen. None for those that were not observed, and can't be made there.
@@ -228,7 +245,8 @@ fn observed(
     let objects = objects_at(run, point.revision);
     let identity = identities.of_observed(&objects, point, names);
     let (cursor, begun, classes) = (point.cursor, point.begun, Classes::alone(identity));
-    Some(Node { world: None, cursor, begun, plan, behind: None, identity, classes })
+    let passed = Passed::default(); // it is only reached from the beginning
+    Some(Node { world: None, cursor, begun, plan, behind: None, passed, identity, classes })
 }
 
 /// What follows a world while the controller stays down.
@@ -245,6 +263,7 @@ pub fn follow(setup: &Setup, lens: &Lens, node: &Node) -> Then {
         return then;
     }
     stale_state::add(setup, lens, node, &mut then);
+    let (passed, _) = setup.properties.in_world(node.passed, world);
     match while_down::environment_rests(world) {
         Ok(Some((world, between))) => {
             if between > 0 {
@@ -252,7 +271,8 @@ pub fn follow(setup: &Setup, lens: &Lens, node: &Node) -> Then {
                 then.limits.push((what.to_owned(), between));
             }
             let (cursor, begun, plan) = (node.cursor, node.begun, quiet_restart(&node.plan));
-            then.next = Some(lens.node(setup, Place { world, cursor, begun, plan, behind: None }));
+            let place = Place { world, cursor, begun, plan, behind: None, passed };
+            then.next = Some(lens.node(setup, place));
             // The user is slower than the environment: what it does next, it does in that world.
             then.prune(Rule::UserWaits);
             return then;
@@ -260,17 +280,23 @@ pub fn follow(setup: &Setup, lens: &Lens, node: &Node) -> Then {
         Err(restless) => then.leave_out(&restless.to_string(), 1),
         Ok(None) => then.prune(Rule::EnvironmentIdle),
     }
-    user_step(setup, lens, world, node, &mut then);
+    user_step(setup, lens, world, (node, passed), &mut then);
     then
 }
 
 /// What the user does next while the controller is down.
-fn user_step(setup: &Setup, lens: &Lens, world: &World, node: &Node, then: &mut Then) {
+fn user_step(
+    setup: &Setup,
+    lens: &Lens,
+    world: &World,
+    (node, passed): (&Node, Passed),
+    then: &mut Then,
+) {
     use while_down::UserStep;
     match while_down::user_step(setup, world, node.cursor, node.begun.unwrap_or_default()) {
         UserStep::Done(world, cursor) => {
             let (world, plan) = (*world, later_restart(&node.plan));
-            let place = Place { world, cursor, begun: None, plan, behind: None };
+            let place = Place { world, cursor, begun: None, plan, behind: None, passed };
             then.next = Some(lens.node(setup, place));
         }
         UserStep::Waits | UserStep::End => then.prune(Rule::UserWaits),

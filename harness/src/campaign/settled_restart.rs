@@ -93,7 +93,8 @@ fn undisturbed(setup: &Setup, settle: &Settle, run: &TrialRun, repeat: u64) -> T
     let Some((world, cursor)) = end(run).filter(|_| is_forked(setup)) else {
         return confirm::from_beginning(&plan, repeat, settle.usual());
     };
-    let fork = Fork { world, cursor, begun: None, behind: None };
+    let passed = setup.properties.passed(run, world.revision());
+    let fork = Fork { world, cursor, begun: None, behind: None, passed };
     TrialSpec::on(fork, &plan, repeat, settle.usual())
 }
 
@@ -123,7 +124,8 @@ fn node(setup: &Setup, lens: &Lens, run: &TrialRun) -> Option<Node> {
     if again || lens.brute_force || lens.too_deep(&plan) || !is_forked(setup) {
         return None;
     }
-    let place = Place { world, cursor, begun: None, plan, behind: None };
+    let passed = setup.properties.passed(run, world.revision());
+    let place = Place { world, cursor, begun: None, plan, behind: None, passed };
     let node = lens.identified(setup, place);
     let classes = lens.classes(setup, &node)?;
     Some(Node { classes, ..node })

@@ -14,7 +14,7 @@ use trace::{DrawnNames, Heartbeats};
 use workloads::Workload;
 
 use crate::{
-    campaign::{model_runs::ModelRuns, pool::Slots},
+    campaign::{model_runs::ModelRuns, pool::Slots, properties::Properties},
     config::{Campaign, Transport},
     exit::Exit,
     providers::{Provider, kind},
@@ -33,6 +33,8 @@ pub struct Setup {
     pub workload_text: String,
     /// Runs of models that the subject is led along.
     pub model_runs: ModelRuns,
+    /// What the worlds of trials are to have.
+    pub properties: Properties,
     /// Objects applied before the subject starts.
     pub manifests: Vec<serde_json::Value>,
     /// Where trials run.
@@ -69,6 +71,8 @@ pub struct Setup {
     pub slots: Slots,
     /// Keep the files of every trial.
     pub keep_files: bool,
+    /// Collect the fork graph.
+    pub keeps_graph: bool,
     /// How many violated trials were kept, by fingerprint.
     pub kept: Mutex<BTreeMap<String, u32>>,
 }

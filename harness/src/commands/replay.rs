@@ -19,6 +19,7 @@ use crate::{
         confirm, fault,
         model_runs::ModelRuns,
         progress::{Event, Progress, Show},
+        properties::Properties,
         reference,
         run_folder::RunFolder,
         setup::{self, Setup},
@@ -52,12 +53,16 @@ pub fn run(args: &ReplayArgs) -> anyhow::Result<Exit> {
     plan::check(args, &replay, &campaign, &workload)?;
     trust::check(args, &replay, &campaign, &known, &workload)?;
     let model_runs = model_runs(args, &replay)?;
+    let properties = Properties::of_replay(&replay).map_err(|error| {
+        Expected::error(Exit::Usage, format!("{}: properties: {error}", args.file.display()))
+    })?;
     say_if_stale(&replay, &campaign);
     setup::build(&campaign)?;
     crate::campaign::interrupt::listen()?;
     let workers = std::thread::available_parallelism().map_or(1, usize::from);
     let mut setup = Setup::prepare(campaign, &folder.path, workers)?;
     setup.model_runs = model_runs;
+    setup.properties = properties;
     setup.explain(carry_out(&setup, args, &replay, &folder))
 }
 
@@ -72,6 +77,7 @@ fn carry_out(
     progress.tell(Event::Phase { name: "undisturbed runs".to_owned(), total: None });
     let restarts = replay.plan.restarts_when_settled();
     let references = reference::learn(setup, folder, &progress, restarts, None)?;
+    setup.properties.check_undisturbed(setup, &references)?;
     let total = Some(u64::from(args.repeats));
     progress.tell(Event::Phase { name: "replaying".to_owned(), total });
     let waits = references.settle.usual();

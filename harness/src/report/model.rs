@@ -233,6 +233,9 @@ pub struct Finding {
     pub replay_command: String,
     /// Why it is wrong.
     pub explanation: Explanation,
+    /// Of a property that does not hold: the steps up to where that shows, and what follows for ever, a line each.
+    #[serde(default)]
+    pub path: Vec<String>,
     /// What happened around the perturbation, in one order.
     pub timeline: Vec<Entry>,
     /// How the end state differs from the baseline's.

@@ -198,6 +198,7 @@ fn double_foo() -> Finding {
                 .to_owned(),
             legal_on: vec![],
         },
+        path: vec![],
         timeline: vec![
             entry(1, "user", Step, "step 1 \"create\": apply bars.example.com/default/bar is done", ""),
             entry(2, "store", Commit, "revision 11: user created bars.example.com/default/bar", "kind: Bar\n"),
@@ -241,6 +242,7 @@ fn hostile() -> Finding {
         confirmed: Confirmed { k: 5, n: 5 },
         confirmed_on: vec![],
         replay_command: "trommel replay x --token 'Bearer abcdefghijklmnop1234'".to_owned(),
+        path: vec![],
         timeline: vec![Entry {
             text: "</td><img src=x onerror=alert(1)>".to_owned(),
             detail: "kind: Secret\ndata:\n  password: aHVudGVyMg==\n".to_owned(),

@@ -246,6 +246,10 @@ pub fn explain(finding: &Finding) -> String {
     for also in &finding.also {
         line(&mut out, &format!("- *The same write led to:* {} (`{}`)", also.title, also.id));
     }
+    if !finding.path.is_empty() {
+        line(&mut out, "\n## The run that does not have the property\n");
+        fenced(&mut out, "text", &finding.path.join("\n"));
+    }
     line(&mut out, "\n## Reproduce it\n");
     fenced(&mut out, "sh", &finding.replay_command);
     line(&mut out, "\n## What happened around the perturbation\n");

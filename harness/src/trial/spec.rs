@@ -3,7 +3,7 @@
 use std::{
     collections::BTreeSet,
     path::PathBuf,
-    sync::Arc,
+    sync::{Arc, OnceLock},
     time::{Duration, Instant},
 };
 
@@ -12,7 +12,10 @@ use plans::{Perturbation, Plan, StartPoint};
 use trace::{Cursor, DrawnNames, History, Revision};
 
 use super::phases::Phases;
-use crate::campaign::settle::Waits;
+use crate::campaign::{
+    properties::{Course, Passed},
+    settle::Waits,
+};
 
 /// What a trial is to do.
 #[derive(Clone)]
@@ -54,6 +57,8 @@ pub struct Fork {
     pub begun: Option<Duration>,
     /// The revision at which watch caches stand that the plan's last perturbation sets back.
     pub behind: Option<Revision>,
+    /// What of the campaign's properties has happened before.
+    pub passed: Passed,
 }
 
 impl TrialSpec {
@@ -98,6 +103,8 @@ pub struct TrialRun {
     pub subject_cpu: Duration,
     /// Its files.
     pub folder: PathBuf,
+    /// What it went through, where somebody asked.
+    pub course: OnceLock<Result<Course, String>>,
 }
 
 /// How a trial ended.

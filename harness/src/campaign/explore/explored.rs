@@ -10,7 +10,7 @@ use trace::Level;
 
 use super::{Carried, Cost, Suspect, Visit};
 use crate::{
-    campaign::{frontier::Frontier, tally::Tally},
+    campaign::{fork_graph::ForkGraph, frontier::Frontier, tally::Tally},
     trial::cpu_time,
 };
 
@@ -24,6 +24,8 @@ pub struct Explored {
     pub frontier: Frontier,
     /// What became of the plans of models.
     pub model_runs: Tally,
+    /// The worlds and the steps between them, where they are asked for.
+    pub graph: ForkGraph,
     /// Trials run.
     pub run: u64,
     /// By their verdict.

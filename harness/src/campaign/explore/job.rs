@@ -7,7 +7,7 @@ use std::{
     time::{Duration, Instant},
 };
 
-use oracles::{Severity, Verdict, VerdictValue};
+use oracles::{Oracle, Severity, Verdict, VerdictValue};
 use plans::{Family, Perturbation, Plan, PlanId};
 use serde::Serialize;
 use trace::GroupResource;
@@ -20,6 +20,7 @@ use crate::{
             stale_state,
             unobserved_state::{self, Intervals},
         },
+        fork_graph::Piece,
         frontier::Writes,
         judge,
         lens::Lens,
@@ -163,6 +164,8 @@ pub(super) struct Done {
     /// The version of the footprint that worlds were told apart by.
     pub version: u64,
     pub then: Option<Then>,
+    /// What both add to the fork graph, where that is asked for.
+    pub pieces: Vec<Piece>,
     pub trial: Option<Tried>,
 }
 
@@ -180,6 +183,8 @@ pub(super) struct Tried {
     pub verdict: VerdictValue,
     pub why_unknown: Option<String>,
     pub harvest: Harvest,
+    /// What it adds to the fork graph, where that is asked for.
+    pub piece: Option<Piece>,
     /// What it wrote, as far as another trial of its world must have done it.
     pub signature: BTreeSet<String>,
     /// The same with what it came to; none of a trial that waited for longer, or proved nothing.
@@ -192,8 +197,8 @@ pub(super) struct Tried {
     pub intervals: Intervals,
     /// Where the controller may be restarted at its end.
     pub end: Option<End>,
-    /// Kept of a violated one.
-    pub suspect: Option<Suspect>,
+    /// Kept of a violated one: the verdict that names it, and that of a property besides.
+    pub suspects: Vec<Suspect>,
 }
 
 /// Everything that can be done with a trial without knowing what others came to.
@@ -202,13 +207,19 @@ pub(super) fn carry_out(setup: &Setup, references: &References, job: Job) -> Don
     let used_before = cpu_time::of_this_thread();
     let node = node.map(|node| node.unpack());
     let then = node.as_ref().filter(|_| follow).map(|node| reached::follow(setup, &lens, node));
+    let followed = node.clone().filter(|_| follow && setup.keeps_graph);
     let spec = asked.and_then(|asked| asked.spec(setup, &references.settle, node));
     let mut trial = spec.map(|spec| tried(setup, references, &lens, spec, shows));
     if let Some(trial) = &mut trial {
         trial.cost.own_cpu = cpu_time::of_this_thread().saturating_sub(used_before);
         trial.cost.ended = Instant::now();
     }
-    Done { world, version: lens.version, then, trial }
+    let mut pieces = Vec::new();
+    if let (true, Some((node, then))) = (setup.keeps_graph, followed.zip(then.as_ref())) {
+        pieces.extend(Piece::while_down(setup, &lens, &node, then));
+    }
+    pieces.extend(trial.as_mut().and_then(|trial| trial.piece.take()));
+    Done { world, version: lens.version, then, pieces, trial }
 }
 
 fn tried(
@@ -234,6 +245,8 @@ fn tried(
             reached::harvest(setup, lens, &run, &view.run, violated && lens.ends_at_violations)
         }
     };
+    let leaf = violated && lens.ends_at_violations;
+    let piece = setup.keeps_graph.then(|| Piece::of_trial(setup, lens, &run, &harvest, leaf));
     let carried = Carried::new(&run, &verdicts, verdict);
     let unknown = verdict == VerdictValue::Unknown;
     let signature = judge::writes(&view.run, &references.baseline.masks);
@@ -252,6 +265,7 @@ fn tried(
         never_behind: stale_state::never_behind(&run),
         why_unknown: unknown.then(|| judge::why_unknown(&run, &verdicts)),
         harvest,
+        piece: piece.flatten(),
         writes,
         end_state: judge::end_state(&view.run, &references.baseline),
         missing_permissions: missing_permissions::missing(&run.history),
@@ -275,7 +289,7 @@ fn tried(
         signature,
         carried,
         verdict,
-        suspect: None,
+        suspects: vec![],
     };
     let shows_more = |id: &String| setup.keeps_another(id);
     if unknown || (violated && tried.carried.fingerprints.first().is_some_and(shows_more)) {
@@ -286,10 +300,14 @@ fn tried(
     }
     run.server = None; // its worlds are in the harvest now
     let all = verdicts.into_iter().filter(|verdict| verdict.value == VerdictValue::Violated);
-    let worst = all.filter(|_| !unknown).min_by_key(|verdict| verdict.oracle.severity());
+    let (of_properties, others): (Vec<_>, Vec<_>) =
+        all.filter(|_| !unknown).partition(|verdict| verdict.oracle == Oracle::Property);
+    let worst = others.into_iter().min_by_key(|verdict| verdict.oracle.severity());
+    // What the user asks for is told whatever else is wrong; what is right in the end is told where nothing else is.
+    let worst = worst.filter(|one| of_properties.is_empty() || one.is_lasting_violation());
     let (plan, repeat) = (run.spec.plan, run.spec.repeat);
-    let suspect = worst.map(|verdict| Suspect { plan, repeat, verdict });
-    Tried { suspect, ..tried }
+    let suspect = |verdict| Suspect { plan: plan.clone(), repeat, verdict };
+    Tried { suspects: worst.into_iter().chain(of_properties).map(suspect).collect(), ..tried }
 }
 
 /// A trial's folder, relative to that of the campaign's run.
@@ -321,8 +339,9 @@ fn fork(setup: &Setup, settle: &Settle, node: &Node, repeat: u64, patient: bool)
     let Some(world) = world else {
         return confirm::from_beginning(&node.plan, repeat, settle.usual());
     };
-    let Node { cursor, begun, .. } = *node;
+    let Node { cursor, begun, passed, .. } = *node;
     let behind = node.behind.as_ref().map(|behind| behind.revision);
     let waits = if patient { settle.explored_to_the_end() } else { settle.usual() };
-    TrialSpec::on(Fork { world: world.clone(), cursor, begun, behind }, &node.plan, repeat, waits)
+    let fork = Fork { world: world.clone(), cursor, begun, behind, passed };
+    TrialSpec::on(fork, &node.plan, repeat, waits)
 }

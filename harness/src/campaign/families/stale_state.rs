@@ -182,8 +182,8 @@ pub fn later(setup: &Setup, lens: &Lens, node: &Node, then: &mut Then) {
 }
 
 fn place(node: &Node, world: &World, plan: Plan, behind: BehindNow) -> Place {
-    let (cursor, begun) = (node.cursor, node.begun);
-    Place { world: world.clone(), cursor, begun, plan, behind: Some(behind) }
+    let (cursor, begun, passed) = (node.cursor, node.begun, node.passed);
+    Place { world: world.clone(), cursor, begun, plan, behind: Some(behind), passed }
 }
 
 /// The plan with its last kill followed by a start in front of caches that are behind.

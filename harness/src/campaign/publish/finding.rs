@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use oracles::Severity;
+use oracles::{Oracle, Severity, Verdict};
 use serde_json::Value;
 use trace::WorldForm;
 
@@ -29,7 +29,6 @@ pub fn finding(
     explored: &Explored,
     (found, elsewhere): (&confirm::Finding, &[Elsewhere]),
 ) -> model::Finding {
-    let severity = found.verdict.oracle.severity();
     let trial = judge::trial_view(&found.shown);
     let explanation = oracles::explain(&trial, &references.baseline, &found.verdict);
     let mut sentences = explanation.sentences;
@@ -53,7 +52,7 @@ pub fn finding(
         oracle: found.verdict.oracle.to_string(),
         confirmed: model::Confirmed { k: found.confirmed.0, n: found.confirmed.1 },
         confirmed_on: elsewhere.iter().map(on).collect(),
-        trials: trials(explored, severity, found.ids()),
+        trials: trials(explored, &found.verdict, found.ids()),
         also: found
             .also
             .iter()
@@ -69,10 +68,30 @@ pub fn finding(
             because: format!("{because}; {}", legality.join("; ")),
             legal_on: legal_on.map(model::LegalOn::from).collect(),
         },
+        path: found.verdict.path().map_or(vec![], |(steps, cycle)| path(steps, cycle)),
         timeline: timeline::around_perturbation(&found.shown.history),
         kubectl_steps: by_hand::steps(setup, found, &diff),
         diff,
     }
+}
+
+/// Steps that are shown of a path, from its end; those of its endless part come all.
+const STEPS_SHOWN: usize = 40;
+
+/// A path as lines: the steps with their numbers, and how it goes on.
+fn path(steps: &[String], cycle: Option<usize>) -> Vec<String> {
+    let from = steps.len().saturating_sub(STEPS_SHOWN).min(cycle.unwrap_or(usize::MAX));
+    let earlier = (from > 0).then(|| format!("… {from} earlier steps, in verdicts.json"));
+    let numbered = steps.iter().enumerate().skip(from);
+    let shown = numbered.map(|(at, step)| {
+        let mark = if cycle.is_some_and(|cycle| cycle <= at) { "↻" } else { " " };
+        format!("{mark} {:>3}. {step}", at + 1)
+    });
+    let then = cycle.map(|cycle| match cycle < steps.len() {
+        true => format!("and again from step {}, for ever", cycle + 1),
+        false => "and nothing happens any more".to_owned(),
+    });
+    earlier.into_iter().chain(shown).chain(then).collect()
 }
 
 fn on(elsewhere: &Elsewhere) -> model::ConfirmedOn {
@@ -116,7 +135,7 @@ pub fn suspicion(
         oracle: suspected.verdict.oracle.to_string(),
         state,
         plan: suspected.plan.to_string(),
-        trials: trials(explored, severity, [&*id]),
+        trials: trials(explored, &suspected.verdict, [&*id]),
         history,
         replay: replay.name,
         replay_command: replay.command,
@@ -125,16 +144,19 @@ pub fn suspicion(
     }
 }
 
-/// Trials of the exploration that show one of these fingerprints first, by the family of their plan.
+/// Trials of the exploration that show one of these fingerprints first, by the family of their plan. What the user asked
+/// for counts beside what else a trial shows.
 fn trials<'i>(
     explored: &Explored,
-    severity: Severity,
+    verdict: &Verdict,
     ids: impl IntoIterator<Item = &'i str>,
 ) -> BTreeMap<String, u64> {
     let ids: Vec<&str> = ids.into_iter().collect();
     let mut trials = BTreeMap::new();
     for carried in &explored.trials {
-        if shown(carried, severity).first().is_some_and(|first| ids.contains(&&**first)) {
+        let shown = shown(carried, verdict.oracle.severity());
+        let looked_at = if verdict.oracle == Oracle::Property { shown.len() } else { 1 };
+        if shown.iter().take(looked_at).any(|id| ids.contains(&&**id)) {
             *trials.entry(carried.plan.families()).or_default() += 1;
         }
     }

@@ -103,6 +103,10 @@ fn replay(
             Oracle::Model => schedules(setup, plan),
             _ => vec![],
         },
+        properties: match verdict.oracle {
+            Oracle::Property => setup.properties.for_replay(verdict),
+            _ => vec![],
+        },
         legality,
         campaign: setup.campaign.name().to_owned(),
         folder: super::portable(&setup.campaign.folder),
@@ -129,13 +133,13 @@ fn replay(
     }
 }
 
-/// What a replay needs of the campaign besides subject, manifests and workload.
 /// The runs of a model that the plan was to lead along.
 fn schedules(setup: &Setup, plan: &Plan) -> Vec<serde_json::Value> {
     let schedules = setup.model_runs.of(plan).iter();
     schedules.map(|one| serde_json::to_value(one).expect("a schedule is plain data")).collect()
 }
 
+/// What a replay needs of the campaign besides subject, manifests and workload.
 fn settings(setup: &Setup, settle: &Settle) -> ReplaySettings {
     let spec = &setup.campaign.file.spec;
     // Values at their default are not written.

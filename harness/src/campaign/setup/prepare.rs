@@ -14,7 +14,7 @@ use workloads::Place;
 
 use super::{Certificates, ClockMode, Setup};
 use crate::{
-    campaign::{model_runs::ModelRuns, pool::Slots},
+    campaign::{model_runs::ModelRuns, pool::Slots, properties::Properties},
     config::{Campaign, ClockSpec, ClusterSpec, EmbeddedSpec, manifests},
     exit::{Exit, Expected},
     providers::{
@@ -128,6 +128,7 @@ impl Setup {
         }
         let workload_text = std::fs::read_to_string(&workload_file)?;
         let model_runs = ModelRuns::load(&campaign)?;
+        let properties = Properties::load(&campaign)?;
         let (mut manifests, mut places) = (Vec::new(), Vec::new());
         let pod = spec.subject.pod.iter().map(|pod| ("spec.subject.pod.manifest", &pod.manifest));
         let applied = spec.manifests.iter().map(|path| ("spec.manifests", path));
@@ -222,6 +223,7 @@ impl Setup {
             workload,
             workload_text,
             model_runs,
+            properties,
             manifests,
             ground,
             kind,
@@ -240,6 +242,7 @@ impl Setup {
             workers,
             slots: Slots::new(workers),
             keep_files: false,
+            keeps_graph: false,
             kept: Mutex::default(),
         })
     }
