@@ -207,9 +207,8 @@ impl Properties {
                 continue;
             };
             let from = steps.len().saturating_sub(STEPS_TOLD);
-            let steps = steps[from..].join("\n  ");
-            let message =
-                format!("undisturbed run {number}: {}; its last steps:\n  {steps}", verdict.title);
+            let steps: String = steps[from..].iter().map(|step| format!("\n  {step}")).collect();
+            let message = format!("undisturbed run {number}: {}{steps}", verdict.title);
             return Err(Expected::error(Exit::References, message));
         }
         Ok(())

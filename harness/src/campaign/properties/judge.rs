@@ -209,7 +209,7 @@ mod tests {
         };
         check(&[&[YES, NO], &[NO, NO], &[NO, YES]], false, None);
         check(&[&[YES, NO], &[NO, NO]], false, Some(("leads-to, settled", 1, Some(1))));
-        check(&[&[NO, NO], &[NO, NO]], true, Some(("leads-to, settled", 0, Some(0))));
+        check(&[&[NO, NO], &[NO, NO]], true, Some(("leads-to, settled", 1, Some(1))));
         check(&[&[NO, NO], &[NO, YES]], true, None);
     }
 
