@@ -119,3 +119,20 @@ fn is_event(json: &Json) -> bool {
 
 #[cfg(test)]
 pub(crate) mod tests;
+
+/// The trace of a text whose states begin at these lines, with the names of its steps.
+fn of_lines(
+    states: Vec<State>,
+    actions: Vec<Option<Action>>,
+    loop_: Option<usize>,
+    places: &[usize],
+) -> Result<Trace, Problem> {
+    let mut trace = Trace::new(states, actions, loop_).map_err(|error| match error {
+        ShapeError::OtherVariables { state, .. } => {
+            Problem::at(places[state], 1, error.to_string())
+        }
+        other => Problem::whole(other.to_string()),
+    })?;
+    pc::name_steps(&mut trace);
+    Ok(trace)
+}

@@ -34,19 +34,6 @@ pub struct ModelRuns {
     by_plan: BTreeMap<PlanId, usize>,
 }
 
-/// A binding's file.
-#[derive(Deserialize)]
-#[serde(rename_all = "camelCase", deny_unknown_fields)]
-struct BindingFile {
-    #[serde(rename = "apiVersion")]
-    _api_version: String,
-    #[serde(rename = "kind")]
-    _kind: String,
-    #[serde(rename = "metadata", default)]
-    _metadata: serde_json::Value,
-    spec: Binding,
-}
-
 /// Traces of the command line, whose paths are relative to where the user stands.
 ///
 /// # Errors
@@ -69,14 +56,14 @@ impl ModelRuns {
         let mut runs = ModelRuns::default();
         for ScheduleSpec { trace, binding } in &campaign.file.spec.schedules {
             let (trace, binding) = (campaign.resolve(trace), campaign.resolve(binding));
-            let bound: BindingFile = reading::read(&text_of(&binding)?, &binding, "Binding")?;
+            let bound: Binding = reading::spec(&reading::text(&binding)?, &binding, "Binding")?;
             let wrong = |what: String| usage(format!("{}: {what}", binding.display()));
-            for (variable, text) in &bound.spec.variables {
+            for (variable, text) in &bound.variables {
                 expression::check(text)
                     .map_err(|why| wrong(format!("spec.variables.{variable}: {why}")))?;
             }
             for run in runs_of(&trace)? {
-                let schedule = Schedule::of(&run, &bound.spec)
+                let schedule = Schedule::of(&run, &bound)
                     .map_err(|error| wrong(format!("{}: {error}", trace.display())))?;
                 runs.add(schedule.plan(), schedule);
             }
@@ -158,7 +145,7 @@ fn runs_of(path: &Path) -> anyhow::Result<Vec<Trace>> {
         return runs_of_module(path);
     }
     let name = path.display().to_string();
-    match traces::read(&text_of(path)?, &name).map_err(|error| usage(error.to_string()))? {
+    match traces::read(&reading::text(path)?, &name).map_err(|error| usage(error.to_string()))? {
         Read::Trace(trace) => Ok(vec![trace]),
         Read::Graph(graph) => Ok(runs_of_graph(&graph)),
     }
@@ -182,11 +169,6 @@ fn runs_of_module(path: &Path) -> anyhow::Result<Vec<Trace>> {
         ))),
         (tla::Verdict::Held, None) => Err(usage(format!("{}: there is no state", path.display()))),
     }
-}
-
-fn text_of(path: &Path) -> anyhow::Result<String> {
-    std::fs::read_to_string(path)
-        .map_err(|error| usage(format!("cannot read {}: {error}", path.display())))
 }
 
 fn usage(message: String) -> anyhow::Error {

@@ -17,6 +17,16 @@ struct Head {
     kind: String,
 }
 
+/// The text of a file that the user names.
+///
+/// # Errors
+/// It can't be read: exit 64.
+pub fn text(path: &Path) -> anyhow::Result<String> {
+    std::fs::read_to_string(path).map_err(|error| {
+        Expected::error(Exit::Usage, format!("cannot read {}: {error}", path.display()))
+    })
+}
+
 /// Reads a file of this kind.
 ///
 /// # Errors
@@ -31,6 +41,27 @@ pub fn read<T: DeserializeOwned>(text: &str, path: &Path, kind: &str) -> anyhow:
     }
     serde_saphyr::from_str(text)
         .map_err(|error| usage(format!("{shown}{}", explained(text, &error))))
+}
+
+/// A file with nothing but a `spec` besides its head.
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+struct Document<T> {
+    #[serde(rename = "apiVersion")]
+    _api_version: String,
+    #[serde(rename = "kind")]
+    _kind: String,
+    #[serde(rename = "metadata", default)]
+    _metadata: serde_json::Value,
+    spec: T,
+}
+
+/// The `spec` of a file of this kind, which has no settings but those.
+///
+/// # Errors
+/// See [`read`].
+pub fn spec<T: DeserializeOwned>(text: &str, path: &Path, kind: &str) -> anyhow::Result<T> {
+    read::<Document<T>>(text, path, kind).map(|document| document.spec)
 }
 
 /// What it is instead.

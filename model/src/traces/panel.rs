@@ -19,7 +19,6 @@ use super::{
     error::Problem,
     label,
     literal::{self, Cursor},
-    pc,
 };
 
 /// What a row can be marked with, as in the extension: added, deleted, modified.
@@ -65,14 +64,7 @@ pub(super) fn read(text: &str) -> Result<Trace, Problem> {
         places.push(first.number);
         rest = &after[rows..];
     }
-    let mut trace = Trace::new(states, actions, loop_).map_err(|error| match error {
-        super::ShapeError::OtherVariables { state, .. } => {
-            Problem::at(places[state], 1, error.to_string())
-        }
-        other => Problem::whole(other.to_string()),
-    })?;
-    pc::name_steps(&mut trace);
-    Ok(trace)
+    super::of_lines(states, actions, loop_, &places)
 }
 
 /// The number and the title of a line `1: title`.

@@ -15,7 +15,6 @@ use super::{
     error::Problem,
     label,
     literal::Cursor,
-    pc,
 };
 
 /// What the first line of a block says.
@@ -73,14 +72,7 @@ pub(super) fn read(text: &str) -> Result<Trace, Problem> {
             }
         }
     }
-    let mut trace = Trace::new(states, actions, loop_).map_err(|error| match error {
-        super::ShapeError::OtherVariables { state, .. } => {
-            Problem::at(places[state], 1, error.to_string())
-        }
-        other => Problem::whole(other.to_string()),
-    })?;
-    pc::name_steps(&mut trace);
-    Ok(trace)
+    super::of_lines(states, actions, loop_, &places)
 }
 
 /// Whether a state ends in front of this line.

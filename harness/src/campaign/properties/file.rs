@@ -10,19 +10,7 @@ use crate::{
     exit::{Exit, Expected},
 };
 
-/// A property file (`kind: Property`).
-#[derive(Deserialize)]
-#[serde(rename_all = "camelCase", deny_unknown_fields)]
-struct PropertyFile {
-    #[serde(rename = "apiVersion")]
-    _api_version: String,
-    #[serde(rename = "kind")]
-    _kind: String,
-    #[serde(rename = "metadata", default)]
-    _metadata: serde_json::Value,
-    spec: PropertiesSpec,
-}
-
+/// What a property file (`kind: Property`) says.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 struct PropertiesSpec {
@@ -149,8 +137,8 @@ pub fn load(campaign: &Campaign) -> anyhow::Result<Vec<Property>> {
         let path = campaign.resolve(path);
         let text = std::fs::read_to_string(&path)
             .map_err(|error| usage(&path, &format!("it can't be read: {error}")))?;
-        let file: PropertyFile = reading::read(&text, &path, "Property")?;
-        for (spec, at) in file.spec.properties.into_iter().zip(0..) {
+        let file: PropertiesSpec = reading::spec(&text, &path, "Property")?;
+        for (spec, at) in file.properties.into_iter().zip(0..) {
             let name = spec.name.clone();
             let wrong =
                 |what: String| usage(&path, &format!("spec.properties[{at}] ({name}): {what}"));

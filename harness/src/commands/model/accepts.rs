@@ -19,7 +19,7 @@ use super::{
     files::{self, Configured, Target},
     text, usage,
 };
-use crate::{exit::Exit, report::plain, stdout};
+use crate::{config::reading, exit::Exit, report::plain, stdout};
 
 /// So many states may be possible before an event.
 const STATES_MAX: usize = 100_000;
@@ -48,7 +48,7 @@ pub struct Options {
 
 pub(super) fn run(options: &Options) -> anyhow::Result<Exit> {
     let name = options.log.display().to_string();
-    let mut log = ndjson::read_record(&files::text_of(&options.log)?, &name).map_err(usage)?;
+    let mut log = ndjson::read_record(&reading::text(&options.log)?, &name).map_err(usage)?;
     let (acceptance, failed) = if files::is_module(&options.model) {
         let specification = options.configured.load(&options.model)?;
         let steps = specification.steps().map_err(usage)?;

@@ -16,6 +16,7 @@ use model::{
 
 use super::usage;
 use crate::{
+    config::reading,
     exit::{Exit, Expected},
     report,
 };
@@ -120,13 +121,7 @@ pub(super) fn read(path: &Path) -> anyhow::Result<Read> {
         let path = path.display();
         return Err(usage(format!("{path}: this is a TLA+ module: `trommel model check {path}`")));
     }
-    traces::read(&text_of(path)?, &path.display().to_string()).map_err(usage)
-}
-
-/// Reads a file as text.
-pub(super) fn text_of(path: &Path) -> anyhow::Result<String> {
-    fs::read_to_string(path)
-        .map_err(|error| usage(format!("cannot read {}: {error}", path.display())))
+    traces::read(&reading::text(path)?, &path.display().to_string()).map_err(usage)
 }
 
 /// Whether a file is a TLA+ module, by its name.
@@ -145,7 +140,7 @@ pub(super) struct Configured {
 impl Configured {
     /// Reads a module, and says on stderr what its parser warns of.
     pub fn load(&self, module: &Path) -> anyhow::Result<Specification> {
-        text_of(module)?;
+        reading::text(module)?;
         let beside = || module.with_extension("cfg");
         let config = self.config.clone().unwrap_or_else(beside);
         fs::metadata(&config).map_err(|error| no_config(&config, &error))?;
