@@ -472,10 +472,10 @@ pub fn zones() -> Scenario {
         ready(3),
         // Its endpoints stay, and there is only one zone left.
         not_ready(B),
-        of_zone(B, "2"),
-        // Which nobody notices before something else happens to a node.
-        of_zone(A, "6"),
+        // A late second look of upstream's would find both zones again, and give hints: it is to find no mode.
         mode(json!("Disabled")),
+        of_zone(B, "2"),
+        of_zone(A, "6"),
         mode(json!("auto")),
         mode(Value::Null),
         Step::Delete(SHOP, None),
