@@ -36,7 +36,6 @@ use pace::{Pace, Paces};
 use scripted::{Scripted, Turn};
 use wire::Sent;
 
-mod bodies;
 mod certificates;
 mod events;
 mod nodes;

@@ -35,6 +35,7 @@
 
 #[macro_use]
 pub mod branches;
+pub mod bodies;
 pub mod calls;
 pub mod controller;
 pub mod data;

@@ -8,13 +8,13 @@ use std::sync::Arc;
 use base64::{Engine, engine::general_purpose::STANDARD};
 use bytes::Bytes;
 use controllers::{
-    Controller, Propagation, Request, Response, autoscaler::Scale, namespace::Condition,
+    Controller, Propagation, Request, Response, autoscaler::Scale, bodies, namespace::Condition,
     request::PodState,
 };
 use serde_json::{Value, json};
 use trace::{Actor, GroupResource, ObjectKey, Revision, Verb};
 
-use super::{bodies, certificates, kind_of};
+use super::{certificates, kind_of};
 use crate::{
     route::Route,
     server::{Live, request},
@@ -361,11 +361,8 @@ fn call<'a>(
             verb(Verb::Update, "status", JSON, object)
         }
         Request::FillToken { revision, account, uid, authority, .. } => {
-            let secret = bodies::token_secret(
-                seen(live, key, *revision)?,
-                (account, uid),
-                authority.as_deref(),
-            );
+            let secret =
+                token_secret(seen(live, key, *revision)?, (account, uid), authority.as_deref());
             verb(Verb::Update, "", JSON, secret)
         }
         Request::IssueCertificate { revision, certificate, .. } => {
@@ -392,6 +389,29 @@ fn call<'a>(
             return Err(Refusal::internal("it is answered otherwise"));
         }
     })
+}
+
+/// A Secret with what it lacks of a token of this account (name and uid).
+fn token_secret(mut secret: Value, (account, uid): (&str, &str), authority: Option<&str>) -> Value {
+    let namespace = meta(&secret, "namespace").to_owned();
+    let name = meta(&secret, "name").to_owned();
+    let lacks =
+        |secret: &Value, field: &str| secret["data"][field].as_str().is_none_or(str::is_empty);
+    if let Some(authority) = authority {
+        secret["data"]["ca.crt"] = json!(authority);
+    }
+    if lacks(&secret, "namespace") {
+        secret["data"]["namespace"] = json!(STANDARD.encode(&namespace));
+    }
+    if lacks(&secret, "token") {
+        let token = crate::auth::token::of_secret(&namespace, &name, (account, uid));
+        secret["data"]["token"] = json!(STANDARD.encode(token));
+    }
+    for (annotation, text) in [("name", account), ("uid", uid)] {
+        let annotation = format!("kubernetes.io/service-account.{annotation}");
+        secret["metadata"]["annotations"][annotation] = json!(text);
+    }
+    secret
 }
 
 /// Sets what stands at a JSON pointer without escapes; null removes it.

@@ -7,17 +7,17 @@
 
 use std::time::Duration;
 
-use controllers::{
-    kubelet,
-    request::{Beside, PodState},
-};
 use serde_json::{Value, json};
 use trace::Time;
 
-use crate::world::meta;
+use crate::{
+    kubelet,
+    request::{Beside, PodState},
+};
 
-/// What a kubelet says of a pod whose containers all do the same.
-pub(in crate::environment) fn pod_state(
+/// What a kubelet says of a pod whose containers all do the same: a strategic merge patch. `host` and `address` are the
+/// addresses of the node and of the pod; where they are not known, they are empty.
+pub fn pod_state(
     pod: &Value,
     uid: &str,
     state: &PodState,
@@ -59,6 +59,15 @@ pub(in crate::environment) fn pod_state(
         status["startTime"] = json!(now);
     }
     json!({"metadata": {"uid": uid}, "status": observed(pod, status)})
+}
+
+/// A text of `metadata`; empty where there is none.
+fn meta<'a>(object: &'a Value, field: &str) -> &'a str {
+    object
+        .pointer("/metadata")
+        .and_then(|meta| meta.get(field))
+        .and_then(Value::as_str)
+        .unwrap_or("")
 }
 
 /// A status with the generation that it is about, which conditions that are kubelets' have too.

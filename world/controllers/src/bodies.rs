@@ -1,7 +1,9 @@
-//! Objects and patches that controllers send.
+//! Objects and patches that controllers send, as JSON: what upstream's send, for whoever carries out a [`crate::Request`].
 
-use base64::{Engine, engine::general_purpose::STANDARD};
-use controllers::{
+use serde_json::{Map, Value, json};
+use trace::ObjectKey;
+
+use crate::{
     Owner,
     deployment::{DeploymentCondition, DeploymentStatus},
     object::Labels,
@@ -9,21 +11,20 @@ use controllers::{
     request::NewReplicaSet,
     selector::{Expression, Selector},
     template::Template,
+    write::counts,
 };
-use serde_json::{Map, Value, json};
-use trace::ObjectKey;
-
-use crate::{auth::token, world::meta};
 
 mod pods;
 
-pub(super) use pods::pod_state;
+pub use pods::pod_state;
 
-pub(super) fn labels(labels: &Labels) -> Value {
+/// Labels, annotations.
+pub fn labels(labels: &Labels) -> Value {
     labels.iter().map(|(key, value)| (key.to_string(), json!(value))).collect::<Map<_, _>>().into()
 }
 
-pub(super) fn owner(owner: &Owner) -> Value {
+/// An entry of `metadata.ownerReferences`.
+pub fn owner(owner: &Owner) -> Value {
     json!({
         "apiVersion": owner.api_version, "kind": owner.kind, "name": owner.name, "uid": owner.uid,
         "controller": owner.controller, "blockOwnerDeletion": owner.blocks,
@@ -31,7 +32,7 @@ pub(super) fn owner(owner: &Owner) -> Value {
 }
 
 /// `controller.GetPodFromTemplate`.
-pub(super) fn pod(generate_name: &str, of: &Owner, template: &Template) -> Value {
+pub fn pod(generate_name: &str, of: &Owner, template: &Template) -> Value {
     let given = &template.value["metadata"];
     let mut metadata = json!({"generateName": generate_name, "ownerReferences": [owner(of)]});
     for field in ["labels", "annotations", "finalizers"] {
@@ -44,7 +45,8 @@ pub(super) fn pod(generate_name: &str, of: &Owner, template: &Template) -> Value
     })
 }
 
-pub(super) fn binding(key: &ObjectKey, uid: &str, node: &str) -> Value {
+/// A Binding of a pod to a node.
+pub fn binding(key: &ObjectKey, uid: &str, node: &str) -> Value {
     json!({
         "apiVersion": "v1", "kind": "Binding",
         "metadata": {"name": key.name, "namespace": key.namespace, "uid": uid},
@@ -67,7 +69,8 @@ fn selector(selector: &Selector) -> Value {
     value
 }
 
-pub(super) fn replica_set(new: &NewReplicaSet) -> Value {
+/// A ReplicaSet of a Deployment, with its hash in selector, labels and template.
+pub fn replica_set(new: &NewReplicaSet) -> Value {
     let hashed = |labels: &Value| {
         let mut labels = labels.clone();
         labels["pod-template-hash"] = json!(new.hash);
@@ -96,41 +99,8 @@ pub(super) fn replica_set(new: &NewReplicaSet) -> Value {
     })
 }
 
-/// A Secret with what it lacks of a token of this account (name and uid).
-pub(super) fn token_secret(
-    mut secret: Value,
-    (account, uid): (&str, &str),
-    authority: Option<&str>,
-) -> Value {
-    let namespace = meta(&secret, "namespace").to_owned();
-    let name = meta(&secret, "name").to_owned();
-    let lacks =
-        |secret: &Value, field: &str| secret["data"][field].as_str().is_none_or(str::is_empty);
-    if let Some(authority) = authority {
-        secret["data"]["ca.crt"] = json!(authority);
-    }
-    if lacks(&secret, "namespace") {
-        secret["data"]["namespace"] = json!(STANDARD.encode(&namespace));
-    }
-    if lacks(&secret, "token") {
-        let token = token::of_secret(&namespace, &name, (account, uid));
-        secret["data"]["token"] = json!(STANDARD.encode(token));
-    }
-    for (annotation, text) in [("name", account), ("uid", uid)] {
-        let annotation = format!("kubernetes.io/service-account.{annotation}");
-        secret["metadata"]["annotations"][annotation] = json!(text);
-    }
-    secret
-}
-
-/// Sets numbers that are not zero, as Go's `omitempty`.
-fn counts(status: &mut Value, counts: &[(&str, i64)]) {
-    for (field, count) in counts.iter().filter(|(_, count)| *count != 0) {
-        status[*field] = json!(count);
-    }
-}
-
-pub(super) fn replica_set_status(status: &ReplicaSetStatus) -> Value {
+/// `status` of a ReplicaSet.
+pub fn replica_set_status(status: &ReplicaSetStatus) -> Value {
     let mut value = json!({"replicas": status.replicas});
     counts(
         &mut value,
@@ -153,7 +123,8 @@ pub(super) fn replica_set_status(status: &ReplicaSetStatus) -> Value {
     value
 }
 
-pub(super) fn deployment_status(status: &DeploymentStatus) -> Value {
+/// `status` of a Deployment.
+pub fn deployment_status(status: &DeploymentStatus) -> Value {
     let mut value = json!({});
     counts(
         &mut value,
