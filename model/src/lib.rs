@@ -5,6 +5,7 @@
 //! [`Binding`], a trace becomes a [`Schedule`] of a real controller.
 
 mod binding;
+pub mod cluster;
 pub mod footprint;
 pub mod properties;
 pub mod schedule;

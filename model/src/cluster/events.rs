@@ -1,0 +1,71 @@
+//! What happens to a cluster that its controllers don't do: users, and the failures of nodes.
+
+use std::{fmt, sync::Arc};
+
+use super::{objects::Objects, store::Store};
+
+/// When an event can happen.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum When {
+    /// At any time.
+    Anytime,
+    /// When no controller has anything to do.
+    Stable,
+    /// Before anything else.
+    First,
+}
+
+/// One way in which an event can happen.
+#[derive(Debug, Clone)]
+pub struct Choice {
+    /// What happens, in words.
+    pub told: Arc<str>,
+    /// What is stored afterwards.
+    pub store: Store,
+    /// How far the event is afterwards.
+    pub progress: u64,
+}
+
+/// Something that can happen.
+pub trait Event: fmt::Debug + Send + Sync {
+    /// Its name.
+    fn name(&self) -> &str;
+
+    /// When it can happen.
+    fn when(&self) -> When {
+        When::Anytime
+    }
+
+    /// Whether nothing else happens as long as it can.
+    fn is_urgent(&self) -> bool {
+        false
+    }
+
+    /// All ways in which it can happen on `store`, if it is so far; 0 at the start.
+    fn choices(&self, objects: &Objects, store: &Store, progress: u64) -> Vec<Choice>;
+}
+
+/// What is kept of a run that its states don't show.
+pub trait Monitor: fmt::Debug + Send + Sync {
+    /// Its name.
+    fn name(&self) -> &str;
+
+    /// What is kept at the start.
+    fn begin(&self, objects: &Objects, store: &Store) -> u64;
+
+    /// What is kept after a step from one store to another, with the label `told`.
+    fn step(&self, objects: &Objects, kept: u64, step: &Step<'_>) -> u64;
+}
+
+/// A step as monitors see it.
+#[derive(Debug, Clone, Copy)]
+pub struct Step<'a> {
+    /// What was stored.
+    pub before: &'a Store,
+    /// What is.
+    pub after: &'a Store,
+    /// The name of the client, or of the event; empty where time passes.
+    pub by: &'a str,
+    /// What it did.
+    pub told: &'a str,
+}

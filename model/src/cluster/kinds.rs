@@ -1,0 +1,144 @@
+//! The types that a cluster of a model serves.
+
+use controllers::{Kind, Kinds};
+use trace::GroupResource;
+
+/// A type: `apiVersion`, `kind`, group, resource, whether its objects live in namespaces.
+type Row = (&'static str, &'static str, &'static str, &'static str, bool);
+
+/// Those that most stores hold come first: a store keeps a sum for each type up to its last.
+const ROWS: [Row; 26] = [
+    ("v1", "Pod", "", "pods", true),
+    ("v1", "Node", "", "nodes", false),
+    ("apps/v1", "ReplicaSet", "apps", "replicasets", true),
+    ("apps/v1", "Deployment", "apps", "deployments", true),
+    ("autoscaling/v2", "HorizontalPodAutoscaler", "autoscaling", "horizontalpodautoscalers", true),
+    ("metrics.k8s.io/v1beta1", "PodMetrics", "metrics.k8s.io", "pods", true),
+    ("apps/v1", "StatefulSet", "apps", "statefulsets", true),
+    ("apps/v1", "ControllerRevision", "apps", "controllerrevisions", true),
+    ("v1", "PersistentVolumeClaim", "", "persistentvolumeclaims", true),
+    ("batch/v1", "Job", "batch", "jobs", true),
+    ("v1", "ConfigMap", "", "configmaps", true),
+    ("apps/v1", "DaemonSet", "apps", "daemonsets", true),
+    ("policy/v1", "PodDisruptionBudget", "policy", "poddisruptionbudgets", true),
+    ("batch/v1", "CronJob", "batch", "cronjobs", true),
+    ("v1", "Service", "", "services", true),
+    ("discovery.k8s.io/v1", "EndpointSlice", "discovery.k8s.io", "endpointslices", true),
+    ("v1", "Endpoints", "", "endpoints", true),
+    ("v1", "Secret", "", "secrets", true),
+    ("v1", "Namespace", "", "namespaces", false),
+    ("v1", "ServiceAccount", "", "serviceaccounts", true),
+    ("v1", "ReplicationController", "", "replicationcontrollers", true),
+    ("v1", "PersistentVolume", "", "persistentvolumes", false),
+    ("storage.k8s.io/v1", "StorageClass", "storage.k8s.io", "storageclasses", false),
+    ("v1", "ResourceQuota", "", "resourcequotas", true),
+    ("scheduling.k8s.io/v1", "PriorityClass", "scheduling.k8s.io", "priorityclasses", false),
+    ("v1", "LimitRange", "", "limitranges", true),
+];
+
+/// A type's place in the table; the one behind the last is for what controllers remember.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct KindId(pub(super) u8);
+
+impl KindId {
+    /// Pods.
+    pub const POD: KindId = KindId(0);
+    /// Nodes.
+    pub const NODE: KindId = KindId(1);
+    /// Of what controllers remember.
+    pub(super) const MEMORY: KindId = KindId(ROWS.len() as u8);
+
+    /// The type of this name; none if no cluster of a model serves it.
+    pub fn of(resource: &GroupResource) -> Option<KindId> {
+        let is = |row: &Row| *row.2 == *resource.group && *row.3 == *resource.resource;
+        ROWS.iter().position(is).map(|at| KindId(at as u8))
+    }
+
+    /// The type of an object's `apiVersion` and `kind`. Versions of a group are one type.
+    pub fn of_object(api_version: &str, kind: &str) -> Option<KindId> {
+        let group = api_version.split_once('/').map_or("", |(group, _)| group);
+        let is = |row: &Row| row.2 == group && row.1 == kind;
+        ROWS.iter().position(is).map(|at| KindId(at as u8))
+    }
+
+    /// The type of a `kind`, whatever its group.
+    pub fn named(kind: &str) -> Option<KindId> {
+        ROWS.iter().position(|row| row.1 == kind).map(|at| KindId(at as u8))
+    }
+
+    /// Under which name its objects are stored.
+    pub fn resource(self) -> GroupResource {
+        let row = &ROWS[usize::from(self.0)];
+        GroupResource::new(row.2, row.3)
+    }
+
+    /// Its `kind`.
+    pub fn kind(self) -> &'static str {
+        ROWS.get(usize::from(self.0)).map_or("memory", |row| row.1)
+    }
+
+    /// Its `apiVersion`.
+    pub fn api_version(self) -> &'static str {
+        ROWS[usize::from(self.0)].0
+    }
+
+    /// Whether its objects live in namespaces.
+    pub fn is_namespaced(self) -> bool {
+        ROWS[usize::from(self.0)].4
+    }
+
+    pub(super) fn bit(self) -> KindSet {
+        KindSet(1 << self.0)
+    }
+}
+
+/// All types, as controllers look them up.
+pub(super) fn served() -> Kinds {
+    let kind = |(version, kind, group, resource, namespaced): &Row| {
+        let resource = GroupResource::new(group, resource);
+        (((*version).into(), (*kind).into()), Kind { resource, namespaced: *namespaced })
+    };
+    ROWS.iter().map(kind).collect()
+}
+
+/// Some types.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub struct KindSet(u32);
+
+impl KindSet {
+    pub(super) const ALL: KindSet = KindSet(u32::MAX);
+
+    /// These types.
+    ///
+    /// # Panics
+    /// If one of them is not in the table: they are names in this crate's code.
+    pub(super) fn of(names: &[&str]) -> KindSet {
+        let bits = names.iter().map(|name| match *name {
+            "memory" => KindId::MEMORY.bit().0,
+            name => KindId::named(name).unwrap_or_else(|| panic!("no kind {name}")).bit().0,
+        });
+        KindSet(bits.fold(0, |all, bit| all | bit))
+    }
+
+    pub(super) fn has(self, kind: KindId) -> bool {
+        self.0 & kind.bit().0 != 0
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn types_are_found_by_all_their_names() {
+        for (at, row) in ROWS.iter().enumerate() {
+            let id = KindId(at as u8);
+            assert_eq!(KindId::of(&id.resource()), Some(id));
+            assert_eq!(KindId::of_object(row.0, row.1), Some(id));
+        }
+        assert_eq!(KindId::of_object("apps/v1beta2", "Deployment"), KindId::named("Deployment"));
+        assert_eq!(KindId::of_object("v1", "Deployment"), None);
+        assert!(KindSet::of(&["Pod", "memory"]).has(KindId::MEMORY));
+        assert!(!KindSet::of(&["Pod"]).has(KindId::MEMORY));
+    }
+}

@@ -1,0 +1,479 @@
+//! The steps of a cluster.
+
+use std::{
+    cell::RefCell,
+    sync::{
+        Arc,
+        atomic::{AtomicU64, Ordering},
+    },
+    time::Duration,
+};
+
+use crate::System;
+use controllers::{Kinds, Request, View};
+
+use super::{
+    events::{Step, When},
+    history::{Consistency, History, Place, Reader},
+    kinds,
+    looks::{Candidate, First, Look, Looking},
+    memo::Memo,
+    objects::{Content, Id, Objects},
+    setup::{ClientSetup, Granularity, Setup, SetupError, complete, key_of},
+    state::{Budgets, Client, Environment, State},
+    store::{Store, Views},
+    time::{Ageing, NOW},
+};
+
+mod act;
+
+/// One step.
+#[derive(Debug, Clone)]
+pub enum Action {
+    /// A controller begins, or goes on.
+    Acts(Arc<Act>),
+    /// A controller dies between two requests, and starts again.
+    Crash {
+        /// Which: its place in the setup.
+        client: u16,
+        /// Its name.
+        name: Arc<str>,
+    },
+    /// A controller starts again.
+    Restart {
+        /// Which: its place in the setup.
+        client: u16,
+        /// Its name.
+        name: Arc<str>,
+    },
+    /// Something happens that no controller does.
+    Event {
+        /// What: its place in the setup.
+        event: u16,
+        /// In which of the ways that there are.
+        choice: u16,
+        /// What, in words.
+        told: Arc<str>,
+    },
+    /// Nothing happens for a while.
+    Tick {
+        /// For how long.
+        seconds: u32,
+    },
+}
+
+/// What a controller does in one step.
+#[derive(Debug)]
+pub struct Act {
+    /// Which controller: its place in the setup.
+    pub client: u16,
+    /// The place of the store that it reads.
+    pub read: Place,
+    /// About which key, and the request that comes next.
+    pub candidate: Candidate,
+    /// What goes wrong.
+    pub fault: Option<Fault>,
+    /// All this, in words.
+    pub told: Arc<str>,
+}
+
+/// What goes wrong with a request.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Fault {
+    /// It is refused with 409.
+    Conflict,
+    /// It is carried out, and answered with 504.
+    LostAnswer,
+}
+
+impl PartialEq for Action {
+    fn eq(&self, other: &Action) -> bool {
+        match (self, other) {
+            (Action::Acts(one), Action::Acts(two)) => {
+                (one.client, one.read, &one.told, one.fault)
+                    == (two.client, two.read, &two.told, two.fault)
+            }
+            (Action::Crash { client: one, .. }, Action::Crash { client: two, .. })
+            | (Action::Restart { client: one, .. }, Action::Restart { client: two, .. }) => {
+                one == two
+            }
+            (
+                Action::Event { event, choice, told },
+                Action::Event { event: other, choice: way, told: words },
+            ) => (event, choice, told) == (other, way, words),
+            (Action::Tick { seconds: one }, Action::Tick { seconds: two }) => one == two,
+            _ => false,
+        }
+    }
+}
+
+impl Eq for Action {}
+
+impl Action {
+    /// The place of the controller that takes this step; none if something else happens.
+    pub fn client(&self) -> Option<usize> {
+        match self {
+            Action::Acts(act) => Some(usize::from(act.client)),
+            _ => None,
+        }
+    }
+}
+
+/// A cluster that can be explored.
+#[derive(Debug)]
+pub struct Cluster {
+    /// What it consists of.
+    pub setup: Setup,
+    /// All objects that were seen.
+    pub objects: Objects,
+    kinds: Kinds,
+    /// Tells clusters of one process apart.
+    number: u64,
+    start: Store,
+    looks: Memo<Arc<Look>>,
+    firsts: Memo<Arc<First>>,
+    pub(super) nexts: Memo<Option<(Arc<Request>, Arc<str>)>>,
+    pub(super) ranked: Memo<Id>,
+    aged: Memo<Id>,
+}
+
+/// How many results of a kind are kept at most.
+const RESULTS: usize = 1 << 20;
+
+thread_local! {
+    /// Of the cluster of this number, views that were made last.
+    static VIEWS: RefCell<Option<(u64, Views)>> = const { RefCell::new(None) };
+}
+
+impl Cluster {
+    /// A cluster that can be explored.
+    ///
+    /// # Errors
+    /// If an object is of a type that models don't have, or two have one key.
+    pub fn new(setup: Setup) -> Result<Cluster, SetupError> {
+        static NUMBER: AtomicU64 = AtomicU64::new(0);
+        let objects = Objects::default();
+        let mut start = Store::of(&objects, []);
+        for object in &setup.objects {
+            let key = key_of(object)?;
+            if start.id(&objects, &key).is_some() {
+                return Err(SetupError::Twice(super::words::name(&key)));
+            }
+            start = start.with(&objects, &key, Some(complete(&key, object)));
+        }
+        Ok(Cluster {
+            setup,
+            objects,
+            kinds: kinds::served(),
+            number: NUMBER.fetch_add(1, Ordering::Relaxed),
+            start,
+            looks: Memo::new(RESULTS),
+            firsts: Memo::new(RESULTS),
+            nexts: Memo::new(RESULTS),
+            ranked: Memo::new(RESULTS),
+            aged: Memo::new(RESULTS),
+        })
+    }
+
+    pub(super) fn client(&self, at: u16) -> &ClientSetup {
+        &self.setup.clients[usize::from(at)]
+    }
+
+    pub(super) fn reader(&self, client: &Client) -> Reader {
+        Reader { of: self.setup.consistency, next: client.next, lag_max: self.setup.lag_max }
+    }
+
+    /// What controllers see of a store.
+    pub(super) fn view(&self, store: &Store) -> View {
+        VIEWS.with_borrow_mut(|views| {
+            let known = views.take().filter(|(number, _)| *number == self.number);
+            let fresh = || (self.number, Views::new(&self.objects, &self.kinds));
+            let mut known = known.unwrap_or_else(fresh);
+            let view = known.1.of(&self.objects, store);
+            *views = Some(known);
+            view
+        })
+    }
+
+    /// What a controller would do on a store.
+    pub fn look(&self, of: &ClientSetup, store: &Store) -> Arc<Look> {
+        let looking = Looking {
+            objects: &self.objects,
+            controller: of.controller,
+            now: NOW,
+            all_ties: self.setup.all_ties,
+        };
+        let view = || self.view(store);
+        self.looks.get(looking.all(store), || {
+            Arc::new(looking.look(store, view, |key, work_out| self.firsts.get(key, work_out)))
+        })
+    }
+
+    /// The keys with which a client would begin something on a store now.
+    fn candidates<'s>(
+        &self,
+        at: u16,
+        client: &'s Client,
+        look: &'s Look,
+    ) -> impl Iterator<Item = &'s Candidate> + use<'s> {
+        let by_clock = self.client(at).period().is_some();
+        look.candidates.iter().filter(move |candidate| {
+            !by_clock || client.due.iter().all(|(key, _)| *key != *candidate.key)
+        })
+    }
+
+    fn acts(&self, state: &State, into: &mut Vec<Action>) {
+        for (at, client) in state.clients.iter().enumerate() {
+            let client_at = at as u16;
+            if let Some(work) = &client.work {
+                let (key, first, request) = (&work.key, &work.next, &work.told);
+                let one =
+                    Candidate { key: key.clone(), first: first.clone(), told: request.clone() };
+                self.act(state, client_at, state.history.newest(), &one, into);
+                continue;
+            }
+            for place in self.reader(client).visible(&state.history) {
+                let look = self.look(self.client(client_at), state.history.at(place));
+                for one in self.candidates(client_at, client, &look) {
+                    self.act(state, client_at, place, one, into);
+                }
+            }
+        }
+    }
+
+    /// A step of a client, and the same going wrong.
+    fn act(&self, state: &State, at: u16, read: Place, one: &Candidate, into: &mut Vec<Action>) {
+        let work = state.clients[usize::from(at)].work.as_deref();
+        let (key, request) = (super::words::name(&one.key), &one.told);
+        let (what, sends) = match (self.setup.granularity, work.map(|work| &work.sent)) {
+            (Granularity::Request, None) => (format!("looks at {key}, to {request}"), false),
+            (Granularity::Request, Some(Some(_))) => (format!("hears of {request}"), false),
+            _ => (request.to_string(), true),
+        };
+        let budgets = state.environment.budgets;
+        let conflicts = sends && budgets.conflicts > 0 && act::may_conflict(&one.first);
+        let loses = sends && budgets.lost_answers > 0 && act::is_write(&one.first);
+        let behind = match state.history.newest() - read {
+            0 => String::new(),
+            1 => ", 1 write behind".to_owned(),
+            behind => format!(", {behind} writes behind"),
+        };
+        let name = &self.client(at).name;
+        for (fault, possible, wrong) in [
+            (None, true, ""),
+            (Some(Fault::Conflict), conflicts, ", refused with 409"),
+            (Some(Fault::LostAnswer), loses, ", the answer is lost"),
+        ] {
+            if possible {
+                let told = format!("{name}: {what}{behind}{wrong}").into();
+                let act = Act { client: at, read, candidate: one.clone(), fault, told };
+                into.push(Action::Acts(Arc::new(act)));
+            }
+        }
+    }
+}
+
+impl Cluster {
+    /// Whether no controller has anything to do.
+    pub fn is_stable(&self, state: &State) -> bool {
+        let mut acts = Vec::new();
+        self.acts(state, &mut acts);
+        acts.is_empty()
+    }
+
+    fn events(&self, state: &State, when: &[When], into: &mut Vec<Action>) {
+        for (at, event) in self.setup.events.iter().enumerate() {
+            if !when.contains(&event.when()) {
+                continue;
+            }
+            for (choice, one) in self.choices(state, at).into_iter().enumerate() {
+                let (event, choice) = (at as u16, choice as u16);
+                into.push(Action::Event { event, choice, told: one.told });
+            }
+        }
+    }
+
+    fn choices(&self, state: &State, event: usize) -> Vec<super::events::Choice> {
+        let progress = state.environment.events[event];
+        self.setup.events[event].choices(&self.objects, state.store(), progress)
+    }
+
+    fn failures(&self, state: &State, into: &mut Vec<Action>) {
+        let budgets = state.environment.budgets;
+        for (at, client) in state.clients.iter().enumerate() {
+            let (name, at) = (self.setup.clients[at].name.clone(), at as u16);
+            if budgets.crashes > 0 && client.work.is_some() {
+                into.push(Action::Crash { client: at, name: name.clone() });
+            }
+            if budgets.restarts > 0 && client.work.is_none() && *client != Client::default() {
+                into.push(Action::Restart { client: at, name });
+            }
+        }
+    }
+
+    /// In how many seconds somebody has something to do, if nothing happens before; none if never.
+    fn due(&self, state: &State) -> Option<u32> {
+        let all = state.clients.iter().zip(&self.setup.clients);
+        let due = all.filter_map(|(client, setup)| match setup.period() {
+            Some(_) => client.due.iter().map(|(_, seconds)| *seconds).min(),
+            None => {
+                let due = self.look(setup, state.store()).due?;
+                Some(u32::try_from(due.as_millis().div_ceil(1000)).unwrap_or(u32::MAX))
+            }
+        });
+        let due = due.min()?.max(1);
+        state.environment.seconds.is_none_or(|left| due <= left).then_some(due)
+    }
+
+    fn tick(&self, state: &State, seconds: u32) -> State {
+        let ageing = Ageing::new(Duration::from_secs(seconds.into()), self.setup.horizon);
+        let older = state.store().map(&self.objects, |_, stored| {
+            let key = stored.hash ^ u128::from(seconds).rotate_left(90);
+            self.aged.get(key, || match &stored.content {
+                Content::Object { value, .. } => {
+                    self.objects.add(&stored.key, ageing.object(value))
+                }
+                Content::Memory(memory) => {
+                    self.objects.add_memory(&stored.key, ageing.memory(memory))
+                }
+            })
+        });
+        let clients = state.clients.iter().map(|client| {
+            let due = client.due.iter().filter(|(_, left)| *left > seconds);
+            let due = due.map(|(key, left)| (key.clone(), left - seconds)).collect();
+            Client { due, next: None, ..client.clone() }
+        });
+        let left = state.environment.seconds.map(|left| left - seconds);
+        let environment = Environment { seconds: left, ..(*state.environment).clone() };
+        State {
+            history: History::new(older),
+            clients: clients.collect(),
+            environment: Arc::new(environment),
+        }
+    }
+
+    fn happens(&self, state: &State, event: usize, choice: usize) -> Option<State> {
+        let choice = self.choices(state, event).into_iter().nth(choice)?;
+        let mut environment = (*state.environment).clone();
+        environment.events[event] = choice.progress;
+        let newest = state.history.newest();
+        let history = match choice.store == *state.store() {
+            true => state.history.clone(),
+            false => state.history.followed_by(self.setup.consistency, choice.store, newest),
+        };
+        Some(State { history, clients: state.clients.clone(), environment: Arc::new(environment) })
+    }
+
+    fn starts_again(&self, state: &State, at: u16, spend: impl FnOnce(&mut Budgets)) -> State {
+        let mut environment = (*state.environment).clone();
+        spend(&mut environment.budgets);
+        let mut clients = state.clients.to_vec();
+        clients[usize::from(at)] = Client::default();
+        let kept = self.without_memories(self.client(at).controller, state.store());
+        let newest = state.history.newest();
+        let history = match kept == *state.store() {
+            true => state.history.clone(),
+            false => state.history.followed_by(self.setup.consistency, kept, newest),
+        };
+        State { history, clients: clients.into(), environment: Arc::new(environment) }
+    }
+
+    /// The state after what the controllers do at once, and what is kept of the run.
+    fn followed(&self, before: &State, state: State, by: &str, told: &str) -> State {
+        let state = self.normal(self.at_once(state));
+        if self.setup.monitors.is_empty() {
+            return state;
+        }
+        let step = Step { before: before.store(), after: state.store(), by, told };
+        let monitors = self.setup.monitors.iter().zip(&state.environment.monitors);
+        let kept = monitors.map(|(monitor, kept)| monitor.step(&self.objects, *kept, &step));
+        let environment = Environment { monitors: kept.collect(), ..(*state.environment).clone() };
+        State { environment: Arc::new(environment), ..state }
+    }
+
+    /// Whether something that is urgent, or comes first, can happen: then nothing else does.
+    fn preempting(&self, state: &State, into: &mut Vec<Action>) -> bool {
+        self.events(state, &[When::First], into);
+        if into.is_empty() {
+            let is_urgent = |action: &Action| match action {
+                Action::Event { event, .. } => self.setup.events[usize::from(*event)].is_urgent(),
+                _ => false,
+            };
+            self.events(state, &[When::Anytime], into);
+            into.retain(is_urgent);
+        }
+        !into.is_empty()
+    }
+}
+
+impl System for Cluster {
+    type State = State;
+    type Action = Action;
+
+    fn initial(&self) -> Vec<State> {
+        let setup = &self.setup;
+        let monitors = setup.monitors.iter();
+        let environment = Environment {
+            budgets: setup.budgets,
+            events: vec![0; setup.events.len()].into(),
+            monitors: monitors.map(|one| one.begin(&self.objects, &self.start)).collect(),
+            seconds: setup.seconds,
+        };
+        let state = State {
+            history: History::new(self.start.clone()),
+            clients: vec![Client::default(); setup.clients.len()].into(),
+            environment: Arc::new(environment),
+        };
+        vec![self.normal(self.at_once(state))]
+    }
+
+    fn actions(&self, state: &State, into: &mut Vec<Action>) {
+        if self.preempting(state, into) {
+            return;
+        }
+        self.acts(state, into);
+        let stable = into.is_empty();
+        self.failures(state, into);
+        self.events(state, &[When::Anytime], into);
+        if stable {
+            self.events(state, &[When::Stable], into);
+            into.extend(self.due(state).map(|seconds| Action::Tick { seconds }));
+        }
+    }
+
+    fn next(&self, state: &State, action: &Action) -> Option<State> {
+        let name = |client: u16| &*self.client(client).name;
+        let (next, by, told) = match action {
+            Action::Acts(act) => (self.perform(state, act), name(act.client), &*act.told),
+            Action::Crash { client, .. } => {
+                (self.starts_again(state, *client, |left| left.crashes -= 1), "", "")
+            }
+            Action::Restart { client, .. } => {
+                (self.starts_again(state, *client, |left| left.restarts -= 1), "", "")
+            }
+            Action::Event { event, choice, told } => {
+                let at = usize::from(*event);
+                let next = self.happens(state, at, usize::from(*choice))?;
+                (next, self.setup.events[at].name(), &**told)
+            }
+            Action::Tick { seconds } => (self.tick(state, *seconds), "", ""),
+        };
+        Some(self.followed(state, next, by, told))
+    }
+
+    fn label(&self, action: &Action) -> String {
+        match action {
+            Action::Acts(act) => act.told.to_string(),
+            Action::Crash { name, .. } => format!("{name}: crashes and starts again"),
+            Action::Restart { name, .. } => format!("{name}: starts again"),
+            Action::Event { told, .. } => told.to_string(),
+            Action::Tick { seconds } => format!("{seconds} s pass"),
+        }
+    }
+
+    fn heap_bytes(&self, state: &State) -> usize {
+        let clients = state.clients.len() * size_of::<Client>() + size_of::<Environment>();
+        // Earlier stores and views of reconciles are shared with other states.
+        clients + 32 + state.store().bytes()
+    }
+}
