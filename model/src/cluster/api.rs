@@ -8,14 +8,20 @@
 //! What the real one draws at random is the first that is free here: names of `generateName`, uids. Two stores that
 //! differ only by what was drawn are one.
 
-use std::hash::{Hash, Hasher};
+use std::{
+    collections::BTreeSet,
+    hash::{Hash, Hasher},
+};
 
 use controllers::{Propagation, Request, autoscaler::Scale, bodies};
 use serde_json::{Value, json};
 use trace::{ObjectKey, Revision, Time};
+use xxhash_rust::xxh3::xxh3_128;
 
 use super::{
     kinds::KindId,
+    looks::Asked,
+    memo::Memo,
     objects::{Id, Objects, Stored},
     store::Store,
 };
@@ -83,30 +89,47 @@ pub struct Api<'a> {
     pub objects: &'a Objects,
     /// The time.
     pub now: Time,
-    /// Whether somebody may still know an object of this key or uid, though the store has none: neither is given again.
+    /// Whether somebody may still know an object of this type, namespace and name, though the store has none: neither its
+    /// name nor its uid is given again.
     pub is_known: &'a dyn Fn(KindId, &str, &str) -> bool,
+    /// What came of writes to single objects.
+    pub(super) writes: &'a Memo<Wrote>,
 }
 
-type Outcome = Result<(Store, Answer), Answer>;
+/// What came of a write to one object.
+#[derive(Debug, Clone)]
+pub(super) enum Wrote {
+    /// It is another one now.
+    Written(Id),
+    /// It is as it was.
+    Same,
+    /// It is gone.
+    Gone,
+    /// Nothing was written.
+    Refused(u16, &'static str),
+}
 
-const CONFLICT: Answer = Answer::Refused(409, "Conflict");
+/// The store after a write with the answer, or the refusal.
+pub type Outcome = Result<(Store, Answer), Answer>;
+
 const NOT_FOUND: Answer = Answer::Refused(404, "NotFound");
 const EXISTS: Answer = Answer::Refused(409, "AlreadyExists");
 
 impl Api<'_> {
     /// The store after a request, and the answer.
-    pub fn carry_out(&self, store: &Store, request: &Request) -> (Store, Answer) {
-        self.outcome(store, request).unwrap_or_else(|refused| (store.clone(), refused))
+    pub fn carry_out(&self, store: &Store, asked: &Asked) -> (Store, Answer) {
+        self.outcome(store, asked).unwrap_or_else(|refused| (store.clone(), refused))
     }
 
-    fn outcome(&self, store: &Store, request: &Request) -> Outcome {
-        match request {
+    fn outcome(&self, store: &Store, asked: &Asked) -> Outcome {
+        match &asked.request {
             Request::List { resource, namespace } => {
                 let kind = KindId::of(resource).ok_or(NOT_FOUND)?;
                 let all = store.of_kind(self.objects, kind);
                 let found =
                     all.filter(|(_, one)| namespace.is_empty() || one.key.namespace == *namespace);
-                Ok((store.clone(), Answer::Listed(found.map(|(id, _)| self.known(id)).collect())))
+                let found = found.map(|(id, _)| self.known(id)).collect();
+                Ok((store.clone(), Answer::Listed(found)))
             }
             Request::Remember { key, memory } => {
                 let store = store.with_memory(self.objects, key, memory);
@@ -116,78 +139,177 @@ impl Api<'_> {
                 let id = store.id(self.objects, key).ok_or(NOT_FOUND)?;
                 Ok((store.clone(), Answer::Scale(self.known(id))))
             }
-            Request::Create { key, object } => self.create(store, key, (**object).clone()),
-            Request::CreatePod { namespace, generate_name, owner, template } => {
-                let key = ObjectKey::new(KindId::POD.resource(), namespace, "");
-                self.create(store, &key, bodies::pod(generate_name, owner, template))
-            }
-            Request::CreateReplicaSet(new) => {
-                self.create(store, &new.key, bodies::replica_set(new))
-            }
-            Request::Delete { key, uid, revision, propagation, grace_seconds } => {
-                let stored = self.stored(store, key)?;
-                check_uid(stored, uid)?;
-                if let Some(revision) = revision {
-                    check_revision(stored, *revision)?;
-                }
-                Ok(self.delete(store, key, stored.clone(), *propagation, *grace_seconds))
+            Request::Create { .. } | Request::CreatePod { .. } | Request::CreateReplicaSet(_) => {
+                self.created(store, asked)
             }
             Request::DeleteCollection { resource, namespace, propagation } => {
                 let kind = KindId::of(resource).ok_or(NOT_FOUND)?;
                 let all = store.of_kind(self.objects, kind);
-                let keys: Vec<&ObjectKey> = all
-                    .map(|(_, one)| &one.key)
-                    .filter(|key| key.namespace == *namespace)
-                    .collect();
-                let after = keys.into_iter().fold(store.clone(), |store, key| {
-                    match self.stored(&store, key).cloned() {
-                        Ok(value) => self.delete(&store, key, value, Some(*propagation), None).0,
-                        Err(_) => store,
-                    }
+                let keys = all.map(|(_, one)| &one.key).filter(|key| key.namespace == *namespace);
+                let after = keys.fold(store.clone(), |store, key| {
+                    self.delete(&store, key, Some(*propagation), None)
                 });
                 Ok((after, Answer::Written(None)))
             }
-            other => {
-                let Some(Edit { key, uid, revision, change }) = edit(other, self.now) else {
-                    return Err(Answer::Refused(501, "NotImplemented"));
-                };
-                let stored = self.stored(store, key)?;
-                uid.map_or(Ok(()), |uid| check_uid(stored, uid))?;
-                revision.map_or(Ok(()), |revision| check_revision(stored, revision))?;
-                let mut value = stored.clone();
-                change(&mut value)?;
-                Ok(self.update(store, key, value))
+            request => {
+                let key = edit::key_of(request).ok_or(Answer::Refused(501, "NotImplemented"))?;
+                let id = store.id(self.objects, key).ok_or(NOT_FOUND)?;
+                let stored = self.objects.get(id);
+                let fed = stored.hash.rotate_left(13) ^ asked.hash;
+                let wrote = self.writes.get(fed, || self.edited(stored, request));
+                self.wrote(store, key, id, &wrote)
             }
         }
+    }
+
+    /// The store after a write to the object of a number, and the answer.
+    fn wrote(&self, store: &Store, key: &ObjectKey, id: Id, wrote: &Wrote) -> Outcome {
+        Ok(match *wrote {
+            Wrote::Written(fresh) => {
+                let store = store.with_id(self.objects, key, Some(fresh));
+                (store, Answer::Written(Some(self.known(fresh))))
+            }
+            Wrote::Same => (store.clone(), Answer::Written(Some(self.known(id)))),
+            Wrote::Gone => (store.with_id(self.objects, key, None), Answer::Written(None)),
+            Wrote::Refused(code, reason) => return Err(Answer::Refused(code, reason)),
+        })
+    }
+
+    /// What comes of a request to an object that is there.
+    fn edited(&self, stored: &Stored, request: &Request) -> Wrote {
+        let Some(before) = stored.value() else { return Wrote::Refused(404, "NotFound") };
+        let Some(Edit { uid, revision, change }) = edit(request, self.now) else {
+            return Wrote::Refused(501, "NotImplemented");
+        };
+        let is_other = |uid: &str| before["metadata"]["uid"] != *uid;
+        let is_older =
+            |at: Revision| before["metadata"]["resourceVersion"] != *at.to_string().as_str();
+        if uid.is_some_and(is_other) || revision.is_some_and(is_older) {
+            return Wrote::Refused(409, "Conflict");
+        }
+        let mut value = before.clone();
+        match change(&mut value) {
+            Err(Answer::Refused(code, reason)) => Wrote::Refused(code, reason),
+            _ => self.settled(&stored.key, before, value),
+        }
+    }
+
+    /// What an object becomes that somebody wrote: it goes if nothing keeps it any more.
+    fn settled(&self, key: &ObjectKey, before: &Value, mut value: Value) -> Wrote {
+        if *before == value {
+            return Wrote::Same;
+        }
+        if is_deleted(&value) && finalizers(&value) == 0 && grace(&value) == 0 {
+            return Wrote::Gone;
+        }
+        bump(&mut value, before);
+        Wrote::Written(self.objects.add(key, value))
+    }
+
+    /// The store after somebody wrote all of an object, whatever its revision; a new object is created.
+    pub fn put(&self, store: &Store, key: &ObjectKey, value: Value) -> Store {
+        let Some(id) = store.id(self.objects, key) else {
+            return self
+                .create(store, key, value)
+                .map_or_else(|_| store.clone(), |(store, _)| store);
+        };
+        let Some(before) = self.objects.get(id).value() else { return store.clone() };
+        let wrote = self.settled(key, before, value);
+        self.wrote(store, key, id, &wrote).map_or_else(|_| store.clone(), |(store, _)| store)
+    }
+
+    /// The store after somebody deleted an object.
+    pub fn delete(
+        &self,
+        store: &Store,
+        key: &ObjectKey,
+        propagation: Option<Propagation>,
+        grace_seconds: Option<i64>,
+    ) -> Store {
+        let found = store.get(self.objects, key).and_then(Stored::value);
+        let Some(value) = found else { return store.clone() };
+        let mut value = value.clone();
+        edit::delete(&mut value, propagation, grace_seconds, self.now);
+        self.put(store, key, value)
     }
 
     fn known(&self, id: Id) -> Known {
         Known::of(self.objects, id)
     }
 
-    fn stored(&self, store: &Store, key: &ObjectKey) -> Result<&Value, Answer> {
-        store.get(self.objects, key).and_then(|stored| stored.value()).ok_or(NOT_FOUND)
+    fn created(&self, store: &Store, asked: &Asked) -> Outcome {
+        let pods = || KindId::POD.resource();
+        let (key, prefix) = match &asked.request {
+            Request::Create { key, object } => {
+                let prefix = object["metadata"]["generateName"].as_str().unwrap_or("");
+                let name = object["metadata"]["name"].as_str().unwrap_or(&key.name);
+                (ObjectKey::new(key.resource.clone(), &key.namespace, name), prefix)
+            }
+            Request::CreatePod { namespace, generate_name, .. } => {
+                (ObjectKey::new(pods(), namespace, ""), &**generate_name)
+            }
+            Request::CreateReplicaSet(new) => (new.key.clone(), ""),
+            _ => return Err(Answer::Refused(501, "NotImplemented")),
+        };
+        let (key, uid) = self.identity(store, key, prefix)?;
+        let mut fed = asked.hash.to_le_bytes().to_vec();
+        fed.extend(key.to_string().as_bytes());
+        fed.extend(uid.as_bytes());
+        let wrote = self.writes.get(xxh3_128(&fed), || {
+            let value = match &asked.request {
+                Request::Create { object, .. } => (**object).clone(),
+                Request::CreatePod { generate_name, owner, template, .. } => {
+                    bodies::pod(generate_name, owner, template)
+                }
+                Request::CreateReplicaSet(new) => bodies::replica_set(new),
+                _ => return Wrote::Refused(501, "NotImplemented"),
+            };
+            Wrote::Written(self.objects.add(&key, self.begun(&key, &uid, value)))
+        });
+        let Wrote::Written(id) = wrote else { return Err(Answer::Refused(501, "NotImplemented")) };
+        let store = store.with_id(self.objects, &key, Some(id));
+        Ok((store, Answer::Written(Some(self.known(id)))))
     }
 
-    /// Creates an object, which gets what it lacks of metadata.
-    pub fn create(&self, store: &Store, key: &ObjectKey, mut value: Value) -> Outcome {
+    /// Under which name and uid an object is created.
+    fn identity(
+        &self,
+        store: &Store,
+        key: ObjectKey,
+        prefix: &str,
+    ) -> Result<(ObjectKey, String), Answer> {
         let kind = KindId::of(&key.resource).ok_or(NOT_FOUND)?;
-        let given = value["metadata"]["name"].as_str().map(str::to_owned);
-        let named = Some(key.name.to_string()).filter(|name| !name.is_empty()).or(given);
-        let name = match named {
-            Some(name) => name,
-            None => {
-                let prefix = value["metadata"]["generateName"].as_str().unwrap_or("").to_owned();
-                self.free_name(store, kind, &key.namespace, &prefix)
+        let key = match key.name.is_empty() {
+            false => key,
+            true => {
+                let name = self.free_name(store, kind, &key.namespace, prefix);
+                ObjectKey::new(key.resource, &key.namespace, &name)
             }
         };
-        let key = ObjectKey::new(key.resource.clone(), &key.namespace, &name);
         if store.id(self.objects, &key).is_some() {
             return Err(EXISTS);
         }
         let uid = self.free_uid(store, kind, &key);
+        Ok((key, uid))
+    }
+
+    /// Creates an object, which gets what it lacks of metadata.
+    ///
+    /// # Errors
+    /// The refusal, if there is one of this name.
+    pub fn create(&self, store: &Store, key: &ObjectKey, value: Value) -> Outcome {
+        let prefix = value["metadata"]["generateName"].as_str().unwrap_or("").to_owned();
+        let (key, uid) = self.identity(store, key.clone(), &prefix)?;
+        let id = self.objects.add(&key, self.begun(&key, &uid, value));
+        let store = store.with_id(self.objects, &key, Some(id));
+        Ok((store, Answer::Written(Some(self.known(id)))))
+    }
+
+    /// A new object with its metadata.
+    fn begun(&self, key: &ObjectKey, uid: &str, mut value: Value) -> Value {
+        let Some(kind) = KindId::of(&key.resource) else { return value };
         let metadata = &mut value["metadata"];
-        metadata["name"] = json!(name);
+        metadata["name"] = json!(key.name);
         metadata["uid"] = json!(uid);
         metadata["resourceVersion"] = json!("1");
         metadata["creationTimestamp"] = json!(self.now.rfc3339());
@@ -202,87 +324,29 @@ impl Api<'_> {
         if kind == KindId::POD && value["status"]["phase"].is_null() {
             value["status"]["phase"] = json!("Pending");
         }
-        let store = store.with(self.objects, &key, Some(value));
-        let written = store.id(self.objects, &key).map(|id| self.known(id));
-        Ok((store, Answer::Written(written)))
+        value
     }
 
     fn free_name(&self, store: &Store, kind: KindId, namespace: &str, prefix: &str) -> String {
-        let is_free = |name: &String| {
-            let key = ObjectKey::new(kind.resource(), namespace, name);
-            store.id(self.objects, &key).is_none() && !(self.is_known)(kind, namespace, name)
-        };
-        let names = (0_usize..).map(|number| format!("{prefix}{number}"));
-        names.into_iter().find(is_free).expect("some number is free")
+        let there = store.of_kind(self.objects, kind).map(|(_, one)| &one.key);
+        let there = there.filter(|key| *key.namespace == *namespace);
+        let taken: BTreeSet<u32> =
+            there.filter_map(|key| key.name.strip_prefix(prefix)?.parse().ok()).collect();
+        let numbers = (0..).filter(|number| !taken.contains(number));
+        let mut names = numbers.map(|number| format!("{prefix}{number}"));
+        names.find(|name| !(self.is_known)(kind, namespace, name)).expect("some number is free")
     }
 
     fn free_uid(&self, store: &Store, kind: KindId, key: &ObjectKey) -> String {
-        let is_named = |uid: &String| {
-            store.values(self.objects).any(|(_, value)| {
-                let owners = value["metadata"]["ownerReferences"].as_array();
-                owners.into_iter().flatten().any(|owner| owner["uid"] == *uid.as_str())
-            })
-        };
+        let all = || store.ids().iter().filter_map(|id| self.objects.get(*id).seen());
+        let is_named =
+            |uid: &str| all().any(|seen| seen.meta.owners.iter().any(|owner| *owner.uid == *uid));
         let is_known = (self.is_known)(kind, &key.namespace, &key.name);
-        let uids = (usize::from(is_known)..).map(|number| match number {
+        let mut uids = (usize::from(is_known)..).map(|number| match number {
             0 => key.to_string(),
             number => format!("{key}#{number}"),
         });
-        uids.into_iter().find(|uid| !is_named(uid)).expect("some number is free")
-    }
-
-    /// Writes an object, unless nothing is different; it goes if nothing keeps it any more.
-    pub fn update(&self, store: &Store, key: &ObjectKey, mut value: Value) -> (Store, Answer) {
-        let stored = store.get(self.objects, key).and_then(|stored| stored.value());
-        if stored == Some(&value) {
-            let same = store.id(self.objects, key).map(|id| self.known(id));
-            return (store.clone(), Answer::Written(same));
-        }
-        if is_deleted(&value) && finalizers(&value) == 0 && grace(&value) == 0 {
-            return (store.with(self.objects, key, None), Answer::Written(None));
-        }
-        if let Some(stored) = stored {
-            bump(&mut value, stored);
-        }
-        let store = store.with(self.objects, key, Some(value));
-        let written = store.id(self.objects, key).map(|id| self.known(id));
-        (store, Answer::Written(written))
-    }
-
-    fn delete(
-        &self,
-        store: &Store,
-        key: &ObjectKey,
-        mut value: Value,
-        propagation: Option<Propagation>,
-        grace_seconds: Option<i64>,
-    ) -> (Store, Answer) {
-        let finalizer = match propagation {
-            Some(Propagation::Orphan) => Some("orphan"),
-            Some(Propagation::Foreground) => Some("foregroundDeletion"),
-            Some(Propagation::Background) | None => None,
-        };
-        if let Some(finalizer) = finalizer {
-            edit::add_to_list(&mut value["metadata"], "finalizers", &json!(finalizer));
-        }
-        let seconds = self.grace_seconds(key, &value, grace_seconds);
-        if !is_deleted(&value) || grace(&value) > seconds {
-            let at = self.now.plus(std::time::Duration::from_secs(seconds.unsigned_abs()));
-            value["metadata"]["deletionTimestamp"] = json!(at.rfc3339());
-            value["metadata"]["deletionGracePeriodSeconds"] = json!(seconds);
-        }
-        self.update(store, key, value)
-    }
-
-    /// How long a pod may take to end (`podStrategy.CheckGracefulDelete`); other objects take no time.
-    fn grace_seconds(&self, key: &ObjectKey, value: &Value, asked: Option<i64>) -> i64 {
-        let ended = matches!(value["status"]["phase"].as_str(), Some("Succeeded" | "Failed"));
-        let bound = value["spec"]["nodeName"].as_str().is_some_and(|node| !node.is_empty());
-        if KindId::of(&key.resource) != Some(KindId::POD) || ended || !bound {
-            return 0;
-        }
-        let own = value["spec"]["terminationGracePeriodSeconds"].as_i64();
-        asked.or(own).unwrap_or(30).max(0)
+        uids.find(|uid| !is_named(uid)).expect("some number is free")
     }
 }
 
@@ -322,15 +386,6 @@ fn bump(value: &mut Value, stored: &Value) {
     if let Some(generation) = generation.filter(|_| began || value["spec"] != stored["spec"]) {
         value["metadata"]["generation"] = json!(generation + 1);
     }
-}
-
-fn check_uid(stored: &Value, uid: &str) -> Result<(), Answer> {
-    if stored["metadata"]["uid"] == *uid { Ok(()) } else { Err(CONFLICT) }
-}
-
-fn check_revision(stored: &Value, revision: Revision) -> Result<(), Answer> {
-    let same = stored["metadata"]["resourceVersion"] == *revision.to_string();
-    if same { Ok(()) } else { Err(CONFLICT) }
 }
 
 /// The `scale` of a workload (`ScaleREST.Get`).

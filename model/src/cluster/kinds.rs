@@ -92,6 +92,28 @@ impl KindId {
     }
 }
 
+/// The row of a `kind`, or the one behind the last for memories.
+const fn row_of(name: &str) -> usize {
+    let mut at = 0;
+    while at < ROWS.len() {
+        if is_same(ROWS[at].1, name) {
+            return at;
+        }
+        at += 1;
+    }
+    assert!(is_same(name, "memory"), "a kind of the table");
+    ROWS.len()
+}
+
+const fn is_same(one: &str, other: &str) -> bool {
+    let (one, other) = (one.as_bytes(), other.as_bytes());
+    let mut at = 0;
+    while at < one.len() && at < other.len() && one[at] == other[at] {
+        at += 1;
+    }
+    at == one.len() && at == other.len()
+}
+
 /// All types, as controllers look them up.
 pub(super) fn served() -> Kinds {
     let kind = |(version, kind, group, resource, namespaced): &Row| {
@@ -112,12 +134,13 @@ impl KindSet {
     ///
     /// # Panics
     /// If one of them is not in the table: they are names in this crate's code.
-    pub(super) fn of(names: &[&str]) -> KindSet {
-        let bits = names.iter().map(|name| match *name {
-            "memory" => KindId::MEMORY.bit().0,
-            name => KindId::named(name).unwrap_or_else(|| panic!("no kind {name}")).bit().0,
-        });
-        KindSet(bits.fold(0, |all, bit| all | bit))
+    pub(super) const fn of(names: &[&str]) -> KindSet {
+        let (mut bits, mut at) = (0, 0);
+        while at < names.len() {
+            bits |= 1 << row_of(names[at]);
+            at += 1;
+        }
+        KindSet(bits)
     }
 
     pub(super) fn has(self, kind: KindId) -> bool {

@@ -13,33 +13,50 @@ use controllers::{
     Body, Controller, Next, Request, Response, View,
     scheduler::{self, Decision},
 };
-use trace::{ObjectKey, Time};
+use trace::{GroupResource, ObjectKey, Time};
 use xxhash_rust::xxh3::xxh3_128;
 
 use super::{
     api::{Answer, Known},
     kinds::{KindId, KindSet},
-    objects::{Content, Objects},
+    objects::{Objects, Stored},
     store::Store,
     words,
 };
 
 /// What a controller would do with one key.
-#[derive(Debug, Clone)]
+#[derive(Debug)]
 pub struct Candidate {
     /// Which.
     pub key: Arc<ObjectKey>,
     /// Its first request.
-    pub first: Arc<Request>,
-    /// That request, in words.
+    pub first: Arc<Asked>,
+}
+
+/// A request that comes next.
+#[derive(Debug)]
+pub struct Asked {
+    /// The request.
+    pub request: Request,
+    /// In words.
     pub told: Arc<str>,
+    /// Tells it from others.
+    pub(super) hash: u128,
+}
+
+impl Asked {
+    pub(super) fn of(request: Request) -> Arc<Asked> {
+        let (told, hash) =
+            (words::of(&request).into(), xxh3_128(format!("{request:?}").as_bytes()));
+        Arc::new(Asked { request, told, hash })
+    }
 }
 
 /// What a controller would do on a store.
 #[derive(Debug, Default)]
 pub struct Look {
     /// With which keys something, in their order. A key comes several times where chance decides.
-    pub candidates: Vec<Candidate>,
+    pub candidates: Vec<Arc<Candidate>>,
     /// When it would do something with one of the others, if nothing else happens.
     pub due: Option<Duration>,
 }
@@ -125,6 +142,15 @@ pub(super) fn reads(controller: Controller) -> KindSet {
     }
 }
 
+/// What pods name besides their nodes.
+const NAMED_BY_PODS: KindSet = KindSet::of(&[
+    "ConfigMap",
+    "Secret",
+    "PersistentVolumeClaim",
+    "PersistentVolume",
+    "ServiceAccount",
+]);
+
 /// The key of a controller that looks at everything at once.
 fn whole(controller: Controller) -> Option<ObjectKey> {
     let everything = ObjectKey::new(KindId::POD.resource(), "", "");
@@ -134,6 +160,8 @@ fn whole(controller: Controller) -> Option<ObjectKey> {
 /// What a controller looks at.
 pub(super) struct Looking<'a> {
     pub objects: &'a Objects,
+    /// The type of nodes.
+    pub nodes: GroupResource,
     pub controller: Controller,
     pub now: Time,
     /// Whether each way in which chance may decide is a candidate.
@@ -142,15 +170,15 @@ pub(super) struct Looking<'a> {
 
 impl Looking<'_> {
     /// What stands for all that decides about a key, given what stands for all that the controller reads.
-    fn deciding(&self, store: &Store, key: &ObjectKey, all: u128) -> u128 {
-        let seed = match self.controller {
-            Controller::Kubelet => self.of_kubelet(store, key),
+    fn deciding(&self, store: &Store, own: Option<&Stored>, all: u128) -> u128 {
+        let seed = match (self.controller, own) {
+            (Controller::Kubelet, Some(own)) => self.of_kubelet(store, own),
             _ => all,
         };
-        let mut bytes = [0_u8; 33];
+        let mut bytes = [0_u8; 25];
         bytes[..16].copy_from_slice(&seed.to_le_bytes());
-        bytes[16..32].copy_from_slice(&xxh3_128(key.to_string().as_bytes()).to_le_bytes());
-        bytes[32] = self.controller as u8;
+        bytes[16..24].copy_from_slice(&own.map_or(0, |own| own.key_hash).to_le_bytes());
+        bytes[24] = self.controller as u8;
         xxh3_128(&bytes)
     }
 
@@ -161,28 +189,15 @@ impl Looking<'_> {
     }
 
     /// A kubelet reads the pod, its node, and what pods name.
-    fn of_kubelet(&self, store: &Store, key: &ObjectKey) -> u128 {
-        let named = KindSet::of(&[
-            "ConfigMap",
-            "Secret",
-            "PersistentVolumeClaim",
-            "PersistentVolume",
-            "ServiceAccount",
-        ]);
-        let own = store.get(self.objects, key);
-        let node = own.and_then(|own| match &own.content {
-            Content::Object { seen, .. } => match &seen.body {
-                Body::Pod(pod) => {
-                    store.get(self.objects, &ObjectKey::new(KindId::NODE.resource(), "", &pod.node))
-                }
-                _ => None,
-            },
-            Content::Memory(_) => None,
+    fn of_kubelet(&self, store: &Store, own: &Stored) -> u128 {
+        let node = own.seen().and_then(|seen| match &seen.body {
+            Body::Pod(pod) => {
+                store.get(self.objects, &ObjectKey::new(self.nodes.clone(), "", &pod.node))
+            }
+            _ => None,
         });
-        [own, node]
-            .into_iter()
-            .flatten()
-            .fold(store.sum_of(named), |all, one| all.rotate_left(1).wrapping_add(one.hash))
+        let all = store.sum_of(NAMED_BY_PODS).wrapping_add(own.hash).rotate_left(1);
+        all.wrapping_add(node.map_or(0, |node| node.hash))
     }
 
     /// What it would do, by results for single keys that are known already. `view` is asked for at most once.
@@ -194,29 +209,22 @@ impl Looking<'_> {
     ) -> Look {
         let all = store.sum_of(reads(self.controller));
         let kinds = keys_of(self.controller);
-        let ids = store.ids().iter().map(|id| self.objects.get(*id));
-        let keys = ids.filter(|one| kinds.has(one.kind) && one.kind != KindId::MEMORY);
-        let keys = keys.map(|one| one.key.clone()).chain(whole(self.controller));
+        let own = store.ids().iter().map(|id| self.objects.get(*id));
+        let own = own.filter(|one| kinds.has(one.kind) && one.kind != KindId::MEMORY);
+        let whole = whole(self.controller);
+        let keys = own.map(|own| (&own.key, Some(own))).chain(whole.iter().map(|key| (key, None)));
         let seen = std::cell::OnceCell::new();
         let mut look = Look::default();
-        for key in keys {
-            let known = first(self.deciding(store, &key, all), &|| {
-                Arc::new(self.first(seen.get_or_init(&view), &key))
+        for (key, own) in keys {
+            let known = first(self.deciding(store, own, all), &|| {
+                Arc::new(self.first(seen.get_or_init(&view), key))
             });
             match &*known {
                 First::Nothing => {}
                 First::Later(after) => {
                     look.due = Some(look.due.map_or(*after, |due| due.min(*after)));
                 }
-                First::Requests(requests) => {
-                    let key = Arc::new(key);
-                    let candidate = |(first, told): &(Arc<Request>, Arc<str>)| Candidate {
-                        key: key.clone(),
-                        first: first.clone(),
-                        told: told.clone(),
-                    };
-                    look.candidates.extend(requests.iter().map(candidate));
-                }
+                First::Candidates(found) => look.candidates.extend(found.iter().cloned()),
             }
         }
         look
@@ -224,10 +232,10 @@ impl Looking<'_> {
 
     fn first(&self, view: &View, key: &ObjectKey) -> First {
         match self.controller.next(view, key, self.now, &[]) {
-            Next::Request(request) => told(self.ties(view, key, *request)),
+            Next::Request(request) => candidates(key, self.ties(view, key, *request)),
             Next::Requests(mut requests) => match requests.is_empty() {
                 true => First::Nothing,
-                false => told(vec![requests.swap_remove(0)]),
+                false => candidates(key, vec![requests.swap_remove(0)]),
             },
             Next::Done { requeue_after: Some(after) } if !after.is_zero() => First::Later(after),
             Next::Done { .. } | Next::Failed(_) => First::Nothing,
@@ -246,12 +254,10 @@ impl Looking<'_> {
     }
 }
 
-fn told(requests: Vec<Request>) -> First {
-    let told = |request: Request| {
-        let told = words::of(&request).into();
-        (Arc::new(request), told)
-    };
-    First::Requests(requests.into_iter().map(told).collect())
+fn candidates(key: &ObjectKey, requests: Vec<Request>) -> First {
+    let key = Arc::new(key.clone());
+    let candidate = |request| Arc::new(Candidate { key: key.clone(), first: Asked::of(request) });
+    First::Candidates(requests.into_iter().map(candidate).collect())
 }
 
 /// What a controller would do first with a key.
@@ -262,7 +268,7 @@ pub(super) enum First {
     /// Nothing before so much time has passed.
     Later(Duration),
     /// One of these.
-    Requests(Vec<(Arc<Request>, Arc<str>)>),
+    Candidates(Vec<Arc<Candidate>>),
 }
 
 /// What a controller does after some answers; none if it is done with the key.
@@ -272,11 +278,11 @@ pub(super) fn after(
     view: &View,
     (key, now): (&ObjectKey, Time),
     answers: &[Answer],
-) -> Option<Request> {
+) -> Option<Arc<Asked>> {
     let responses: Vec<Response> = answers.iter().map(|answer| response(objects, answer)).collect();
     match controller.next(view, key, now, &responses) {
-        Next::Request(request) => Some(*request),
-        Next::Requests(requests) => requests.into_iter().next(),
+        Next::Request(request) => Some(Asked::of(*request)),
+        Next::Requests(requests) => requests.into_iter().next().map(Asked::of),
         Next::Done { .. } | Next::Failed(_) => None,
     }
 }

@@ -11,7 +11,7 @@ use std::{
 use controllers::{Object, request::Memory};
 use serde_json::Value;
 use trace::ObjectKey;
-use xxhash_rust::xxh3::xxh3_128;
+use xxhash_rust::xxh3::{xxh3_64, xxh3_128};
 
 use super::{kinds::KindId, memo::AsItIs};
 
@@ -44,23 +44,34 @@ pub struct Stored {
     pub content: Content,
     /// `metadata.resourceVersion`: how often it was written, as far as somebody may tell. 0 for memories.
     pub version: u32,
+    /// Of the key.
+    pub(super) key_hash: u64,
     /// Of key, type and content.
     pub hash: u128,
 }
 
 impl Stored {
     fn of_object(key: &ObjectKey, kind: KindId, value: Value) -> Stored {
+        let key_hash = key_hash(key);
         let hash = xxh3_128(format!("{key}\n{value}").as_bytes());
         let seen = Object::read(key, &value);
         let version = value["metadata"]["resourceVersion"].as_str();
         let version = version.and_then(|text| text.parse().ok()).unwrap_or(0);
-        Stored { key: key.clone(), kind, content: Content::Object { value, seen }, version, hash }
+        Stored {
+            key: key.clone(),
+            kind,
+            content: Content::Object { value, seen },
+            version,
+            key_hash,
+            hash,
+        }
     }
 
     fn of_memory(key: &ObjectKey, memory: Memory) -> Stored {
+        let key_hash = key_hash(key);
         let hash = xxh3_128(format!("{key}\nmemory\n{memory:?}").as_bytes());
         let content = Content::Memory(memory);
-        Stored { key: key.clone(), kind: KindId::MEMORY, content, version: 0, hash }
+        Stored { key: key.clone(), kind: KindId::MEMORY, content, version: 0, key_hash, hash }
     }
 
     /// The object; none if this is a memory.
@@ -90,6 +101,10 @@ impl Stored {
             Content::Memory(memory) => memory_number(memory),
         }
     }
+}
+
+pub(super) fn key_hash(key: &ObjectKey) -> u64 {
+    xxh3_64(key.to_string().as_bytes())
 }
 
 pub(super) fn memory_number(memory: &Memory) -> u8 {

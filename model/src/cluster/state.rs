@@ -5,12 +5,12 @@ use std::{
     sync::Arc,
 };
 
-use controllers::Request;
 use trace::ObjectKey;
 
 use super::{
     api::Answer,
     history::{History, Place},
+    looks::Asked,
     store::Store,
 };
 
@@ -71,9 +71,7 @@ pub struct Work {
     /// What its requests were answered with.
     pub answers: Box<[Answer]>,
     /// Its next request: follows from the others.
-    pub next: Arc<Request>,
-    /// That request, in words.
-    pub told: Arc<str>,
+    pub next: Arc<Asked>,
     /// Whether that was carried out, and the answer has not arrived.
     pub sent: Option<Answer>,
 }

@@ -125,7 +125,11 @@ impl Store {
 
     /// The store after `value` stands under `key`; none removes what stands there, with what is remembered of it.
     pub fn with(&self, objects: &Objects, key: &ObjectKey, value: Option<Value>) -> Store {
-        let fresh = value.map(|value| objects.add(key, value));
+        self.with_id(objects, key, value.map(|value| objects.add(key, value)))
+    }
+
+    /// The store after the object of a number stands under `key`; none removes what stands there.
+    pub(super) fn with_id(&self, objects: &Objects, key: &ObjectKey, fresh: Option<Id>) -> Store {
         let kind = KindId::of(&key.resource).expect("the type is served");
         let changed = self.put(objects, (kind, 0, key), fresh);
         if fresh.is_some() {
@@ -148,18 +152,39 @@ impl Store {
 
     fn put(&self, objects: &Objects, at: (KindId, u8, &ObjectKey), fresh: Option<Id>) -> Store {
         let old = &self.0.ids;
-        let ids: Vec<Id> = match (self.place(objects, at), fresh) {
+        let (ids, gone): (Box<[Id]>, Option<Id>) = match (self.place(objects, at), fresh) {
             (Ok(at), Some(id)) if old[at] == id => return self.clone(),
             (Ok(at), Some(id)) => {
-                let mut ids = old.to_vec();
-                ids[at] = id;
-                ids
+                let mut ids = old.clone();
+                let gone = std::mem::replace(&mut ids[at], id);
+                (ids, Some(gone))
             }
-            (Ok(at), None) => [&old[..at], &old[at + 1..]].concat(),
-            (Err(at), Some(id)) => [&old[..at], &[id], &old[at..]].concat(),
+            (Ok(at), None) => ([&old[..at], &old[at + 1..]].concat().into(), Some(old[at])),
+            (Err(at), Some(id)) => ([&old[..at], &[id], &old[at..]].concat().into(), None),
             (Err(_), None) => return self.clone(),
         };
-        Store::sorted(objects, ids.into())
+        self.with_ids(objects, at.0, ids, (gone, fresh))
+    }
+
+    /// The store of these ids, which differ from its own by one of a type that is gone and one that is new.
+    fn with_ids(
+        &self,
+        objects: &Objects,
+        kind: KindId,
+        ids: Box<[Id]>,
+        (gone, fresh): (Option<Id>, Option<Id>),
+    ) -> Store {
+        let last = ids.last().map_or(0, |id| usize::from(objects.get(*id).kind.0) + 1);
+        let kept = self.0.sums.len().min(last);
+        let mut sums = vec![0_u128; last];
+        sums[..kept].copy_from_slice(&self.0.sums[..kept]);
+        let hash = |id: Option<Id>| id.map_or(0, |id| objects.get(id).hash);
+        let change = hash(fresh).wrapping_sub(hash(gone));
+        if let Some(sum) = sums.get_mut(usize::from(kind.0)) {
+            *sum = sum.wrapping_add(change);
+        }
+        let sum = self.0.sum.wrapping_add(change);
+        Store(Arc::new(Inner { ids, sums: sums.into(), sum }))
     }
 
     /// The store in which each object is replaced by what `of` makes of it, under the same key.

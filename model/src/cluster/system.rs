@@ -9,14 +9,17 @@ use std::{
     time::Duration,
 };
 
+use trace::GroupResource;
+
 use crate::System;
-use controllers::{Kinds, Request, View};
+use controllers::{Kinds, View};
 
 use super::{
+    api::Wrote,
     events::{Step, When},
     history::{Consistency, History, Place, Reader},
     kinds,
-    looks::{Candidate, First, Look, Looking},
+    looks::{Asked, Candidate, First, Look, Looking},
     memo::Memo,
     objects::{Content, Id, Objects},
     setup::{ClientSetup, Granularity, Setup, SetupError, complete, key_of},
@@ -28,10 +31,10 @@ use super::{
 mod act;
 
 /// One step.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Action {
     /// A controller begins, or goes on.
-    Acts(Arc<Act>),
+    Acts(Act),
     /// A controller dies between two requests, and starts again.
     Crash {
         /// Which: its place in the setup.
@@ -63,18 +66,31 @@ pub enum Action {
 }
 
 /// What a controller does in one step.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub struct Act {
     /// Which controller: its place in the setup.
     pub client: u16,
     /// The place of the store that it reads.
     pub read: Place,
+    /// By how many writes that store is behind.
+    pub behind: Place,
     /// About which key, and the request that comes next.
-    pub candidate: Candidate,
+    pub candidate: Arc<Candidate>,
+    /// What of it takes place.
+    pub part: Part,
     /// What goes wrong.
     pub fault: Option<Fault>,
-    /// All this, in words.
-    pub told: Arc<str>,
+}
+
+/// What of a request takes place in one step.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Part {
+    /// The controller reads what decides about it.
+    Looks,
+    /// It is carried out.
+    Sends,
+    /// The answer arrives.
+    Hears,
 }
 
 /// What goes wrong with a request.
@@ -86,28 +102,16 @@ pub enum Fault {
     LostAnswer,
 }
 
-impl PartialEq for Action {
-    fn eq(&self, other: &Action) -> bool {
-        match (self, other) {
-            (Action::Acts(one), Action::Acts(two)) => {
-                (one.client, one.read, &one.told, one.fault)
-                    == (two.client, two.read, &two.told, two.fault)
-            }
-            (Action::Crash { client: one, .. }, Action::Crash { client: two, .. })
-            | (Action::Restart { client: one, .. }, Action::Restart { client: two, .. }) => {
-                one == two
-            }
-            (
-                Action::Event { event, choice, told },
-                Action::Event { event: other, choice: way, told: words },
-            ) => (event, choice, told) == (other, way, words),
-            (Action::Tick { seconds: one }, Action::Tick { seconds: two }) => one == two,
-            _ => false,
-        }
+impl PartialEq for Act {
+    fn eq(&self, other: &Act) -> bool {
+        (self.client, self.read, self.part, self.fault)
+            == (other.client, other.read, other.part, other.fault)
+            && self.candidate.first.hash == other.candidate.first.hash
+            && self.candidate.key == other.candidate.key
     }
 }
 
-impl Eq for Action {}
+impl Eq for Act {}
 
 impl Action {
     /// The place of the controller that takes this step; none if something else happens.
@@ -127,12 +131,14 @@ pub struct Cluster {
     /// All objects that were seen.
     pub objects: Objects,
     kinds: Kinds,
+    nodes: GroupResource,
     /// Tells clusters of one process apart.
     number: u64,
     start: Store,
     looks: Memo<Arc<Look>>,
     firsts: Memo<Arc<First>>,
-    pub(super) nexts: Memo<Option<(Arc<Request>, Arc<str>)>>,
+    pub(super) nexts: Memo<Option<Arc<Asked>>>,
+    pub(super) writes: Memo<Wrote>,
     pub(super) ranked: Memo<Id>,
     aged: Memo<Id>,
 }
@@ -165,11 +171,13 @@ impl Cluster {
             setup,
             objects,
             kinds: kinds::served(),
+            nodes: kinds::KindId::NODE.resource(),
             number: NUMBER.fetch_add(1, Ordering::Relaxed),
             start,
             looks: Memo::new(RESULTS),
             firsts: Memo::new(RESULTS),
             nexts: Memo::new(RESULTS),
+            writes: Memo::new(RESULTS),
             ranked: Memo::new(RESULTS),
             aged: Memo::new(RESULTS),
         })
@@ -199,6 +207,7 @@ impl Cluster {
     pub fn look(&self, of: &ClientSetup, store: &Store) -> Arc<Look> {
         let looking = Looking {
             objects: &self.objects,
+            nodes: self.nodes.clone(),
             controller: of.controller,
             now: NOW,
             all_ties: self.setup.all_ties,
@@ -215,7 +224,7 @@ impl Cluster {
         at: u16,
         client: &'s Client,
         look: &'s Look,
-    ) -> impl Iterator<Item = &'s Candidate> + use<'s> {
+    ) -> impl Iterator<Item = &'s Arc<Candidate>> + use<'s> {
         let by_clock = self.client(at).period().is_some();
         look.candidates.iter().filter(move |candidate| {
             !by_clock || client.due.iter().all(|(key, _)| *key != *candidate.key)
@@ -226,10 +235,8 @@ impl Cluster {
         for (at, client) in state.clients.iter().enumerate() {
             let client_at = at as u16;
             if let Some(work) = &client.work {
-                let (key, first, request) = (&work.key, &work.next, &work.told);
-                let one =
-                    Candidate { key: key.clone(), first: first.clone(), told: request.clone() };
-                self.act(state, client_at, state.history.newest(), &one, into);
+                let one = Candidate { key: work.key.clone(), first: work.next.clone() };
+                self.act(state, client_at, state.history.newest(), &Arc::new(one), into);
                 continue;
             }
             for place in self.reader(client).visible(&state.history) {
@@ -242,34 +249,52 @@ impl Cluster {
     }
 
     /// A step of a client, and the same going wrong.
-    fn act(&self, state: &State, at: u16, read: Place, one: &Candidate, into: &mut Vec<Action>) {
-        let work = state.clients[usize::from(at)].work.as_deref();
-        let (key, request) = (super::words::name(&one.key), &one.told);
-        let (what, sends) = match (self.setup.granularity, work.map(|work| &work.sent)) {
-            (Granularity::Request, None) => (format!("looks at {key}, to {request}"), false),
-            (Granularity::Request, Some(Some(_))) => (format!("hears of {request}"), false),
-            _ => (request.to_string(), true),
+    fn act(
+        &self,
+        state: &State,
+        client: u16,
+        read: Place,
+        candidate: &Arc<Candidate>,
+        into: &mut Vec<Action>,
+    ) {
+        let work = state.clients[usize::from(client)].work.as_deref();
+        let part = match (self.setup.granularity, work.map(|work| &work.sent)) {
+            (Granularity::Request, None) => Part::Looks,
+            (Granularity::Request, Some(Some(_))) => Part::Hears,
+            _ => Part::Sends,
         };
-        let budgets = state.environment.budgets;
-        let conflicts = sends && budgets.conflicts > 0 && act::may_conflict(&one.first);
-        let loses = sends && budgets.lost_answers > 0 && act::is_write(&one.first);
-        let behind = match state.history.newest() - read {
+        let (budgets, request) = (state.environment.budgets, &candidate.first.request);
+        let sends = part == Part::Sends;
+        let conflicts = sends && budgets.conflicts > 0 && act::may_conflict(request);
+        let loses = sends && budgets.lost_answers > 0 && act::is_write(request);
+        let behind = state.history.newest() - read;
+        let faults =
+            [(true, None), (conflicts, Some(Fault::Conflict)), (loses, Some(Fault::LostAnswer))];
+        for (_, fault) in faults.into_iter().filter(|(possible, _)| *possible) {
+            let candidate = candidate.clone();
+            into.push(Action::Acts(Act { client, read, behind, candidate, part, fault }));
+        }
+    }
+
+    /// What a controller does in a step, in words.
+    fn told(&self, act: &Act) -> String {
+        let Candidate { key, first } = &*act.candidate;
+        let what = match act.part {
+            Part::Looks => format!("looks at {}, to {}", super::words::name(key), first.told),
+            Part::Sends => first.told.to_string(),
+            Part::Hears => format!("hears of {}", first.told),
+        };
+        let behind = match act.behind {
             0 => String::new(),
             1 => ", 1 write behind".to_owned(),
             behind => format!(", {behind} writes behind"),
         };
-        let name = &self.client(at).name;
-        for (fault, possible, wrong) in [
-            (None, true, ""),
-            (Some(Fault::Conflict), conflicts, ", refused with 409"),
-            (Some(Fault::LostAnswer), loses, ", the answer is lost"),
-        ] {
-            if possible {
-                let told = format!("{name}: {what}{behind}{wrong}").into();
-                let act = Act { client: at, read, candidate: one.clone(), fault, told };
-                into.push(Action::Acts(Arc::new(act)));
-            }
-        }
+        let wrong = match act.fault {
+            None => "",
+            Some(Fault::Conflict) => ", refused with 409",
+            Some(Fault::LostAnswer) => ", the answer is lost",
+        };
+        format!("{}: {what}{behind}{wrong}", self.client(act.client).name)
     }
 }
 
@@ -444,7 +469,9 @@ impl System for Cluster {
     fn next(&self, state: &State, action: &Action) -> Option<State> {
         let name = |client: u16| &*self.client(client).name;
         let (next, by, told) = match action {
-            Action::Acts(act) => (self.perform(state, act), name(act.client), &*act.told),
+            Action::Acts(act) => {
+                (self.perform(state, act), name(act.client), &*act.candidate.first.told)
+            }
             Action::Crash { client, .. } => {
                 (self.starts_again(state, *client, |left| left.crashes -= 1), "", "")
             }
@@ -463,7 +490,7 @@ impl System for Cluster {
 
     fn label(&self, action: &Action) -> String {
         match action {
-            Action::Acts(act) => act.told.to_string(),
+            Action::Acts(act) => self.told(act),
             Action::Crash { name, .. } => format!("{name}: crashes and starts again"),
             Action::Restart { name, .. } => format!("{name}: starts again"),
             Action::Event { told, .. } => told.to_string(),

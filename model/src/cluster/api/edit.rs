@@ -1,6 +1,6 @@
 //! What a request changes of an object that is there.
 
-use controllers::{Request, bodies, namespace::Condition};
+use controllers::{Propagation, Request, bodies, namespace::Condition};
 use serde_json::{Map, Value, json};
 use trace::{ObjectKey, Revision, Time};
 
@@ -10,7 +10,6 @@ type Change<'r> = Box<dyn FnOnce(&mut Value) -> Result<(), Answer> + 'r>;
 
 /// A change of one object.
 pub(super) struct Edit<'r> {
-    pub key: &'r ObjectKey,
     /// Precondition.
     pub uid: Option<&'r str>,
     /// Precondition.
@@ -18,101 +17,153 @@ pub(super) struct Edit<'r> {
     pub change: Change<'r>,
 }
 
-fn by_uid<'r>(
-    key: &'r ObjectKey,
-    uid: &'r str,
-    change: impl FnOnce(&mut Value) + 'r,
-) -> Option<Edit<'r>> {
+fn by_uid<'r>(uid: &'r str, change: impl FnOnce(&mut Value) + 'r) -> Option<Edit<'r>> {
     let change: Change<'r> = Box::new(|value| {
         change(value);
         Ok(())
     });
-    Some(Edit { key, uid: Some(uid), revision: None, change })
+    Some(Edit { uid: Some(uid), revision: None, change })
 }
 
-fn by_revision<'r>(
-    key: &'r ObjectKey,
-    revision: Revision,
-    change: impl FnOnce(&mut Value) + 'r,
-) -> Option<Edit<'r>> {
+fn by_revision<'r>(revision: Revision, change: impl FnOnce(&mut Value) + 'r) -> Option<Edit<'r>> {
     let change: Change<'r> = Box::new(|value| {
         change(value);
         Ok(())
     });
-    Some(Edit { key, uid: None, revision: Some(revision), change })
+    Some(Edit { uid: None, revision: Some(revision), change })
+}
+
+/// The object that a request changes; none if it changes none that is there.
+pub(super) fn key_of(request: &Request) -> Option<&ObjectKey> {
+    match request {
+        Request::Delete { key, .. }
+        | Request::RemoveOwners { key, .. }
+        | Request::UnblockOwners { key, .. }
+        | Request::SetFinalizers { key, .. }
+        | Request::RemoveFinalizer { key, .. }
+        | Request::Adopt { key, .. }
+        | Request::Update { key, .. }
+        | Request::SetScale { key, .. }
+        | Request::UpdateReplicaSet { key, .. }
+        | Request::ReplicaSetStatus { key, .. }
+        | Request::DeploymentStatus { key, .. }
+        | Request::NamespaceStatus { key, .. }
+        | Request::NamespaceFinalize { key, .. }
+        | Request::Bind { key, .. }
+        | Request::PatchStatus { key, .. }
+        | Request::PodCondition { key, .. }
+        | Request::PodPhase { key, .. } => Some(key),
+        _ => None,
+    }
+}
+
+/// Begins the deletion of an object.
+pub(super) fn delete(
+    value: &mut Value,
+    propagation: Option<Propagation>,
+    grace_seconds: Option<i64>,
+    now: Time,
+) {
+    let finalizer = match propagation {
+        Some(Propagation::Orphan) => Some("orphan"),
+        Some(Propagation::Foreground) => Some("foregroundDeletion"),
+        Some(Propagation::Background) | None => None,
+    };
+    if let Some(finalizer) = finalizer {
+        add_to_list(&mut value["metadata"], "finalizers", &json!(finalizer));
+    }
+    let seconds = seconds_to_end(value, grace_seconds);
+    let left = value["metadata"]["deletionGracePeriodSeconds"].as_i64().unwrap_or(0);
+    if value["metadata"]["deletionTimestamp"].is_null() || left > seconds {
+        let at = now.plus(std::time::Duration::from_secs(seconds.unsigned_abs()));
+        value["metadata"]["deletionTimestamp"] = json!(at.rfc3339());
+        value["metadata"]["deletionGracePeriodSeconds"] = json!(seconds);
+    }
+}
+
+/// How long a pod may take to end (`podStrategy.CheckGracefulDelete`); other objects take no time.
+fn seconds_to_end(value: &Value, asked: Option<i64>) -> i64 {
+    let ended = matches!(value["status"]["phase"].as_str(), Some("Succeeded" | "Failed"));
+    let bound = value["spec"]["nodeName"].as_str().is_some_and(|node| !node.is_empty());
+    if value["kind"] != "Pod" || ended || !bound {
+        return 0;
+    }
+    let own = value["spec"]["terminationGracePeriodSeconds"].as_i64();
+    asked.or(own).unwrap_or(30).max(0)
 }
 
 /// What `request` changes; none if it changes no object that is there, or if nobody in a model sends it.
 pub(super) fn edit(request: &Request, now: Time) -> Option<Edit<'_>> {
     match request {
-        Request::RemoveOwners { key, uid, owners } => by_uid(key, uid, move |value| {
+        Request::Delete { uid, revision, propagation, grace_seconds, .. } => {
+            let change: Change<'_> = Box::new(move |value| {
+                delete(value, *propagation, *grace_seconds, now);
+                Ok(())
+            });
+            Some(Edit { uid: Some(uid), revision: *revision, change })
+        }
+        Request::RemoveOwners { uid, owners, .. } => by_uid(uid, move |value| {
             let gone = |owner: &Value| owners.iter().any(|uid| owner["uid"] == **uid);
             retain(&mut value["metadata"], "ownerReferences", |owner| !gone(owner));
         }),
-        Request::UnblockOwners { key, uid } => by_uid(key, uid, move |value| {
+        Request::UnblockOwners { uid, .. } => by_uid(uid, move |value| {
             let owners = value["metadata"]["ownerReferences"].as_array_mut();
             for owner in owners.into_iter().flatten() {
                 owner["blockOwnerDeletion"] = json!(false);
             }
         }),
-        Request::SetFinalizers { key, revision, finalizers } => {
-            by_revision(key, *revision, move |value| {
+        Request::SetFinalizers { revision, finalizers, .. } => {
+            by_revision(*revision, move |value| {
                 let list = if finalizers.is_empty() { Value::Null } else { json!(finalizers) };
                 set(value, "/metadata/finalizers", &list);
             })
         }
-        Request::RemoveFinalizer { key, uid, name } => by_uid(key, uid, move |value| {
+        Request::RemoveFinalizer { uid, name, .. } => by_uid(uid, move |value| {
             retain(&mut value["metadata"], "finalizers", |one| *one != **name);
         }),
-        Request::Adopt { key, uid, owner, finalizer } => by_uid(key, uid, move |value| {
+        Request::Adopt { uid, owner, finalizer, .. } => by_uid(uid, move |value| {
             let metadata = &mut value["metadata"];
             add_to_list(metadata, "ownerReferences", &bodies::owner(owner));
             if let Some(finalizer) = finalizer {
                 add_to_list(metadata, "finalizers", &json!(finalizer));
             }
         }),
-        Request::Update { key, revision, fields, .. } => {
-            by_revision(key, *revision, move |value| {
-                for (pointer, field) in fields {
-                    set(value, pointer, field);
-                }
-            })
-        }
-        Request::SetScale { key, revision, replicas } => {
-            by_revision(key, *revision, move |value| {
-                value["spec"]["replicas"] = json!(replicas);
-            })
-        }
-        Request::UpdateReplicaSet { key, revision, replicas, min_ready_seconds, annotations } => {
-            by_revision(key, *revision, move |value| {
-                value["spec"]["replicas"] = json!(replicas);
-                value["spec"]["minReadySeconds"] = json!(min_ready_seconds);
-                value["metadata"]["annotations"] = bodies::labels(annotations);
-            })
-        }
-        Request::ReplicaSetStatus { key, revision, status } => {
-            by_revision(key, *revision, move |value| {
+        Request::Update { revision, fields, .. } => by_revision(*revision, move |value| {
+            for (pointer, field) in fields {
+                set(value, pointer, field);
+            }
+        }),
+        Request::SetScale { revision, replicas, .. } => by_revision(*revision, move |value| {
+            value["spec"]["replicas"] = json!(replicas);
+        }),
+        Request::UpdateReplicaSet {
+            revision, replicas, min_ready_seconds, annotations, ..
+        } => by_revision(*revision, move |value| {
+            value["spec"]["replicas"] = json!(replicas);
+            value["spec"]["minReadySeconds"] = json!(min_ready_seconds);
+            value["metadata"]["annotations"] = bodies::labels(annotations);
+        }),
+        Request::ReplicaSetStatus { revision, status, .. } => {
+            by_revision(*revision, move |value| {
                 value["status"] = bodies::replica_set_status(status);
             })
         }
-        Request::DeploymentStatus { key, revision, annotations, status } => {
-            by_revision(key, *revision, move |value| {
+        Request::DeploymentStatus { revision, annotations, status, .. } => {
+            by_revision(*revision, move |value| {
                 value["metadata"]["annotations"] = bodies::labels(annotations);
                 value["status"] = bodies::deployment_status(status);
             })
         }
-        Request::NamespaceStatus { key, revision, phase, conditions } => {
-            by_revision(key, *revision, move |value| {
+        Request::NamespaceStatus { revision, phase, conditions, .. } => {
+            by_revision(*revision, move |value| {
                 value["status"] = json!({"phase": phase});
                 if !conditions.is_empty() {
                     value["status"]["conditions"] = conditions.iter().map(condition).collect();
                 }
             })
         }
-        Request::NamespaceFinalize { key, revision, finalizers } => {
-            by_revision(key, *revision, move |value| {
-                value["spec"]["finalizers"] = json!(finalizers)
-            })
+        Request::NamespaceFinalize { revision, finalizers, .. } => {
+            by_revision(*revision, move |value| value["spec"]["finalizers"] = json!(finalizers))
         }
         _ => of_pod(request, now),
     }
@@ -121,17 +172,16 @@ pub(super) fn edit(request: &Request, now: Time) -> Option<Edit<'_>> {
 /// What a request changes of a pod, or of a node's status.
 fn of_pod(request: &Request, now: Time) -> Option<Edit<'_>> {
     match request {
-        Request::Bind { key, uid, node } => Some(Edit {
-            key,
+        Request::Bind { uid, node, .. } => Some(Edit {
             uid: Some(uid),
             revision: None,
             change: Box::new(move |value| bind(value, node, now)),
         }),
-        Request::PatchStatus { key, uid, status } => by_uid(key, uid, move |value| {
+        Request::PatchStatus { uid, status, .. } => by_uid(uid, move |value| {
             merge(&mut value["status"], status);
         }),
-        Request::PodCondition { key, uid, kind, status, reason, message, since, phase } => {
-            by_uid(key, uid, move |value| {
+        Request::PodCondition { uid, kind, status, reason, message, since, phase, .. } => {
+            by_uid(uid, move |value| {
                 let mut patch = json!({});
                 if !kind.is_empty() {
                     patch["conditions"] = json!([{
@@ -145,7 +195,7 @@ fn of_pod(request: &Request, now: Time) -> Option<Edit<'_>> {
                 merge(&mut value["status"], &patch);
             })
         }
-        Request::PodPhase { key, uid, state, since } => by_uid(key, uid, move |value| {
+        Request::PodPhase { uid, state, since, .. } => by_uid(uid, move |value| {
             let patch = bodies::pod_state(value, uid, state, ("", ""), *since);
             merge(&mut value["status"], &patch["status"]);
         }),
@@ -190,7 +240,7 @@ fn retain(of: &mut Value, field: &str, keeps: impl Fn(&Value) -> bool) {
 }
 
 /// Adds to a list what is not in it.
-pub(super) fn add_to_list(of: &mut Value, field: &str, value: &Value) {
+fn add_to_list(of: &mut Value, field: &str, value: &Value) {
     match of.get_mut(field).and_then(Value::as_array_mut) {
         Some(list) if list.contains(value) => {}
         Some(list) => list.push(value.clone()),
@@ -215,7 +265,7 @@ fn set(object: &mut Value, pointer: &str, value: &Value) {
 
 /// A strategic merge patch of a status: null removes, lists of conditions and of container statuses are merged by `type`
 /// and `name`, other lists are replaced.
-pub(super) fn merge(into: &mut Value, patch: &Value) {
+fn merge(into: &mut Value, patch: &Value) {
     let Value::Object(fields) = patch else {
         *into = patch.clone();
         return;

@@ -6,18 +6,17 @@ use controllers::{Controller, Request, request::Memory};
 use trace::ObjectKey;
 use xxhash_rust::xxh3::xxh3_128;
 
-use super::{Act, Cluster, Fault};
+use super::{Act, Cluster, Fault, Part};
 use crate::cluster::{
     api::{Answer, Api},
     kinds::KindId,
-    looks::{self, Candidate},
+    looks::{self, Asked, Candidate},
     objects,
     objects::Content,
     setup::Granularity,
     state::{Client, State, Work},
     store::Store,
     time::NOW,
-    words,
 };
 
 /// How many requests a step may take that takes all there are: one that takes more never ends.
@@ -44,13 +43,13 @@ struct Reconcile {
     key: Arc<ObjectKey>,
     seen: Store,
     answers: Vec<Answer>,
-    next: Option<(Arc<Request>, Arc<str>)>,
+    next: Option<Arc<Asked>>,
 }
 
 impl Reconcile {
     fn begin(candidate: &Candidate, seen: &Store) -> Reconcile {
-        let Candidate { key, first, told } = candidate.clone();
-        Reconcile { key, seen: seen.clone(), answers: Vec::new(), next: Some((first, told)) }
+        let (key, next) = (candidate.key.clone(), Some(candidate.first.clone()));
+        Reconcile { key, seen: seen.clone(), answers: Vec::new(), next }
     }
 }
 
@@ -64,7 +63,7 @@ impl Cluster {
                 key: work.key.clone(),
                 seen: work.seen.clone(),
                 answers: work.answers.to_vec(),
-                next: Some((work.next.clone(), work.told.clone())),
+                next: Some(work.next.clone()),
             },
             None => Reconcile::begin(&act.candidate, state.history.at(act.read)),
         };
@@ -84,11 +83,11 @@ impl Cluster {
     }
 
     fn api<'a>(&'a self, is_known: &'a dyn Fn(KindId, &str, &str) -> bool) -> Api<'a> {
-        Api { objects: &self.objects, now: NOW, is_known }
+        Api { objects: &self.objects, now: NOW, is_known, writes: &self.writes }
     }
 
     /// Carries out a request on a store of a state, in which others may know objects that are gone.
-    fn carry_out(&self, state: &State, store: &Store, request: &Request) -> (Store, Answer) {
+    fn carry_out(&self, state: &State, store: &Store, request: &Asked) -> (Store, Answer) {
         let is_known = |kind: KindId, namespace: &str, name: &str| {
             let key = ObjectKey::new(kind.resource(), namespace, name);
             state.known().any(|known| known.id(&self.objects, &key).is_some())
@@ -100,7 +99,7 @@ impl Cluster {
     /// The next request, and what is stored afterwards.
     fn one(&self, state: &State, act: &Act, mut of: Reconcile) -> (Store, Reconcile) {
         let base = self.base(state, act);
-        let Some((request, _)) = &of.next else { return (base.clone(), of) };
+        let Some(request) = &of.next else { return (base.clone(), of) };
         let (store, answer) = match act.fault {
             Some(Fault::Conflict) => (base.clone(), Answer::Refused(409, "Conflict")),
             Some(Fault::LostAnswer) => {
@@ -111,6 +110,12 @@ impl Cluster {
         of.answers.push(answer);
         of.next = self.next_request(act.client, &of.key, &of.seen, &of.answers);
         (store, of)
+    }
+
+    /// A step on what is stored now, in which nothing goes wrong.
+    fn simple(&self, state: &State, client: u16, candidate: &Arc<Candidate>) -> Act {
+        let (read, candidate) = (state.history.newest(), candidate.clone());
+        Act { client, read, behind: 0, candidate, part: Part::Sends, fault: None }
     }
 
     /// What a write of this step follows.
@@ -125,7 +130,7 @@ impl Cluster {
     fn whole(&self, state: &State, act: &Act, of: Reconcile) -> (Store, usize) {
         let (mut store, mut of) = self.one(state, act, of);
         let mut count = 1;
-        while let Some((request, _)) = &of.next {
+        while let Some(request) = &of.next {
             let (after, answer) = self.carry_out(state, &store, request);
             store = after;
             of.answers.push(answer);
@@ -147,9 +152,7 @@ impl Cluster {
             let look = self.look(self.client(act.client), state.store());
             let Some(next) = self.candidates(act.client, client, &look).next() else { break };
             let of = Reconcile::begin(next, state.store());
-            let read = state.history.newest();
-            let (client, told) = (act.client, act.told.clone());
-            let act = Act { client, read, candidate: next.clone(), fault: None, told };
+            let act = self.simple(&state, act.client, next);
             let (store, more) = self.whole(&state, &act, of);
             count += more;
             let before = state.store().clone();
@@ -170,7 +173,7 @@ impl Cluster {
                 let (store, done) = self.one(state, act, of);
                 of = Reconcile { next: None, ..done };
                 let answer = of.answers.pop();
-                of.next = work.map(|work| (work.next.clone(), work.told.clone()));
+                of.next = work.map(|work| work.next.clone());
                 (store, answer)
             }
             Some(Some(answer)) => {
@@ -200,9 +203,8 @@ impl Cluster {
             client.next = self.reader(client).after(act.read);
         }
         client.work = of.and_then(|of| {
-            let (next, told) = of.next?;
-            let (key, seen, answers) = (of.key, of.seen, of.answers.into());
-            Some(Arc::new(Work { key, seen, answers, next, told, sent: None }))
+            let Reconcile { key, seen, answers, next } = of;
+            Some(Arc::new(Work { key, seen, answers: answers.into(), next: next?, sent: None }))
         });
         if client.work.is_none() {
             self.wait(act, client, &store);
@@ -242,7 +244,7 @@ impl Cluster {
         key: &ObjectKey,
         seen: &Store,
         answers: &[Answer],
-    ) -> Option<(Arc<Request>, Arc<str>)> {
+    ) -> Option<Arc<Asked>> {
         let controller = self.client(client).controller;
         let mut fed = Vec::with_capacity(256);
         fed.extend(seen.sum_of(looks::reads(controller)).to_le_bytes());
@@ -253,9 +255,7 @@ impl Cluster {
         }
         self.nexts.get(xxh3_128(&fed), || {
             let view = self.view(seen);
-            let next = looks::after(controller, &self.objects, &view, (key, NOW), answers)?;
-            let told = words::of(&next).into();
-            Some((Arc::new(next), told))
+            looks::after(controller, &self.objects, &view, (key, NOW), answers)
         })
     }
 
@@ -266,13 +266,14 @@ impl Cluster {
             true => {
                 let look = self.look(self.client(at as u16), &work.seen);
                 let mut found = look.candidates.iter();
-                let found = found.find(|one| one.key == work.key && one.told == work.told);
-                found.map(|one| (one.first.clone(), one.told.clone()))
+                let is =
+                    |one: &&Arc<Candidate>| one.key == work.key && one.first.told == work.next.told;
+                found.find(is).map(|one| one.first.clone())
             }
             false => self.next_request(at as u16, &work.key, &work.seen, &work.answers),
         };
-        let (next, told) = next.unwrap_or_else(|| (work.next.clone(), work.told.clone()));
-        Work { next, told, ..work }
+        let next = next.unwrap_or_else(|| work.next.clone());
+        Work { next, ..work }
     }
 
     /// The state after all that takes place at once.
@@ -286,8 +287,7 @@ impl Cluster {
                 let look = self.look(self.client(at), state.store());
                 let client = &state.clients[usize::from(at)];
                 let Some(one) = self.candidates(at, client, &look).next() else { continue };
-                let (read, told) = (state.history.newest(), one.told.clone());
-                let act = Act { client: at, read, candidate: one.clone(), fault: None, told };
+                let act = self.simple(&state, at, one);
                 let of = Reconcile::begin(one, state.store());
                 let (store, more) = self.whole(&state, &act, of);
                 if store == *state.store() {
