@@ -28,6 +28,7 @@ pub mod state;
 pub mod store;
 pub mod system;
 pub mod time;
+pub mod user;
 mod words;
 
 #[cfg(test)]

@@ -2,7 +2,7 @@
 
 use std::{fmt, sync::Arc};
 
-use super::{objects::Objects, store::Store};
+use super::{api::Api, objects::Objects, store::Store};
 
 /// When an event can happen.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -41,8 +41,8 @@ pub trait Event: fmt::Debug + Send + Sync {
         false
     }
 
-    /// All ways in which it can happen on `store`, if it is so far; 0 at the start.
-    fn choices(&self, objects: &Objects, store: &Store, progress: u64) -> Vec<Choice>;
+    /// All ways in which it can happen on `store`, if it is so far; 0 at the start. Writes go through the API server.
+    fn choices(&self, api: &Api<'_>, store: &Store, progress: u64) -> Vec<Choice>;
 }
 
 /// What is kept of a run that its states don't show.

@@ -320,7 +320,8 @@ impl Cluster {
 
     fn choices(&self, state: &State, event: usize) -> Vec<super::events::Choice> {
         let progress = state.environment.events[event];
-        self.setup.events[event].choices(&self.objects, state.store(), progress)
+        let is_known = self.is_known(state);
+        self.setup.events[event].choices(&self.api(&is_known), state.store(), progress)
     }
 
     fn failures(&self, state: &State, into: &mut Vec<Action>) {

@@ -82,18 +82,25 @@ impl Cluster {
         }
     }
 
-    fn api<'a>(&'a self, is_known: &'a dyn Fn(KindId, &str, &str) -> bool) -> Api<'a> {
+    pub(super) fn api<'a>(&'a self, is_known: &'a dyn Fn(KindId, &str, &str) -> bool) -> Api<'a> {
         Api { objects: &self.objects, now: NOW, is_known, writes: &self.writes }
+    }
+
+    /// Whether somebody knows an object of a name, though it may be gone.
+    pub(super) fn is_known<'s>(
+        &'s self,
+        state: &'s State,
+    ) -> impl Fn(KindId, &str, &str) -> bool + 's {
+        move |kind, namespace, name| {
+            let key = ObjectKey::new(kind.resource(), namespace, name);
+            state.known().any(|known| known.id(&self.objects, &key).is_some())
+                || state.clients.iter().any(|one| one.runs.iter().any(|run| run.key == key))
+        }
     }
 
     /// Carries out a request on a store of a state, in which others may know objects that are gone.
     fn carry_out(&self, state: &State, store: &Store, request: &Asked) -> (Store, Answer) {
-        let is_known = |kind: KindId, namespace: &str, name: &str| {
-            let key = ObjectKey::new(kind.resource(), namespace, name);
-            state.known().any(|known| known.id(&self.objects, &key).is_some())
-                || state.clients.iter().any(|one| one.runs.iter().any(|run| run.key == key))
-        };
-        self.api(&is_known).carry_out(store, request)
+        self.api(&self.is_known(state)).carry_out(store, request)
     }
 
     /// The next request, and what is stored afterwards.

@@ -1,0 +1,214 @@
+//! What users do to a cluster, and what becomes of its nodes: the events of scenario files.
+
+use serde_json::{Value, json};
+use trace::ObjectKey;
+
+use super::{
+    api::Api,
+    events::{Choice, Event, When},
+    kinds::KindId,
+    store::Store,
+    words,
+};
+
+/// Something that a user does, or that happens to a node.
+#[derive(Debug, Clone)]
+pub struct UserEvent {
+    /// How traces call it.
+    pub name: String,
+    /// When it can happen.
+    pub when: When,
+    /// Whether nothing else happens as long as it can.
+    pub urgent: bool,
+    /// How often it can happen.
+    pub times: u64,
+    /// What happens.
+    pub deed: Deed,
+}
+
+/// What happens.
+#[derive(Debug, Clone)]
+pub enum Deed {
+    /// Objects are created; those that are there get the fields that these have, and keep the others, as by
+    /// `kubectl apply`.
+    Apply(Vec<(ObjectKey, Value)>),
+    /// An object gets these fields, by a JSON merge patch (RFC 7396). Each choice is one way.
+    Patch(ObjectKey, Vec<Value>),
+    /// An object is deleted.
+    Delete(ObjectKey),
+    /// A node is not ready any more: its Ready condition is False.
+    NodeFails(String),
+    /// A node is ready again.
+    NodeReturns(String),
+    /// A node is cordoned, and its pods are deleted, as by `kubectl drain` where no PodDisruptionBudget forbids it.
+    Drain(String),
+    /// A node takes pods again.
+    Uncordon(String),
+    /// The pods that an object of this kind and name controls use this much (`usage` of PodMetrics), each choice one way;
+    /// without an owner, all pods.
+    Usage {
+        /// Labels of the pods.
+        labels: Vec<(String, String)>,
+        /// `usage` of each container, one choice each.
+        usages: Vec<Value>,
+    },
+}
+
+impl Event for UserEvent {
+    fn name(&self) -> &str {
+        &self.name
+    }
+
+    fn when(&self) -> When {
+        self.when
+    }
+
+    fn is_urgent(&self) -> bool {
+        self.urgent
+    }
+
+    fn choices(&self, api: &Api<'_>, store: &Store, progress: u64) -> Vec<Choice> {
+        if progress >= self.times {
+            return vec![];
+        }
+        let choice = |(what, after): (String, Store)| {
+            let told = format!("{}: {what}", self.name).into();
+            (after != *store).then_some(Choice { told, store: after, progress: progress + 1 })
+        };
+        self.deed.ways(api, store).into_iter().filter_map(choice).collect()
+    }
+}
+
+impl Deed {
+    /// Each way, in words, with what is stored afterwards.
+    fn ways(&self, api: &Api<'_>, store: &Store) -> Vec<(String, Store)> {
+        match self {
+            Deed::Apply(objects) => {
+                let names: Vec<String> = objects.iter().map(|(key, _)| words::name(key)).collect();
+                let after = objects.iter().fold(store.clone(), |store, (key, object)| {
+                    patch(api, &store, key, object, true)
+                });
+                vec![(format!("apply {}", names.join(", ")), after)]
+            }
+            Deed::Patch(key, ways) => {
+                let way = |fields: &Value| {
+                    let after = patch(api, store, key, fields, false);
+                    (format!("patch {} {fields}", words::name(key)), after)
+                };
+                ways.iter().map(way).collect()
+            }
+            Deed::Delete(key) => {
+                let after = api.delete(store, key, None, None);
+                vec![(format!("delete {}", words::name(key)), after)]
+            }
+            Deed::NodeFails(node) => {
+                vec![(format!("Node {node} fails"), ready(api, store, node, "False"))]
+            }
+            Deed::NodeReturns(node) => {
+                vec![(format!("Node {node} returns"), ready(api, store, node, "True"))]
+            }
+            Deed::Drain(node) => vec![(format!("drain Node {node}"), drain(api, store, node))],
+            Deed::Uncordon(node) => {
+                let fields = json!({"spec": {"unschedulable": null}});
+                let after = patch(api, store, &node_key(node), &fields, false);
+                vec![(format!("uncordon Node {node}"), after)]
+            }
+            Deed::Usage { labels, usages } => {
+                let way =
+                    |usage: &Value| (format!("pods use {usage}"), used(api, store, labels, usage));
+                usages.iter().map(way).collect()
+            }
+        }
+    }
+}
+
+fn node_key(node: &str) -> ObjectKey {
+    ObjectKey::new(KindId::NODE.resource(), "", node)
+}
+
+/// The store after an object got some fields; it is created if that is asked for and it is not there.
+fn patch(api: &Api<'_>, store: &Store, key: &ObjectKey, fields: &Value, creates: bool) -> Store {
+    match store.get(api.objects, key).and_then(|stored| stored.value()) {
+        Some(value) => {
+            let mut value = value.clone();
+            merge(&mut value, fields);
+            api.put(store, key, value)
+        }
+        None if creates => api.put(store, key, fields.clone()),
+        None => store.clone(),
+    }
+}
+
+/// RFC 7396.
+fn merge(into: &mut Value, fields: &Value) {
+    let Value::Object(fields) = fields else {
+        *into = fields.clone();
+        return;
+    };
+    if !into.is_object() {
+        *into = json!({});
+    }
+    for (name, value) in fields {
+        match (value, into.as_object_mut()) {
+            (Value::Null, Some(into)) => {
+                into.remove(name);
+            }
+            _ => merge(&mut into[name], value),
+        }
+    }
+}
+
+/// What kubelets say of nodes is a list of conditions.
+fn ready(api: &Api<'_>, store: &Store, node: &str, status: &str) -> Store {
+    let key = node_key(node);
+    let Some(value) = store.get(api.objects, &key).and_then(|stored| stored.value()) else {
+        return store.clone();
+    };
+    let mut value = value.clone();
+    let conditions = value["status"]["conditions"].as_array_mut();
+    for condition in conditions.into_iter().flatten().filter(|one| one["type"] == "Ready") {
+        if condition["status"] != *status {
+            condition["status"] = json!(status);
+            condition["lastTransitionTime"] = json!(api.now.rfc3339());
+        }
+    }
+    api.put(store, &key, value)
+}
+
+fn drain(api: &Api<'_>, store: &Store, node: &str) -> Store {
+    let cordoned =
+        patch(api, store, &node_key(node), &json!({"spec": {"unschedulable": true}}), false);
+    let pods = cordoned.of_kind(api.objects, KindId::POD);
+    let on =
+        pods.filter(|(_, pod)| pod.value().is_some_and(|pod| pod["spec"]["nodeName"] == *node));
+    // Pods of DaemonSets stay (`--ignore-daemonsets`).
+    let of_daemon = |pod: &Value| {
+        let owners = pod["metadata"]["ownerReferences"].as_array();
+        owners.into_iter().flatten().any(|owner| owner["kind"] == "DaemonSet")
+    };
+    let go = on.filter(|(_, pod)| !pod.value().is_some_and(of_daemon)).map(|(_, pod)| &pod.key);
+    go.fold(cordoned.clone(), |store, key| api.delete(&store, key, None, None))
+}
+
+/// The store after all pods with these labels use so much: their PodMetrics say so.
+fn used(api: &Api<'_>, store: &Store, labels: &[(String, String)], usage: &Value) -> Store {
+    let Some(kind) = KindId::named("PodMetrics") else { return store.clone() };
+    let pods = store.of_kind(api.objects, KindId::POD);
+    let chosen = pods.filter(|(_, pod)| {
+        let of = pod.value().map(|pod| &pod["metadata"]["labels"]);
+        labels.iter().all(|(key, value)| of.is_some_and(|of| of[key] == *value.as_str()))
+    });
+    chosen.fold(store.clone(), |store, (_, pod)| {
+        let Some(value) = pod.value() else { return store };
+        let key = ObjectKey::new(kind.resource(), &pod.key.namespace, &pod.key.name);
+        let containers = value["spec"]["containers"].as_array().into_iter().flatten();
+        let containers: Vec<Value> =
+            containers.map(|one| json!({"name": one["name"], "usage": usage})).collect();
+        let metrics = json!({
+            "apiVersion": kind.api_version(), "kind": kind.kind(),
+            "metadata": {"name": pod.key.name, "namespace": pod.key.namespace, "labels": value["metadata"]["labels"]},
+            "timestamp": api.now.rfc3339(), "window": "30s", "containers": containers,
+        });
+        patch(api, &store, &key, &metrics, true)
+    })
+}
