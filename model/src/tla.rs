@@ -33,6 +33,7 @@
 //!
 //! IO: modules are found by their paths, also those that a module extends, because the crate reads them itself.
 
+mod configuration;
 mod explore;
 mod layout;
 mod search;

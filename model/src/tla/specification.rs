@@ -18,7 +18,7 @@ use tla_checker::{
     stdlib::is_stdlib_module,
 };
 
-use super::{explore::Asked, layout};
+use super::{configuration, explore::Asked, layout};
 use crate::traces::Place;
 
 /// A specification that can't be read, or that TLC's rules don't allow.
@@ -75,16 +75,18 @@ impl Specification {
             place: place(&source, span),
             what,
         };
-        let in_cfg = |what: String| about(cfg, what);
-        let asked = parse_cfg(cfg_text).map_err(in_cfg)?;
-        if let Some(refused) = refused(&asked) {
-            return Err(in_cfg(refused));
+        let in_cfg = |place: Place, what: String| TlaError { file: cfg.to_owned(), place, what };
+        let named = |what: String| in_cfg(configuration::named(cfg_text, &what), what);
+        let asked = parse_cfg(cfg_text)
+            .map_err(|what| in_cfg(configuration::unparsed(cfg_text, &what), what))?;
+        if let Some((directive, what)) = refused(&asked) {
+            return Err(in_cfg(configuration::word(cfg_text, directive), what.to_owned()));
         }
         let (mut spec, warnings) =
             parse_with_warnings(&text).map_err(|error| in_module(error.span, error.message))?;
         check_modules(&spec, module)?;
         merge_extended_declarations(&mut spec, module).map_err(|what| in_module(None, what))?;
-        let mut spec = override_operators(&asked, spec, &text, Some(module)).map_err(in_cfg)?;
+        let mut spec = override_operators(&asked, spec, &text, Some(module)).map_err(named)?;
         let mut constants = Env::new();
         let mut config = CheckerConfig {
             max_depth: usize::MAX,
@@ -94,7 +96,7 @@ impl Specification {
         };
         let unread = unread(&spec, module);
         let applied = apply_config(&asked, &mut spec, &mut constants, &mut config, &[], &[], false)
-            .map_err(|what| located(&unread, &what).unwrap_or_else(|| in_cfg(what)))?;
+            .map_err(|what| located(&unread, &what).unwrap_or_else(|| named(what)))?;
         // `Nat` and `Int` have no end, as in TLC.
         config.symbolic_integers = true;
         keep_asked_invariants(&mut spec, &asked);
@@ -219,13 +221,13 @@ fn check_modules(spec: &Spec, module: &Path) -> Result<(), TlaError> {
     }
 }
 
-/// What a configuration asks for and would not get.
-fn refused(cfg: &TlcConfig) -> Option<String> {
+/// What a configuration asks for and would not get: the directive, and what is to be said of it.
+fn refused(cfg: &TlcConfig) -> Option<(&'static str, &'static str)> {
     if !cfg.action_constraints.is_empty() {
-        return Some("ACTION_CONSTRAINT is not known".to_owned());
+        return Some(("ACTION_CONSTRAINT", "ACTION_CONSTRAINT is not known"));
     }
     let both = cfg.symmetry.is_some() && cfg.view.is_some();
-    both.then(|| "SYMMETRY and VIEW together are not known".to_owned())
+    both.then_some(("VIEW", "SYMMETRY and VIEW together are not known"))
 }
 
 fn asks(cfg: &TlcConfig, allow_deadlock: bool) -> Vec<Asked> {
