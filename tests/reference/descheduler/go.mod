@@ -1,4 +1,5 @@
-module trommel.dev/judge/descheduler
+// The real descheduler. A module of its own: it and kube-apiserver want different versions of things.
+module trommel.dev/reference/descheduler
 
 go 1.26.0
 

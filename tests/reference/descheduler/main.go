@@ -1,4 +1,4 @@
-// The judge's descheduler: upstream's program, built from its module.
+// The descheduler of the release named in go.mod, unchanged.
 package main
 
 import (
@@ -6,10 +6,6 @@ import (
 
 	"k8s.io/component-base/cli"
 	"sigs.k8s.io/descheduler/cmd/descheduler/app"
-	"sigs.k8s.io/descheduler/pkg/descheduler"
 )
 
-func main() {
-	descheduler.SetupPlugins()
-	os.Exit(cli.Run(app.NewDeschedulerCommand(os.Stdout)))
-}
+func main() { os.Exit(cli.Run(app.NewDeschedulerCommand(os.Stdout))) }

@@ -165,7 +165,9 @@ impl<'v> Filter<'v> {
             // They are never without any: see `is_bare`.
             Protection::FailedBarePods => false,
             Protection::PodsWithClaims => self.keeps_claims(view, guest),
-            Protection::PodsWithoutBudget => !has_budget(view, guest),
+            // Upstream never starts to look at budgets: its informer is registered by the first question, after all others
+            // were started. So for it no pod has any.
+            Protection::PodsWithoutBudget => true,
             Protection::PodsWithResourceClaims => pod.leaving.has_resource_claims,
         }
     }
@@ -202,16 +204,4 @@ impl<'v> Filter<'v> {
             |(_, object): &(&ObjectKey, &crate::Object)| matches!(object.body, Body::Pod(_));
         least <= 1 || view.dependents(&owner.uid).filter(is_pod).count() as u64 >= least
     }
-}
-
-/// `IsPodCoveredByPDB`.
-fn has_budget(view: &View, guest: &Guest<'_>) -> bool {
-    let resource = GroupResource::new("policy", "poddisruptionbudgets");
-    let mut budgets = view.list(&resource, &guest.key.namespace);
-    budgets.any(|(_, object)| match &object.body {
-        Body::Budget(budget) => {
-            budget.selector.as_ref().is_some_and(|selector| selector.matches(&guest.meta.labels))
-        }
-        _ => false,
-    })
 }
