@@ -1,11 +1,11 @@
-//! Our descheduler beside the real one (`sigs.k8s.io/descheduler` 0.36.0), one cycle each on the same objects: it has to
-//! evict the same pods.
+//! Our descheduler beside the real one (`sigs.k8s.io/descheduler` 0.36.0), one cycle each on the same objects: it has
+//! to evict the same pods.
 //!
-//! The real one runs once (`--descheduling-interval 0`) in front of `trommel serve` without any controller, so that what
-//! it evicts stays and is seen to be going. Ours is the built-in one, alone in an embedded cluster. By hand
-//! (`scenarios.yaml`): pods that are alike have the same name but for a number, and evictions are compared by those names:
-//! which of pods that are alike goes is chance upstream. Drawn from a seed (`drawn.rs`): what else is chance there, the
-//! order of Go's maps, is played here in many orders, and the real one must have come to one of their ends.
+//! The real one runs once (`--descheduling-interval 0`) in front of `trommel serve` without any controller, so that
+//! what it evicts stays and is seen to be going. Ours is the built-in one, alone in an embedded cluster. By hand
+//! (`scenarios.yaml`): pods that are alike have the same name but for a number, and evictions are compared by those
+//! names: which of pods that are alike goes is chance upstream. Drawn from a seed (`drawn.rs`): what else is chance
+//! there, the order of Go's maps, is played here in many orders, and the real one must have come to one of their ends.
 #![allow(clippy::print_stdout)] // for whoever reads the log of a long run
 
 #[path = "../environment/arm.rs"]

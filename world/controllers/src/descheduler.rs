@@ -3,13 +3,13 @@
 //! It is no part of Kubernetes: it runs where it is asked for only. Its policy is the ConfigMap of the project's own
 //! manifests, `descheduler-policy-configmap` in `kube-system`, key `policy.yaml` (`kubernetes/base/configmap.yaml`).
 //! Without it nothing is done. The interval, a flag of the real program (`--descheduling-interval`), is the annotation
-//! `trommel.dev/descheduling-interval` of that ConfigMap, like `90s`; absent 5 minutes, the manifests' value, and `0` is
-//! one cycle only. A policy that is refused, and one that asks for what is not here, fails the reconcile, as the real
-//! program ends; it is tried again.
+//! `trommel.dev/descheduling-interval` of that ConfigMap, like `90s`; absent 5 minutes, the manifests' value, and `0`
+//! is one cycle only. A policy that is refused, and one that asks for what is not here, fails the reconcile, as the
+//! real program ends; it is tried again.
 //!
-//! One key, the ConfigMap's. One reconcile is one cycle (`descheduler.go`, `runDeschedulerLoop`): plugins of the extension
-//! point Deschedule of all profiles, then those of Balance, each on what the view showed when the cycle began, and the
-//! evictions since ([`cycle`]). A change of the policy starts a cycle, as a new process would.
+//! One key, the ConfigMap's. One reconcile is one cycle (`descheduler.go`, `runDeschedulerLoop`): plugins of the
+//! extension point Deschedule of all profiles, then those of Balance, each on what the view showed when the cycle
+//! began, and the evictions since ([`cycle`]). A change of the policy starts a cycle, as a new process would.
 //!
 //! Upstream's lists of nodes and pods come out of Go's maps, and so do owners, domains of a topology and pods for
 //! eviction: in the order of their names here, or by [`View::order`]. Ties in its sorts, which are not stable, stay in
@@ -21,8 +21,8 @@
 //! resized; at pods that were made without admission.
 //!
 //! Where do I change …? What may be evicted at all: `filter.rs`; whether a pod fits elsewhere: `fit.rs`; limits and the
-//! eviction itself: `cycle.rs`; what a policy may say: `policy.rs`, `args.rs`; what of a pod is read: `leaving.rs`; then
-//! one file a plugin.
+//! eviction itself: `cycle.rs`; what a policy may say: `policy.rs`, `args.rs`; what of a pod is read: `leaving.rs`;
+//! then one file a plugin.
 
 use std::{sync::Arc, time::Duration};
 

@@ -1,5 +1,5 @@
-//! Arguments of plugins, as they are written, checked as upstream's `Validate…Args` do. An argument that nobody knows is
-//! refused, as upstream's strict decoder does.
+//! Arguments of plugins, as they are written, checked as upstream's `Validate…Args` do. An argument that nobody knows
+//! is refused, as upstream's strict decoder does.
 
 use std::{
     collections::{BTreeMap, BTreeSet},

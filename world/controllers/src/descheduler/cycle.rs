@@ -34,7 +34,8 @@ pub(super) struct Guest<'v> {
 /// What came of an attempt to evict a pod.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Eviction {
-    /// It goes, or was refused: by a budget, since it is gone, or since its namespace has lost enough. The next one's turn.
+    /// It goes, or was refused: by a budget, since it is gone, or since its namespace has lost enough. The next one's
+    /// turn.
     Tried {
         /// Whether it goes.
         goes: bool,

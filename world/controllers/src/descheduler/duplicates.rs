@@ -82,8 +82,8 @@ fn count<'v>(
     (counts, spare)
 }
 
-/// How many nodes there are that one of the pods could be on, of pods that could be on several (`getTargetNodes`). What is
-/// free there does not matter.
+/// How many nodes there are that one of the pods could be on, of pods that could be on several (`getTargetNodes`). What
+/// is free there does not matter.
 fn targets<'g>(hosts: &[Host<'_>], guests: impl Iterator<Item = &'g Guest<'g>>) -> usize {
     let mut all = BTreeSet::new();
     for guest in guests {

@@ -165,8 +165,8 @@ impl<'v> Filter<'v> {
             // They are never without any: see `is_bare`.
             Protection::FailedBarePods => false,
             Protection::PodsWithClaims => self.keeps_claims(view, guest),
-            // Upstream never starts to look at budgets: its informer is registered by the first question, after all others
-            // were started. So for it no pod has any.
+            // Upstream never starts to look at budgets: its informer is registered by the first question, after all
+            // others were started. So for it no pod has any.
             Protection::PodsWithoutBudget => true,
             Protection::PodsWithResourceClaims => pod.leaving.has_resource_claims,
         }

@@ -22,8 +22,8 @@ fn fits(view: &View, guest: &Guest<'_>, host: &Host<'_>) -> bool {
         && (guest.pod.node == *name || has_room(view, guest, host))
 }
 
-/// Whether there is a pod on the node that this one keeps away from (`podMatchesInterPodAntiAffinity`): of the same name,
-/// in whichever namespace, it is taken for itself.
+/// Whether there is a pod on the node that this one keeps away from (`podMatchesInterPodAntiAffinity`): of the same
+/// name, in whichever namespace, it is taken for itself.
 fn is_avoided(view: &View, guest: &Guest<'_>, host: &Host<'_>) -> bool {
     let means = |other: &Guest<'_>, term: &crate::scheduler::PodTerm| {
         !other.pod.has_ended()

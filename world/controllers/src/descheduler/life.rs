@@ -1,5 +1,6 @@
-//! Pods that are evicted for what has become of them, wherever they are: RemovePodsHavingTooManyRestarts, RemoveFailedPods
-//! and PodLifeTime (`pkg/framework/plugins/removepodshavingtoomanyrestarts`, `removefailedpods`, `podlifetime`).
+//! Pods that are evicted for what has become of them, wherever they are: RemovePodsHavingTooManyRestarts,
+//! RemoveFailedPods and PodLifeTime (`pkg/framework/plugins/removepodshavingtoomanyrestarts`, `removefailedpods`,
+//! `podlifetime`).
 
 use std::cmp::Reverse;
 

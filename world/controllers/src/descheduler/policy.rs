@@ -1,9 +1,9 @@
 //! The policy: `descheduler/v1alpha2`, kind DeschedulerPolicy (`pkg/api/v1alpha2`, `pkg/descheduler/policyconfig.go`,
 //! `pkg/framework/profile`).
 //!
-//! As upstream, what nobody knows is passed over in the policy itself, and refused in arguments of plugins. Of what is known
-//! to upstream and not here a policy is refused that asks for it: metrics as a measure of use, `evictionModes`, and
-//! `conditions` of PodLifeTime. `evictionFailureEventNotification` is read over: it is about Events.
+//! As upstream, what nobody knows is passed over in the policy itself, and refused in arguments of plugins. Of what is
+//! known to upstream and not here a policy is refused that asks for it: metrics as a measure of use, `evictionModes`,
+//! and `conditions` of PodLifeTime. `evictionFailureEventNotification` is read over: it is about Events.
 
 use serde::Deserialize;
 use serde_json::Value;

@@ -1,8 +1,8 @@
 //! RemovePodsViolatingTopologySpreadConstraint: pods are to be spread as they themselves ask for
 //! (`pkg/framework/plugins/removepodsviolatingtopologyspreadconstraint`).
 //!
-//! Upstream looks at pods that may be evicted only, and at no constraint but the one in hand: what one constraint asks to
-//! have moved may make another worse. `minDomains` is not read.
+//! Upstream looks at pods that may be evicted only, and at no constraint but the one in hand: what one constraint asks
+//! to have moved may make another worse. `minDomains` is not read.
 
 use std::collections::BTreeMap;
 
@@ -168,8 +168,8 @@ fn choose<'v>(
     }
 }
 
-/// How many pods go from a large domain to a small one: half of what is beyond the skew, but so many that neither passes
-/// the average.
+/// How many pods go from a large domain to a small one: half of what is beyond the skew, but so many that neither
+/// passes the average.
 fn to_move(small: usize, large: usize, constraint: &Constraint, average: f64) -> usize {
     let (small, large) = (small as f64, large as f64);
     let skew = large - small;
@@ -181,9 +181,9 @@ fn to_move(small: usize, large: usize, constraint: &Constraint, average: f64) ->
     above.min(below).min(half).max(0.0) as usize
 }
 
-/// Domains by size, and in each those that go first last: with a high priority, before that those that choose their nodes,
-/// before all those that may not be evicted (`sortDomains`). That those with a low priority stay is upstream's order, not
-/// what its comments say.
+/// Domains by size, and in each those that go first last: with a high priority, before that those that choose their
+/// nodes, before all those that may not be evicted (`sortDomains`). That those with a low priority stay is upstream's
+/// order, not what its comments say.
 fn sort(cycle: &Cycle<'_, '_, '_>, filter: &Filter<'_>, domains: &mut [Domain<'_>]) {
     for domain in domains.iter_mut() {
         domain.guests.sort_by_key(|guest| {

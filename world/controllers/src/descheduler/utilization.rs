@@ -1,5 +1,5 @@
-//! LowNodeUtilization: pods leave nodes that are used more than others; HighNodeUtilization: they leave nodes that are hardly
-//! used (`pkg/framework/plugins/nodeutilization`). Used is what pods ask for.
+//! LowNodeUtilization: pods leave nodes that are used more than others; HighNodeUtilization: they leave nodes that are
+//! hardly used (`pkg/framework/plugins/nodeutilization`). Used is what pods ask for.
 
 use std::collections::BTreeMap;
 

@@ -1,4 +1,5 @@
-//! Arguments of the plugins that choose pods, as they are written (`types.go`, `defaults.go` and `validation.go` of each).
+//! Arguments of the plugins that choose pods, as they are written (`types.go`, `defaults.go` and `validation.go` of
+//! each).
 
 use std::{collections::BTreeMap, time::Duration};
 

@@ -1,3 +1,5 @@
+//! DefaultEvictor: protections, selectors, `nodeFit`; and the limits of a cycle.
+
 use super::*;
 
 /// Whether DefaultEvictor lets go one of three pods on one of two nodes.

@@ -1,3 +1,5 @@
+//! The plugins beside RemoveDuplicates and RemovePodsViolatingTopologySpreadConstraint.
+
 use super::*;
 
 fn by(plugin: &str, args: Value, objects: &[Vec<(ObjectKey, Value)>]) -> Vec<String> {

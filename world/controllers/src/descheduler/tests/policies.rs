@@ -1,3 +1,5 @@
+//! What a policy may say, and when it is looked at.
+
 use std::time::Duration;
 
 use super::*;

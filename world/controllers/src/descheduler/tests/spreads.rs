@@ -1,3 +1,5 @@
+//! RemovePodsViolatingTopologySpreadConstraint.
+
 use super::*;
 
 const PLUGIN: &str = "RemovePodsViolatingTopologySpreadConstraint";
