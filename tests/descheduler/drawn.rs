@@ -24,26 +24,28 @@ impl Dice {
     fn node(&mut self) -> Value {
         let mut node = json!({
             "labels": {"zone": self.one_of(&["a", "b", "c"]), "disk": self.one_of(&["ssd", "hdd"])},
-            "size": {"cpu": self.one_of(&["1", "2", "4"])},
-            "unschedulable": self.once_in(8),
+            "size": {"cpu": self.one_of(&["1", "4", "4"])},
+            "unschedulable": self.once_in(12),
         });
         if self.once_in(4) {
             let effect = self.one_of(&["NoSchedule", "PreferNoSchedule"]);
             node["taints"] = json!([{"key": "own", "effect": effect}]);
         }
-        if self.once_in(6) {
+        if self.once_in(12) {
             node["labels"] = json!({});
         }
         node
     }
 
     fn selector(&mut self) -> Value {
-        json!({"matchLabels": {"app": self.one_of(&["x", "y"])}})
+        json!({"matchLabels": {"app": self.one_of(&["x", "x", "y"])}})
     }
 
-    fn spec(&mut self) -> Value {
+    /// Of pods about which the plugin has something to say, as a rule.
+    fn spec(&mut self, plugin: &str) -> Value {
         let mut spec = json!({});
-        if self.once_in(2) {
+        let is_of = |part: &str| if plugin.contains(part) { 1 } else { 4 };
+        if self.once_in(is_of("Spread")) {
             let mut constraint = json!({
                 "maxSkew": 1 + self.roll(2),
                 "topologyKey": self.one_of(&["zone", "kubernetes.io/hostname"]),
@@ -57,13 +59,13 @@ impl Dice {
             }
             spec["topologySpreadConstraints"] = json!([constraint]);
         }
-        if self.once_in(4) {
+        if self.once_in(6) {
             spec["nodeSelector"] = json!({"disk": self.one_of(&["ssd", "hdd"])});
         }
         if self.once_in(4) {
             spec["tolerations"] = json!([{"key": "own", "operator": "Exists"}]);
         }
-        if self.once_in(4) {
+        if self.once_in(is_of("NodeAffinity")) {
             let values = json!([self.one_of(&["a", "b"])]);
             let term =
                 json!({"matchExpressions": [{"key": "zone", "operator": "In", "values": values}]});
@@ -75,7 +77,7 @@ impl Dice {
                 _ => json!({"preferredDuringSchedulingIgnoredDuringExecution": preferred}),
             };
         }
-        if self.once_in(4) {
+        if self.once_in(is_of("PodAntiAffinity")) {
             let topology = self.one_of(&["zone", "kubernetes.io/hostname"]);
             let term = json!({"topologyKey": topology, "labelSelector": self.selector()});
             let required = json!([term]);
@@ -122,28 +124,30 @@ pub fn scenario(seed: u64) -> Scenario {
     for name in &nodes {
         scenario["nodes"][name] = dice.node();
     }
+    let (plugin, point, args) = dice.plugin();
     let kinds: Vec<(Value, Value, Value)> = (0..1 + dice.roll(3))
         .map(|at| {
-            let labels = json!({"app": dice.one_of(&["x", "y"])});
-            let owner = if dice.once_in(8) { String::new() } else { format!("ReplicaSet/{at}") };
-            (labels, json!(owner), dice.spec())
+            let labels = json!({"app": dice.one_of(&["x", "x", "y"])});
+            let owner = if dice.once_in(12) { String::new() } else { format!("ReplicaSet/{at}") };
+            (labels, json!(owner), dice.spec(plugin))
         })
         .collect();
-    let (plugin, point, args) = dice.plugin();
     let pods = 4 + dice.roll(12);
     let all = (0..pods).map(|at| {
         let (labels, owner, spec) = dice.one_of(&kinds);
-        let node = dice.one_of(&nodes);
+        // More on the first ones.
+        let node = dice.roll(nodes.len() as u64).min(dice.roll(nodes.len() as u64));
+        let node = &nodes[node as usize];
         // Which of one owner's pods on a node stays is chance.
         let counted_as = (plugin == "RemoveDuplicates").then(|| format!("{owner} on {node}"));
         json!({
             "name": format!("p{at}"), "count": 1, "node": node, "priority": at, "counted_as": counted_as,
             "labels": labels, "owner": owner, "spec": spec,
-            "cpu": dice.one_of(&["100m", "200m", "400m"]), "going": dice.once_in(12),
+            "cpu": dice.one_of(&["100m", "200m", "400m"]), "going": dice.once_in(20),
         })
     });
     scenario["pods"] = all.collect();
     scenario[point] = json!({plugin: args});
-    scenario["evictor"] = json!({"nodeFit": dice.once_in(3)});
+    scenario["evictor"] = json!({"nodeFit": dice.once_in(4)});
     serde_json::from_value(scenario).expect("a scenario")
 }

@@ -34,7 +34,6 @@ use crate::{
     controller::{Affected, Change},
     data::{Keys, config_maps},
     object::{Body, Object, Text},
-    read,
     view::View,
 };
 use cycle::Cycle;
@@ -71,7 +70,7 @@ pub struct PolicyMap {
     /// Its keys.
     pub keys: Keys,
     /// What is to be done, or why it is refused.
-    read: Result<Arc<Plan>, Text>,
+    plan: Result<Arc<Plan>, Text>,
 }
 
 /// What is to be done, and how often.
@@ -84,7 +83,7 @@ struct Plan {
 
 impl PolicyMap {
     pub(crate) fn read(object: &Value) -> PolicyMap {
-        PolicyMap { keys: Keys::read(object), read: plan(object).map(Arc::new).map_err(Text::from) }
+        PolicyMap { keys: Keys::read(object), plan: plan(object).map(Arc::new).map_err(Text::from) }
     }
 }
 
@@ -113,7 +112,7 @@ pub(crate) fn reconcile(
     let Some(Object { body: Body::DeschedulerPolicy(map), .. }) = view.get(key) else {
         return Ok(None);
     };
-    let plan = map.read.as_ref().map_err(|why| Stop::Failed(why.to_string()))?;
+    let plan = map.plan.as_ref().map_err(|why| Stop::Failed(why.to_string()))?;
     let profiles = &plan.policy.profiles;
     let filters: Result<Vec<Filter<'_>>, String> =
         profiles.iter().map(|profile| Filter::new(view, &profile.evictor)).collect();
@@ -154,11 +153,6 @@ pub(crate) fn keys_affected(change: &Change<'_>) -> Vec<Affected> {
         true => vec![],
         false => vec![Affected::now(change.key)],
     }
-}
-
-/// The priority of a PriorityClass (`value`).
-pub(crate) fn priority_class(object: &Value) -> i64 {
-    read::number(object, "value")
 }
 
 #[cfg(test)]

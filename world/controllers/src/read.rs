@@ -118,9 +118,7 @@ pub(crate) fn body(key: &ObjectKey, object: &Value) -> Body {
         ("", "persistentvolumeclaims") => Body::Claim(Arc::new(Claim::read(object))),
         ("", "persistentvolumes") => Body::Volume(Arc::new(Volume::read(object))),
         ("storage.k8s.io", "storageclasses") => Body::Class(Arc::new(Class::read(object))),
-        ("scheduling.k8s.io", "priorityclasses") => {
-            Body::PriorityClass(descheduler::priority_class(object))
-        }
+        ("scheduling.k8s.io", "priorityclasses") => Body::PriorityClass(number(object, "value")),
         ("", "replicationcontrollers") => {
             Body::ReplicaSet(Arc::new(ReplicaSet::read_older(object)))
         }

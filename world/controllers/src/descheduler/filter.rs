@@ -74,6 +74,12 @@ pub(super) struct Evictor {
     pub(super) classes: Vec<Text>,
 }
 
+/// Whether nobody would make the pod again, and it has not failed: it stays, whatever is protected
+/// (`applyFailedBarePodsProtection`).
+fn is_bare(guest: &Guest<'_>) -> bool {
+    guest.meta.owners.is_empty() && *guest.pod.phase != *"Failed"
+}
+
 /// A profile's DefaultEvictor.
 pub(super) struct Filter<'v> {
     args: &'v Evictor,
@@ -117,7 +123,7 @@ impl<'v> Filter<'v> {
             && !is_static
             && !declines
             && !cycle.is_going(guest)
-            && !self.is_bare(guest)
+            && !is_bare(guest)
             && !self.args.protections.iter().any(|one| self.protects(cycle.view, *one, guest))
             && self.args.labels.as_ref().is_none_or(|labels| labels.matches(&guest.meta.labels))
             && self.has_replicas(cycle.view, guest)
@@ -162,21 +168,13 @@ impl<'v> Filter<'v> {
             Protection::SystemCriticalPods => {
                 pod.placing.priority >= SYSTEM_CRITICAL || pod.placing.priority >= self.threshold
             }
-            // They are never without any: see `is_bare`.
-            Protection::FailedBarePods => false,
+            Protection::FailedBarePods => meta.owners.is_empty(),
             Protection::PodsWithClaims => self.keeps_claims(view, guest),
             // Upstream never starts to look at budgets: its informer is registered by the first question, after all
             // others were started. So for it no pod has any.
             Protection::PodsWithoutBudget => true,
             Protection::PodsWithResourceClaims => pod.leaving.has_resource_claims,
         }
-    }
-
-    /// Whether nobody would make the pod again: of such pods only those that have failed may go, where they are not
-    /// protected (`applyFailedBarePodsProtection`).
-    fn is_bare(&self, guest: &Guest<'_>) -> bool {
-        let protected = self.args.protections.contains(&Protection::FailedBarePods);
-        guest.meta.owners.is_empty() && (protected || *guest.pod.phase != *"Failed")
     }
 
     /// Whether a claim of the pod protects it, or nobody knows (`applyPVCPodsProtection`).
