@@ -20,8 +20,8 @@
 //! admission has set what was left out. Who could notice: nobody but who looks at milliseconds; at a pod while it is
 //! resized; at pods that were made without admission.
 //!
-//! Where do I change …? What may be evicted at all: `filter.rs`; whether a pod fits elsewhere: `fit.rs`; limits and the
-//! eviction itself: `cycle.rs`; what a policy may say: `policy.rs`, `args.rs`; what of a pod is read: `leaving.rs`;
+//! Where do I change …? What may be evicted at all: `filter.rs`; whether a pod fits elsewhere: `fit.rs`; limits and
+//! the eviction itself: `cycle.rs`; what a policy may say: `policy.rs`, `args.rs`; what of a pod is read: `leaving.rs`;
 //! then one file a plugin.
 
 use std::{sync::Arc, time::Duration};
