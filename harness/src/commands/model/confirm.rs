@@ -73,8 +73,12 @@ pub(super) fn run(options: &Options) -> anyhow::Result<Exit> {
     let folder = std::path::absolute(folder)?;
     let began = Instant::now();
     let program = |name: &str| paths.get(name).cloned().unwrap_or_default();
-    let played = play::play((&options.file, &file), &program, &folder, options.timeout)?;
     let writes: Vec<&Write> = file.writes.iter().map(|write| &write.value).collect();
+    // What holds in the model is watched to the end.
+    let holds = file.expect.iter().any(|one| one.value.model == ModelVerdict::Held);
+    let enough = |played: &Played| !holds && confirm(&file, &writes, played).exit == Exit::Clean;
+    let file_at = (&*options.file, &file);
+    let played = play::play(file_at, &program, &folder, options.timeout, &enough)?;
     if let Some(path) = &options.writes {
         let real = serde_saphyr::to_string(&lives::writes_of(&writes, &played))?;
         files::put(path, &real)?;
@@ -178,6 +182,7 @@ fn told(write: &Write) -> String {
 
 fn ending(played: &Played, steps: usize) -> String {
     let how = match &played.ending {
+        Ending::Enough => "that was all of the model's run",
         Ending::Settled => "then nothing more came",
         Ending::TimeOver => "then the time was over",
         Ending::Restless => "they went on and on",

@@ -141,7 +141,7 @@ fn course(property: &Property, played: &Played) -> Result<Course, String> {
     let ending = match played.ending {
         Ending::Settled => CourseEnding::Settled,
         Ending::Restless => CourseEnding::Restless,
-        Ending::TimeOver | Ending::Broken(_) => CourseEnding::Unknown,
+        Ending::Enough | Ending::TimeOver | Ending::Broken(_) => CourseEnding::Unknown,
     };
     let mut course = Course { states: vec![first], steps: vec![], ending };
     for (_, commit) in &played.commits {

@@ -4,7 +4,11 @@
 //! when all are quiet. What the real programs do is not forced; only users act by the file. A user is slower than they
 //! are, so a step comes at a quiet moment.
 //!
-//! A run ends when nothing more comes, when its time is over, or when the writes go on and on: controllers that fight each
+//! The programs look after something ten times a second for ever (kube-controller-manager's nodes), and each jump costs
+//! milliseconds. So the longer nothing was written, the longer are the jumps: timers come late by a twentieth of the
+//! silence, at most by two seconds, as on a busy machine.
+//!
+//! A run ends when all that was asked for has come, when nothing more comes, when its time is over, or when the writes go on and on: controllers that fight each
 //! other may never be quiet, so writes are counted while they come.
 
 use std::{
@@ -35,10 +39,14 @@ use super::{
 /// A world is a day ahead of this machine: programs' clocks must never lie behind it.
 const AHEAD_SECONDS: i64 = 24 * 3600;
 
+/// Timers come late by at most this.
+const LATE_MAX: Duration = Duration::from_secs(2);
+
 /// Nothing was written for so long: the controllers have nothing more to do. Longer than an autoscaler's period.
 const STABLE: Duration = Duration::from_secs(30);
 
 /// What was played.
+#[derive(Clone)]
 pub struct Played {
     /// All objects when the run began.
     pub start: Vec<(ObjectKey, Arc<Value>)>,
@@ -55,6 +63,8 @@ pub struct Played {
 /// How a run ended.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Ending {
+    /// All that was waited for has come.
+    Enough,
     /// Nothing more came.
     Settled,
     /// Its time was over.
@@ -96,9 +106,12 @@ struct Player<'a> {
     steps: usize,
     /// All objects when it began.
     start: Vec<(ObjectKey, Arc<Value>)>,
+    /// Whether it may end, though it goes on.
+    enough: &'a dyn Fn(&Played) -> bool,
 }
 
-/// Plays it, in the folder, with these programs, at most so long by this machine's clock.
+/// Plays it, in the folder, with these programs, at most so long by this machine's clock, or until it is
+/// `enough`.
 ///
 /// # Errors
 /// A program is missing, an object or step is refused (exit 64); the machine fails.
@@ -107,6 +120,7 @@ pub fn play(
     programs: &dyn Fn(&str) -> PathBuf,
     folder: &Path,
     patience: Duration,
+    enough: &dyn Fn(&Played) -> bool,
 ) -> anyhow::Result<Played> {
     let able = subject::probe();
     for ability in [&able.namespaces, &able.jump] {
@@ -120,13 +134,19 @@ pub fn play(
     runtime.block_on(async {
         let (certificates, token) = (certificates(true)?, secret::token()?);
         let mut player =
-            Player::set_up(file, &certificates, &token, Instant::now() + patience).await?;
+            Player::set_up(file, &certificates, &token, (Instant::now() + patience, enough))
+                .await?;
         let played = player.run(programs, folder, &certificates, &token).await;
         let ending = match played {
             Ok(ending) | Err(Over::Ends(ending)) => ending,
-            Err(Over::Failed(error)) => return Err(error),
+            Err(Over::Failed(error)) => {
+                player.end().await;
+                return Err(error);
+            }
         };
-        Ok(player.played(ending).await)
+        let played = player.so_far(ending);
+        player.end().await;
+        Ok(played)
     })
 }
 
@@ -135,7 +155,7 @@ impl<'a> Player<'a> {
         file: (&'a Path, &'a Counterexample),
         certificates: &Certificates,
         token: &str,
-        until: Instant,
+        (until, enough): (Instant, &'a dyn Fn(&Played) -> bool),
     ) -> anyhow::Result<Player<'a>> {
         let start = Time((client_files::real_now().seconds() + AHEAD_SECONDS) * 1_000_000_000);
         let options = WorldOptions { start, seed: 0, suffixes: SuffixOrder::Ascending };
@@ -176,6 +196,7 @@ impl<'a> Player<'a> {
             due: Time(i64::MIN),
             steps: 0,
             start: vec![],
+            enough,
             server,
             recorder,
         })
@@ -220,8 +241,7 @@ impl<'a> Player<'a> {
             done.map_err(|error| step.error(path, &format!("the API server refuses it: {error}")))?;
             (self.stepped, self.steps) = (self.here(), self.steps + 1);
         }
-        self.stable(spec.limits.silence.0).await?;
-        Ok(Ending::Settled)
+        self.rest(spec.limits.silence.0).await
     }
 
     /// From here on it is the model's run.
@@ -246,7 +266,7 @@ impl<'a> Player<'a> {
                 if left.is_zero() {
                     return Ok(());
                 }
-                self.pass(deadline.unwrap_or(left).min(left))?;
+                self.pass(self.jump(deadline).min(left))?;
             }
         }
         match step.after {
@@ -257,14 +277,42 @@ impl<'a> Player<'a> {
 
     /// Waits until nothing was written for so long.
     async fn stable(&mut self, silence: Duration) -> Result<(), Over> {
-        loop {
-            let deadline = self.quiet().await?;
-            let since = self.server.now().since(self.last_write().max(self.stepped.1));
-            let Some(left) = silence.checked_sub(since).filter(|left| !left.is_zero()) else {
-                return Ok(());
-            };
-            self.pass(deadline.unwrap_or(left).min(left))?;
+        while let Some(left) = self.silence_left(silence).await? {
+            self.pass(left)?;
         }
+        Ok(())
+    }
+
+    /// The same behind the last step, unless it is enough before.
+    async fn rest(&mut self, silence: Duration) -> Result<Ending, Over> {
+        let mut asked_at = None;
+        while let Some(left) = self.silence_left(silence).await? {
+            let revision = self.server.revision();
+            if asked_at.replace(revision) != Some(revision)
+                && (self.enough)(&self.so_far(Ending::Enough))
+            {
+                return Ok(Ending::Enough);
+            }
+            self.pass(left)?;
+        }
+        Ok(Ending::Settled)
+    }
+
+    /// Waits until all are quiet. Unless nothing was written for so long: the time to the next timer, or to then.
+    async fn silence_left(&mut self, silence: Duration) -> Result<Option<Duration>, Over> {
+        let deadline = self.quiet().await?;
+        let left = silence.checked_sub(self.silence()).filter(|left| !left.is_zero());
+        Ok(left.map(|left| self.jump(deadline).min(left)))
+    }
+
+    /// How long nothing was written.
+    fn silence(&self) -> Duration {
+        self.server.now().since(self.last_write().max(self.stepped.1))
+    }
+
+    /// How much time passes, if the next timer is due then.
+    fn jump(&self, deadline: Option<Duration>) -> Duration {
+        deadline.unwrap_or(Duration::MAX).max((self.silence() / 20).min(LATE_MAX))
     }
 
     fn last_write(&self) -> Time {
@@ -331,23 +379,25 @@ impl<'a> Player<'a> {
         Ok(())
     }
 
-    /// Ends the programs, and says what came of them.
-    async fn played(self, ending: Ending) -> Played {
+    /// What was played so far.
+    fn so_far(&self, ending: Ending) -> Played {
+        let (first, began) = self.began;
+        let commits = self.recorder.with(|history| {
+            let records = history.records[first..].iter();
+            let told = |record: &trace::Record| {
+                Some((record.at.since(began), write(&record.event)?.clone()))
+            };
+            records.filter_map(told).collect()
+        });
+        let took = self.server.now().since(began);
+        Played { start: self.start.clone(), commits, ending, steps: self.steps, took }
+    }
+
+    /// Ends the programs.
+    async fn end(self) {
         for program in self.programs {
             program.end().await;
         }
-        let (first, began) = self.began;
-        let took = self.server.now().since(began);
-        let records = self.recorder.take().records.into_iter().skip(first);
-        let commits = records.filter_map(|record| {
-            let at = record.at.since(began);
-            write(&record.event)?;
-            match record.event {
-                Event::Commit(commit) => Some((at, commit)),
-                _ => None,
-            }
-        });
-        Played { start: self.start, commits: commits.collect(), ending, steps: self.steps, took }
     }
 }
 
