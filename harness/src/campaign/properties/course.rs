@@ -168,8 +168,8 @@ impl Step {
     }
 
     /// A write.
-    pub fn of_commit(actor: &Actor, change: Change, object: String) -> Step {
-        Step::new(actor, verb(change), object)
+    pub fn of_commit(actor: String, change: Change, object: String) -> Step {
+        Step { actor, verb: verb(change), object }
     }
 
     fn new(actor: &Actor, verb: &'static str, object: String) -> Step {

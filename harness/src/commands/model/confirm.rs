@@ -137,13 +137,14 @@ fn confirm(file: &Counterexample, writes: &[&Write], played: &Played) -> Confirm
     }
     let (model, real) = (lives::of_model(writes), lives::of_real(writes, played));
     match lives::first_difference(&model, &real) {
-        None if writes.is_empty() => {}
-        None => lines.push(format!(
-            "writes: all {} of the model's, to {} objects",
+        Err(why) => unknown = Some(why),
+        Ok(None) if writes.is_empty() => {}
+        Ok(None) => lines.push(format!(
+            "writes: all {} of the model's, of {} objects",
             writes.len(),
             model.len()
         )),
-        Some(difference) => {
+        Ok(Some(difference)) => {
             let write = writes[difference.write];
             let line = format!(
                 "write {} of the model, {}, was not made; {}",

@@ -13,7 +13,7 @@ use super::{
     file::{Expectation, ModelVerdict},
     intent::{Intent, Watch},
     play::{Ending, Played},
-    story::Story,
+    story::{Story, who},
 };
 
 /// A property that can be judged.
@@ -71,9 +71,9 @@ impl Expected {
         Ok(Expected { name, model: spec.model, asks })
     }
 
-    /// Judges it.
+    /// Judges it. That nothing was violated proves nothing unless nothing more can come.
     pub fn judge(&self, played: &Played) -> Judged {
-        match &self.asks {
+        let judged = match &self.asks {
             Asks::Intent(watch) => along(watch.clone(), played),
             Asks::Property(property) => {
                 let judged = course(property, played)
@@ -84,6 +84,13 @@ impl Expected {
                     Err(why) => Judged::Unknown(why),
                 }
             }
+        };
+        match (judged, &played.ending) {
+            (Judged::Held, Ending::Broken(why)) => Judged::Unknown(why.clone()),
+            (Judged::Held, Ending::Enough | Ending::TimeOver | Ending::Restless) => {
+                Judged::Unknown("not violated so far, but they go on".to_owned())
+            }
+            (judged, _) => judged,
         }
     }
 }
@@ -114,7 +121,7 @@ fn watch(intent: Intent, spec: &Expectation) -> Result<Watch, String> {
     Ok(Watch::new(intent, deployment, replicas, max_skew))
 }
 
-/// Watches an intent along a run. One that was not violated held, for it speaks of what was seen.
+/// Watches an intent along a run.
 fn along(mut watch: Watch, played: &Played) -> Judged {
     let mut story = Story::of(&played.start);
     watch.begins(&story);
@@ -124,10 +131,7 @@ fn along(mut watch: Watch, played: &Played) -> Judged {
             return Judged::Violated(how, Some(*at));
         }
     }
-    match &played.ending {
-        Ending::Broken(why) => Judged::Unknown(why.clone()),
-        _ => Judged::Held,
-    }
+    Judged::Held
 }
 
 /// The states that a run went through, and the values of the property's expressions in each.
@@ -158,5 +162,5 @@ fn course_step(objects: &mut Objects, commit: &trace::Commit) -> Result<CourseSt
         trace::Change::Deleted => objects.remove(&commit.key),
         _ => objects.set(&commit.key, &commit.object)?,
     }
-    Ok(CourseStep::of_commit(&commit.actor, commit.change, commit.key.to_string()))
+    Ok(CourseStep::of_commit(who(&commit.actor), commit.change, commit.key.to_string()))
 }

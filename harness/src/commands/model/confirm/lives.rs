@@ -16,7 +16,7 @@ use trace::{Actor, Change, Commit, ObjectKey};
 use super::{
     file::{Write, WriteVerb},
     play::Played,
-    story::is_alive,
+    story::{is_alive, who},
 };
 
 /// Renamings that are tried at most: lives are few, and most fit at once.
@@ -230,13 +230,19 @@ fn value_of<'o>(object: &'o Value, path: &str) -> &'o Value {
 
 /// Where the real lives part from the model's; none if each life of the model is the beginning of one of them, and no two
 /// of the same.
-pub fn first_difference(model: &[Life], real: &[Life]) -> Option<Difference> {
+///
+/// # Errors
+/// There are too many ways to rename them.
+pub fn first_difference(model: &[Life], real: &[Life]) -> Result<Option<Difference>, String> {
     let mut search = Matching { model, real, best: None, tries: 0 };
     let mut used = vec![false; real.len()];
     if search.assign(0, &mut used, &Names::default()) {
-        return None;
+        return Ok(None);
     }
-    search.best
+    match search.tries < TRIES {
+        true => Ok(search.best),
+        false => Err(format!("writes: not one of {TRIES} renamings of objects fits")),
+    }
 }
 
 struct Matching<'l> {
@@ -315,7 +321,7 @@ pub fn writes_of(writes: &[&Write], played: &Played) -> Vec<Write> {
             _ => WriteVerb::Update,
         };
         all.push(Write {
-            by: Some(actor.to_string()),
+            by: Some(who(actor)),
             verb,
             kind: object["kind"].as_str().unwrap_or_default().to_owned(),
             namespace: Some(key.namespace.to_string()).filter(|one| one != "default"),

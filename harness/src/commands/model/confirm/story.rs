@@ -3,7 +3,7 @@
 use std::{collections::BTreeMap, sync::Arc};
 
 use serde_json::Value;
-use trace::{Change, Commit, ObjectKey};
+use trace::{Actor, Change, Commit, ObjectKey};
 
 /// All objects at one moment.
 #[derive(Debug, Clone, Default)]
@@ -70,6 +70,14 @@ impl Story {
         let ready =
             |node: &Value| condition(node, "Ready").is_some_and(|one| one["status"] == "True");
         self.all("nodes").filter(move |(_, node)| ready(node)).map(|(key, _)| &*key.name)
+    }
+}
+
+/// Who wrote something: a program by its name.
+pub fn who(actor: &Actor) -> String {
+    match actor {
+        Actor::Environment(program) => program.to_string(),
+        other => other.to_string(),
     }
 }
 
