@@ -14,7 +14,7 @@
 //!
 //! How each family's perturbations are carried out stands in `trial/perturbation/`.
 
-mod clocks;
+pub(crate) mod clocks;
 mod commits;
 mod controller_manager;
 pub mod cpu_time;
@@ -26,7 +26,7 @@ mod leases;
 mod legality;
 mod members;
 mod observed_write;
-mod output;
+pub(crate) mod output;
 mod patience;
 mod perturbation;
 pub mod phases;
@@ -65,7 +65,7 @@ use commits::Commits;
 use controller_manager::Manager;
 use delivery_order::InTurn;
 pub use incarnation::NOT_SEEN_THROUGH;
-use members::Members;
+use members::{Member, Members};
 use observed_write::ObservedWrite;
 use patience::Patience;
 use perturbation::{Caches, Stands};
@@ -89,7 +89,7 @@ impl Stop {
 pub(crate) struct Trial<'setup> {
     setup: &'setup Setup,
     cluster: Box<dyn LiveCluster>,
-    following: Following,
+    following: Following<Member>,
     user: workloads::Client,
     recorder: Recorder,
     proxy: proxy::Proxy,

@@ -82,3 +82,52 @@ fn control_characters_are_shown_as_pictures() {
     assert!(!ended.expect(0).stdout.contains('\u{1b}'), "{ended}");
     assert!(ended.stdout.contains("␛[2J"), "{ended}");
 }
+
+/// Counterexamples are read before any program is looked for.
+#[test]
+fn what_is_wrong_with_a_counterexample_is_told_with_its_place() {
+    let house = house("counterexamples");
+    let check = |spec: &str, says: &str| {
+        let head = "apiVersion: trommel.dev/v1alpha1\nkind: Counterexample\nspec:\n";
+        house.write(&format!("{SPECS}/wrong.yaml"), &format!("{head}{spec}"));
+        let ended = model(&house, "confirm wrong.yaml");
+        assert_eq!(ended.code, Some(64), "{spec}: {ended}");
+        assert!(ended.stderr.contains(says), "{spec}: no {says:?} in {ended}");
+    };
+    let spec = |more: &str| {
+        let programs = "  programs: {kube-controller-manager: {}}\n  objects: []\n";
+        format!("{programs}  {more}\n")
+    };
+    check(
+        "  programs: {kubelet: {}}\n  objects: []\n  expect: []\n",
+        ":4:13: no program \"kubelet\"",
+    );
+    let expect = |one: &str| spec(&format!("expect:\n    - {one}"));
+    check(&expect("{intent: no_rest}"), ":7:17: unknown value \"no_rest\"");
+    check(
+        &expect("{intent: no_oscillation_eviction}"),
+        ":7:7: deployment: this intent is about one",
+    );
+    check(&expect("{always: foos}"), ":7:7: always: \"foos\" is not known here");
+    check(
+        &expect("{intent: no_kernel_panic, replicas: 1}"),
+        ":7:7: replicas: this intent has none",
+    );
+    let step = |one: &str| spec(&format!("expect: []\n  steps:\n    - {one}"));
+    check(&step("{after: stable}"), ":8:7: a step does one of apply, create");
+    check(&step("{scale: {kind: Deployment}}"), ":8:7: scale: replicas must be a whole number");
+    check(
+        &step("{delete: {apiVersion: v1, kind: Pod}}"),
+        ":8:7: it names no object: metadata.name",
+    );
+    check(&step("{at: soon, use: []}"), "\"soon\" is not a duration");
+    let write = |one: &str| spec(&format!("expect: []\n  writes:\n    - {one}"));
+    check(
+        &write("{verb: create, kind: Pod, name: web-*}"),
+        ":8:7: several objects can have such a name",
+    );
+    check(
+        &spec("expect: []"),
+        "kube-controller-manager is not in PATH: get it from https://dl.k8s.io",
+    );
+}

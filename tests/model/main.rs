@@ -1,5 +1,6 @@
 //! `trommel model`, on the specifications of this repository.
 
+mod confirm;
 mod inputs;
 mod page;
 

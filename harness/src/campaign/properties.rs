@@ -28,7 +28,9 @@ use crate::{
     trial::{Start, TrialRun},
 };
 pub use course::{Course, Ending, State, Step};
-use file::{Asks, Property, PropertySpec};
+use file::Asks;
+pub use file::{LeadsTo, NeverAfter, Property, PropertySpec};
+pub use judge::judge;
 
 /// As many as a word has bits.
 const PROPERTIES_MAX: usize = 64;

@@ -21,7 +21,7 @@ use crate::{
     trial::{TrialRun, TrialSpec},
 };
 
-pub use prepare::build;
+pub use prepare::{build, certificates};
 
 /// Prepared once, read by all trials: nothing that a campaign learns on its way is in here.
 pub struct Setup {

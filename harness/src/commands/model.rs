@@ -3,6 +3,7 @@
 mod accepts;
 mod check;
 mod clusters;
+mod confirm;
 mod convert;
 mod files;
 mod page;
@@ -20,6 +21,8 @@ use crate::exit::{Exit, Expected};
 pub enum Options {
     /// Check a TLA+ module or a scenario of a cluster: 0 its properties hold, 100 one is violated, 2 a limit was reached.
     Check(check::Options),
+    /// Play a counterexample of a cluster model on the real controllers: 0 they agree, 100 they differ, 2 unknown.
+    Confirm(confirm::Options),
     /// Hold a log of a real run against a model: 0 it is a run of it, 100 it is none, 2 a limit was reached.
     Accepts(accepts::Options),
     /// Print a trace step by step, or what a state graph has.
@@ -35,6 +38,7 @@ pub enum Options {
 pub fn run(options: &Options) -> anyhow::Result<Exit> {
     match options {
         Options::Check(options) => check::run(options),
+        Options::Confirm(options) => confirm::run(options),
         Options::Accepts(options) => accepts::run(options),
         Options::Show(options) => show::run(options),
         Options::Convert(options) => convert::run(options),

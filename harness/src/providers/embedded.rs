@@ -162,7 +162,7 @@ impl LiveCluster for Live {
 }
 
 /// A server whose commits are recorded, stamped with its world's clock.
-fn recorded(world: World, sink: Option<Box<Sink>>) -> (Server, Recorder) {
+pub fn recorded(world: World, sink: Option<Box<Sink>>) -> (Server, Recorder) {
     let clock: Arc<OnceLock<Clock>> = Arc::default();
     let (start, began, reader) = (world.now(), Instant::now(), clock.clone());
     let clocks = move || {

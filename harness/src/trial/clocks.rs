@@ -22,35 +22,30 @@ use subject::ClockReader;
 use tower::{ServiceExt, util::BoxCloneSyncService};
 use trace::Time;
 
-use super::members::Member;
-
-/// A world's server, and the clocks that it follows.
+/// A world's server, and the clocks that it follows: of the programs `K`.
 #[derive(Clone)]
-pub(super) struct Following {
+pub(crate) struct Following<K> {
     /// None: a remote cluster has its own time.
     server: Option<cluster::Server>,
-    clocks: Arc<Mutex<Clocks>>,
+    clocks: Arc<Mutex<BTreeMap<K, ClockReader>>>,
 }
 
-/// Of the programs that run.
-type Clocks = BTreeMap<Member, ClockReader>;
-
-impl Following {
-    pub fn new(server: Option<cluster::Server>) -> Following {
+impl<K: Ord + Clone + Send + 'static> Following<K> {
+    pub fn new(server: Option<cluster::Server>) -> Following<K> {
         Following { server, clocks: Arc::default() }
     }
 
-    fn clocks(&self) -> std::sync::MutexGuard<'_, Clocks> {
+    fn clocks(&self) -> std::sync::MutexGuard<'_, BTreeMap<K, ClockReader>> {
         self.clocks.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Another start of one of them.
-    pub fn started(&self, member: Member, clock: ClockReader) {
+    pub fn started(&self, member: K, clock: ClockReader) {
         self.clocks().insert(member, clock);
     }
 
     /// One of them ended.
-    pub fn ended(&self, member: Member) {
+    pub fn ended(&self, member: K) {
         self.clocks().remove(&member);
     }
 

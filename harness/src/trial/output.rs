@@ -23,7 +23,7 @@ use tokio::{net::unix::pipe::Receiver, sync::oneshot};
 use crate::report::plain;
 use followed::Followed;
 use log::Log;
-pub(super) use log::excerpt;
+pub(crate) use log::excerpt;
 
 /// Bytes of a line that are told.
 const LINE: usize = 64 * 1024;
@@ -38,7 +38,7 @@ const RECORD: usize = 100;
 const PACE: Duration = Duration::from_millis(10);
 
 /// The output of one incarnation.
-pub(super) struct Output {
+pub(crate) struct Output {
     /// The pipe that it is read from, if it is one.
     pipe: Option<OwnedFd>,
     reading: tokio::task::JoinHandle<()>,

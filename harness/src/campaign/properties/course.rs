@@ -25,7 +25,7 @@ pub struct Course {
 }
 
 /// Where a trial was.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct State {
     /// The world.
     pub revision: Revision,
@@ -165,6 +165,11 @@ impl Step {
     /// What is done to nothing in particular.
     pub fn of(actor: &str, verb: &'static str) -> Step {
         Step { actor: actor.to_owned(), verb, object: String::new() }
+    }
+
+    /// A write.
+    pub fn of_commit(actor: String, change: Change, object: String) -> Step {
+        Step { actor, verb: verb(change), object }
     }
 
     fn new(actor: &Actor, verb: &'static str, object: String) -> Step {

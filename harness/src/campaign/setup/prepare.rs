@@ -363,7 +363,11 @@ fn with_admin_token(mut world: World, token: &str) -> World {
     world
 }
 
-fn certificates(tls: bool) -> anyhow::Result<Certificates> {
+/// What programs know the proxy by: new ones.
+///
+/// # Errors
+/// They can't be made.
+pub fn certificates(tls: bool) -> anyhow::Result<Certificates> {
     let authority = proxy::tls::Authority::mint(real_now())?;
     let server = match tls {
         true => {

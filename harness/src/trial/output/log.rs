@@ -77,7 +77,7 @@ const LAST: usize = 5;
 const CRASHES: [&str; 4] = ["panic: ", "fatal error: ", "thread '", "Traceback "];
 
 /// The first and the last lines of a log, as the end of a sentence.
-pub(in crate::trial) fn excerpt(log: &Path) -> String {
+pub(crate) fn excerpt(log: &Path) -> String {
     let (bytes, whole) = ends(log).unwrap_or_default();
     let text = String::from_utf8_lossy(&bytes);
     let lines: Vec<&str> = text.lines().collect();
