@@ -6,6 +6,7 @@ mod clusters;
 mod confirm;
 mod convert;
 mod files;
+mod from;
 mod page;
 mod scenario;
 mod show;

@@ -465,7 +465,10 @@ impl System for Cluster {
         self.events(state, &[When::Anytime], into);
         if stable {
             self.events(state, &[When::Stable], into);
-            into.extend(self.due(state).map(|seconds| Action::Tick { seconds }));
+            // Once all is as old as the horizon, nothing changes by waiting.
+            let matters = |seconds: &u32| self.tick(state, *seconds) != *state;
+            let due = self.due(state).filter(matters);
+            into.extend(due.map(|seconds| Action::Tick { seconds }));
         }
     }
 

@@ -8,6 +8,7 @@ use model::tla::{Explored, Limits, Specification, Verdict};
 use super::{
     clusters,
     files::{self, Configured, Target},
+    from::{self, NodeType},
     page, text, usage, verdict,
 };
 use crate::{exit::Exit, report::plain, stdout};
@@ -16,8 +17,14 @@ use crate::{exit::Exit, report::plain, stdout};
 #[derive(Debug, Clone, Args)]
 pub struct Options {
     /// The TLA+ module, PlusCal translated, or a scenario file (kind: Model).
-    #[arg(value_name = "SPEC.tla|SCENARIO.yaml")]
-    module: PathBuf,
+    #[arg(value_name = "SPEC.tla|SCENARIO.yaml", required_unless_present = "from")]
+    module: Option<PathBuf>,
+    /// Check a folder of manifests instead, on clusters of growing size: can all pods come to run, and stay?
+    #[arg(long, value_name = "DIR", conflicts_with = "module", requires = "nodes")]
+    from: Option<PathBuf>,
+    /// With --from: a type of node, and how many there are at most: cpu=4,memory=16Gi,max=3. Other keys are labels.
+    #[arg(long, value_name = "TYPE")]
+    nodes: Vec<NodeType>,
     #[command(flatten)]
     configured: Configured,
     /// Write the run that shows a violation, by the end of the name: .itf.json, .dot, .ndjson.
@@ -47,14 +54,15 @@ fn bytes(text: &str) -> Result<usize, String> {
 }
 
 pub(super) fn run(options: &Options) -> anyhow::Result<Exit> {
-    let module = &options.module;
-    if is_scenario(module) {
-        let bytes_max = options.memory.unwrap_or(usize::MAX);
-        let limits = clusters::Limits { states_max: options.states as u64, bytes_max };
-        let (told, exit) = clusters::check(module, limits)?;
-        stdout::write(&plain::text(&told));
-        return Ok(exit);
+    match (&options.module, &options.from) {
+        (Some(module), _) if !is_scenario(module) => check_module(options, module),
+        (Some(scenario), _) => options.tell(&|limits| clusters::check(scenario, limits)),
+        (None, Some(folder)) => options.tell(&|limits| from::check(folder, &options.nodes, limits)),
+        (None, None) => Err(usage("name a module, a scenario, or a folder with --from")),
     }
+}
+
+fn check_module(options: &Options, module: &Path) -> anyhow::Result<Exit> {
     if !files::is_module(module) {
         let path = module.display();
         let other = "traces and state graphs are printed by `trommel model show FILE`";
@@ -67,11 +75,11 @@ pub(super) fn run(options: &Options) -> anyhow::Result<Exit> {
     let limits = Limits { states_max: options.states, bytes_max };
     let explored = specification.explore(&limits).map_err(usage)?;
     let mut told = told(&specification, &explored);
-    options.write(&specification, &explored)?;
+    options.write(module, &specification, &explored)?;
     if let Some(folder) = &options.report {
         told += &format!("report: {}\n", folder.join(page::FILE).display());
     }
-    if let Some(next) = options.next(&explored) {
+    if let Some(next) = options.next(module, &explored) {
         told += &format!("next: {next}\n");
     }
     stdout::write(&plain::text(&told));
@@ -94,7 +102,32 @@ fn told(specification: &Specification, explored: &Explored) -> String {
 }
 
 impl Options {
-    fn write(&self, specification: &Specification, explored: &Explored) -> anyhow::Result<()> {
+    /// What is said of a cluster. Its runs and states are not written to files yet.
+    fn tell(
+        &self,
+        check: &dyn Fn(clusters::Limits) -> anyhow::Result<(String, Exit)>,
+    ) -> anyhow::Result<Exit> {
+        let files = [
+            ("--trace", self.trace.is_some()),
+            ("--graph", self.graph.is_some()),
+            ("--report", self.report.is_some()),
+        ];
+        if let Some((flag, _)) = files.iter().find(|(_, asked)| *asked) {
+            return Err(usage(format!("{flag} is for TLA+ modules: leave it out")));
+        }
+        let bytes_max = self.memory.unwrap_or(usize::MAX);
+        let limits = clusters::Limits { states_max: self.states as u64, bytes_max };
+        let (told, exit) = check(limits)?;
+        stdout::write(&plain::text(&told));
+        Ok(exit)
+    }
+
+    fn write(
+        &self,
+        module: &Path,
+        specification: &Specification,
+        explored: &Explored,
+    ) -> anyhow::Result<()> {
         if let Some(target) = &self.trace {
             match &explored.verdict {
                 Verdict::Violated(_, trace) => target.trace(trace)?,
@@ -108,23 +141,23 @@ impl Options {
             target.graph(graph)?;
         }
         if let Some(folder) = &self.report {
-            let page = page::render(&name(&self.module), specification, explored)?;
+            let page = page::render(&name(module), specification, explored)?;
             files::put(&folder.join(page::FILE), &plain::text(&page))?;
         }
         Ok(())
     }
 
     /// What to do with the result: lead a real controller along the run, or along each edge.
-    fn next(&self, explored: &Explored) -> Option<String> {
+    fn next(&self, module: &Path, explored: &Explored) -> Option<String> {
         let lead = |path: &Path| {
             format!("trommel run CAMPAIGN --schedule {} --binding FILE", path.display())
         };
         // A campaign reads the configuration beside the module.
         let written = |target: &Option<Target>, flag: &str, end: &str| match target {
             Some(target) => lead(&target.path),
-            None if self.configured.config.is_none() => lead(&self.module),
+            None if self.configured.config.is_none() => lead(module),
             None => {
-                let path = PathBuf::from(format!("{}{end}", name(&self.module)));
+                let path = PathBuf::from(format!("{}{end}", name(module)));
                 format!("the same with {flag} {}, then {}", path.display(), lead(&path))
             }
         };

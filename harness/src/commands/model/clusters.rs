@@ -27,6 +27,18 @@ pub(super) fn check(path: &Path, limits: Limits) -> anyhow::Result<(String, Exit
     for note in &scenario.notes {
         super::files::tell(note);
     }
+    judged(&scenario, path, limits)
+}
+
+/// The verdict on a scenario that was read; errors name `path`.
+///
+/// # Errors
+/// A property has no value in some state: exit 64.
+pub(super) fn judged(
+    scenario: &Scenario,
+    path: &Path,
+    limits: Limits,
+) -> anyhow::Result<(String, Exit)> {
     let (cluster, truths) = (&scenario.cluster, Truths::default());
     let properties: Vec<_> =
         scenario.asked.iter().map(|asked| asked.property(cluster, &truths)).collect();

@@ -14,6 +14,7 @@ use std::{path::Path, time::Duration};
 
 use model::cluster::{Cluster, Setup, state::Budgets};
 
+pub(super) use file::{ModelSpec, NodesSpec};
 pub(super) use properties::{Asked, Truths, fairness};
 
 use crate::{commands::model::usage, config::reading};
@@ -38,13 +39,20 @@ impl Scenario {
     /// # Errors
     /// Wrong files, with their places; what the API server refuses: exit 64.
     pub fn load(path: &Path) -> anyhow::Result<Scenario> {
-        let spec: file::ModelSpec = reading::spec(&reading::text(path)?, path, KIND)?;
+        let spec: ModelSpec = reading::spec(&reading::text(path)?, path, KIND)?;
+        Scenario::of(&spec, path.parent().unwrap_or(Path::new(".")), path)
+    }
+
+    /// A scenario whose paths are relative to `folder`; errors name `path`.
+    ///
+    /// # Errors
+    /// See [`Scenario::load`].
+    pub fn of(spec: &ModelSpec, folder: &Path, path: &Path) -> anyhow::Result<Scenario> {
         let wrong = |what: String| usage(format!("{}: {what}", path.display()));
-        let folder = path.parent().unwrap_or(Path::new("."));
         let mut notes = Vec::new();
-        let objects = objects::load(&spec, folder, &mut notes)?;
+        let objects = objects::load(spec, folder, &mut notes)?;
         let events = events::all(&spec.events).map_err(wrong)?;
-        let clients = controllers::all(&spec, &objects).map_err(wrong)?;
+        let clients = controllers::all(spec, &objects).map_err(wrong)?;
         let asked = properties::all(&spec.properties, &objects).map_err(wrong)?;
         let file::BudgetsSpec { crashes, restarts, conflicts, lost_answers } = spec.budgets;
         let setup = Setup {

@@ -7,9 +7,9 @@ use serde::Deserialize;
 use serde_json::Value;
 
 /// `spec`.
-#[derive(Debug, Deserialize)]
+#[derive(Debug, Default, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
-pub(super) struct ModelSpec {
+pub(in crate::commands::model) struct ModelSpec {
     /// Files and folders of manifests, kustomizations too; relative to the scenario.
     #[serde(default)]
     pub manifests: Vec<PathBuf>,
@@ -43,9 +43,9 @@ pub(super) struct ModelSpec {
 }
 
 /// Some nodes that are alike.
-#[derive(Debug, Deserialize)]
+#[derive(Debug, Clone, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
-pub(super) struct NodesSpec {
+pub(in crate::commands::model) struct NodesSpec {
     /// Their name, with a number behind it where there are several.
     pub name: String,
     #[serde(default = "one")]
@@ -74,7 +74,7 @@ fn pods() -> u32 {
 /// A controller, by name or with more to say.
 #[derive(Debug, Deserialize)]
 #[serde(untagged)]
-pub(super) enum ControllerSpec {
+pub(in crate::commands::model) enum ControllerSpec {
     /// Its name.
     Name(String),
     /// Its name, and how it runs.
@@ -92,7 +92,7 @@ pub(super) enum ControllerSpec {
 
 #[derive(Debug, Clone, Copy, Default, Deserialize)]
 #[serde(rename_all = "kebab-case")]
-pub(super) enum Granularity {
+pub(in crate::commands::model) enum Granularity {
     Drain,
     Reconcile,
     #[default]
@@ -115,7 +115,7 @@ impl From<Granularity> for cluster::Granularity {
 
 #[derive(Debug, Clone, Copy, Default, Deserialize)]
 #[serde(rename_all = "kebab-case")]
-pub(super) enum Consistency {
+pub(in crate::commands::model) enum Consistency {
     #[default]
     Synchronous,
     MonotonicSession,
@@ -137,7 +137,7 @@ impl From<Consistency> for cluster::Consistency {
 /// How often something may go wrong.
 #[derive(Debug, Clone, Copy, Default, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields, default)]
-pub(super) struct BudgetsSpec {
+pub(in crate::commands::model) struct BudgetsSpec {
     pub crashes: u8,
     pub restarts: u8,
     pub conflicts: u8,
@@ -147,7 +147,7 @@ pub(super) struct BudgetsSpec {
 /// When an event may happen.
 #[derive(Debug, Clone, Copy, Default, Deserialize)]
 #[serde(rename_all = "kebab-case")]
-pub(super) enum When {
+pub(in crate::commands::model) enum When {
     #[default]
     Anytime,
     Stable,
@@ -157,7 +157,7 @@ pub(super) enum When {
 /// An event: what happens is one of the fields behind `times`.
 #[derive(Debug, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
-pub(super) struct EventSpec {
+pub(in crate::commands::model) struct EventSpec {
     pub name: String,
     #[serde(default)]
     pub when: When,
@@ -184,7 +184,7 @@ fn once() -> u64 {
 /// Which object.
 #[derive(Debug, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
-pub(super) struct ObjectSpec {
+pub(in crate::commands::model) struct ObjectSpec {
     pub kind: String,
     pub name: String,
     pub namespace: Option<String>,
@@ -193,7 +193,7 @@ pub(super) struct ObjectSpec {
 /// An object and merge patches of it, each one way.
 #[derive(Debug, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
-pub(super) struct PatchSpec {
+pub(in crate::commands::model) struct PatchSpec {
     pub object: ObjectSpec,
     pub ways: Vec<Value>,
 }
@@ -201,7 +201,7 @@ pub(super) struct PatchSpec {
 /// An object and numbers of replicas, each one way.
 #[derive(Debug, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
-pub(super) struct ScaleSpec {
+pub(in crate::commands::model) struct ScaleSpec {
     pub object: ObjectSpec,
     pub replicas: Vec<u32>,
 }
@@ -209,7 +209,7 @@ pub(super) struct ScaleSpec {
 /// What pods use.
 #[derive(Debug, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
-pub(super) struct UsageSpec {
+pub(in crate::commands::model) struct UsageSpec {
     #[serde(default)]
     pub labels: BTreeMap<String, String>,
     /// Each one way: `{cpu: 500m}`.
@@ -219,7 +219,7 @@ pub(super) struct UsageSpec {
 /// A property: what is asked is one of the fields behind the name. Expressions are CEL over `objects`.
 #[derive(Debug, Clone, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
-pub(super) struct PropertySpec {
+pub(in crate::commands::model) struct PropertySpec {
     pub name: String,
     /// True of each state.
     pub always: Option<String>,
@@ -236,7 +236,7 @@ pub(super) struct PropertySpec {
 /// Each state with `from` is, or is followed by, one with `to`.
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub(super) struct LeadsTo {
+pub(in crate::commands::model) struct LeadsTo {
     pub from: String,
     pub to: String,
 }
