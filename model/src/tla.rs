@@ -33,8 +33,10 @@
 //!
 //! IO: modules are found by their paths, also those that a module extends, because the crate reads them itself.
 
+mod actions;
 mod explore;
 mod layout;
+mod names;
 mod search;
 mod specification;
 mod steps;

@@ -18,7 +18,12 @@ use tla_checker::{
     stdlib::is_stdlib_module,
 };
 
-use super::{explore::Asked, layout};
+use super::{
+    actions,
+    explore::Asked,
+    layout,
+    names::{self, Wrong},
+};
 use crate::traces::Place;
 
 /// A specification that can't be read, or that TLC's rules don't allow.
@@ -68,7 +73,7 @@ impl Specification {
     ///
     /// As [`Specification::load`].
     pub fn new(module: &Path, text: &str, cfg: &Path, cfg_text: &str) -> Result<Self, TlaError> {
-        let text = layout::in_parentheses(text);
+        let text = layout::plain(text);
         let source = Source::new(module.display().to_string(), text.clone());
         let in_module = |span: Option<Span>, what: String| TlaError {
             file: module.to_owned(),
@@ -93,24 +98,46 @@ impl Specification {
             ..CheckerConfig::default()
         };
         let unread = unread(&spec, module);
+        let not_used = not_used(&asked);
         let applied = apply_config(&asked, &mut spec, &mut constants, &mut config, &[], &[], false)
             .map_err(|what| located(&unread, &what).unwrap_or_else(|| in_cfg(what)))?;
         // `Nat` and `Int` have no end, as in TLC.
         config.symbolic_integers = true;
+        config.symmetric_constants.clear();
+        config.view = None;
         keep_asked_invariants(&mut spec, &asked);
+        spec.next = spec.next.take().map(|next| actions::named(next, &spec.definitions));
         let asked = asks(&asked, config.allow_deadlock);
         let is_alone = spec.extends.iter().all(|module| is_stdlib_module(module))
             && spec.instances.iter().all(|instance| is_stdlib_module(&instance.module_name));
+        // Each is told once, and nothing is checked because of its name alone.
+        let is_said = |warning: &String| {
+            !warning.starts_with("failed to parse ") && !warning.contains("naming convention")
+        };
         let warnings = warnings.into_iter().map(|warning| warning.value).chain(applied);
+        let warnings = warnings.filter(is_said);
         let passed_over = unread.iter().map(|(_, error)| format!("passed over: {error}"));
-        let warnings = warnings.chain(passed_over).collect();
+        let warnings = warnings.chain(not_used).chain(passed_over).collect();
         let path = module.to_owned();
-        Ok(Self { spec, config, constants, source, path, is_alone, unread, asked, warnings })
+        let read =
+            Self { spec, config, constants, source, path, is_alone, unread, asked, warnings };
+        read.check_names()?;
+        Ok(read)
     }
 
     /// The variables, in the order in which they are declared.
     pub fn vars(&self) -> impl Iterator<Item = &str> {
         self.spec.vars.iter().map(|name| &**name)
+    }
+
+    /// The definitions, of which some are actions.
+    pub fn definitions(&self) -> impl Iterator<Item = &str> {
+        self.spec.definitions.keys().map(|name| &**name)
+    }
+
+    /// Whether the module's own text has this name, for example as a label.
+    pub fn has_name(&self, name: &str) -> bool {
+        layout::place_of(self.source.text(), name).is_some()
     }
 
     /// Whether only states inside of a constraint are looked at.
@@ -125,6 +152,51 @@ impl Specification {
         eval::set_symbolic_integers(true);
         prepare_spec(&self.spec, &self.constants, Some(&self.path), true)
             .map_err(|error| self.unprepared(error))
+    }
+
+    /// Looks whether all names are there that what is asked for leads to.
+    fn check_names(&self) -> Result<(), TlaError> {
+        let (constants, definitions) = self.prepare()?;
+        let constraints = self.config.state_constraints.iter();
+        names::check(&self.spec, constraints, &constants, &definitions)
+            .map_err(|wrong| self.wrong(wrong))
+    }
+
+    /// A name that is not there, or not as it is used.
+    fn wrong(&self, wrong: Wrong) -> TlaError {
+        match wrong {
+            Wrong::Unparsed(of) => unparsed(&of, &self.path),
+            Wrong::Unknown(name, nearest) => {
+                let meant =
+                    nearest.map_or(String::new(), |near| format!("; did you mean `{near}`?"));
+                self.about_name(&name, format!("nothing defines `{name}`{meant}"))
+            }
+            Wrong::Misapplied { name, takes, has } => {
+                let what =
+                    format!("`{name}` is defined with {takes} arguments, and used with {has}");
+                self.about_name(&name, what)
+            }
+        }
+    }
+
+    /// With the first place at which the module has the name, or else one that it extends.
+    fn about_name(&self, name: &str, what: String) -> TlaError {
+        let at = |source: &Source| {
+            let at = u32::try_from(layout::place_of(source.text(), name)?).ok()?;
+            let (line, column) = source.line_char_col(at);
+            Some(Place::At { line, column })
+        };
+        let extended = self.spec.extends.iter().filter(|module| !is_stdlib_module(module));
+        let extended = extended.filter_map(|module| {
+            let file = self.path.with_file_name(format!("{module}.tla"));
+            let text = layout::plain(&fs::read_to_string(&file).ok()?);
+            let place = at(&Source::new(file.display().to_string(), text))?;
+            Some((file, place))
+        });
+        let here = at(&self.source).map(|place| (self.path.clone(), place));
+        let (file, place) =
+            here.into_iter().chain(extended).next().unwrap_or((self.path.clone(), Place::Whole));
+        TlaError { file, place, what }
     }
 
     /// The constants that the configuration gives.
@@ -146,10 +218,9 @@ impl Specification {
                 format!("the configuration has no value for {}", names(&missing))
             }
             PrepareSpecError::AssumeViolation(at) => format!("assumption {} is false", at + 1),
-            PrepareSpecError::NonModelValueSymmetry(name, values) => format!(
-                "the symmetric set {name} has elements that are no model values: {}",
-                values.join(", ")
-            ),
+            PrepareSpecError::NonModelValueSymmetry(name, _) => {
+                format!("the symmetric set {name} has elements that are no model values")
+            }
         };
         about(&self.path, what)
     }
@@ -159,7 +230,11 @@ impl Specification {
         let place = if self.is_alone { place(&self.source, error.span()) } else { Place::Whole };
         let diagnostic = eval_error_to_diagnostic(error);
         let said = [Some(diagnostic.message), diagnostic.note, diagnostic.help];
-        let what = said.into_iter().flatten().collect::<Vec<_>>().join("; ");
+        let mut what = said.into_iter().flatten().collect::<Vec<_>>().join("; ");
+        // What a user of the crate's own program could do.
+        if let Some((says, _)) = what.split_once(" (pass --") {
+            what.truncate(says.len());
+        }
         if let Some(error) = located(&self.unread, &what) {
             return error;
         }
@@ -191,12 +266,16 @@ type Unread = (String, TlaError);
 /// The definitions that do not parse. The crate keeps them until they are used, which not all are.
 fn unread(spec: &Spec, module: &Path) -> Vec<Unread> {
     let unread = spec.definitions.keys().filter_map(|name| spec.unparsed_definition(name));
-    let error = |of: &UnparsedDefinition| TlaError {
+    unread.map(|of| (of.to_string(), unparsed(of, module))).collect()
+}
+
+/// What is wrong in a definition that does not parse.
+fn unparsed(of: &UnparsedDefinition, module: &Path) -> TlaError {
+    TlaError {
         file: of.file.as_deref().map_or_else(|| module.to_owned(), PathBuf::from),
         place: Place::At { line: of.line, column: of.column },
         what: format!("in the definition of {}: {}", of.name, of.message),
-    };
-    unread.map(|of| (of.to_string(), error(of))).collect()
+    }
 }
 
 /// What is wrong in the definition that `what` is about, if it is about one that does not parse.
@@ -221,11 +300,17 @@ fn check_modules(spec: &Spec, module: &Path) -> Result<(), TlaError> {
 
 /// What a configuration asks for and would not get.
 fn refused(cfg: &TlcConfig) -> Option<String> {
-    if !cfg.action_constraints.is_empty() {
-        return Some("ACTION_CONSTRAINT is not known".to_owned());
-    }
-    let both = cfg.symmetry.is_some() && cfg.view.is_some();
-    both.then(|| "SYMMETRY and VIEW together are not known".to_owned())
+    (!cfg.action_constraints.is_empty()).then(|| "ACTION_CONSTRAINT is not known".to_owned())
+}
+
+/// What it asks for and is done without. States that count as the same under SYMMETRY or VIEW need not have the same
+/// future, or the same answer to a property; and runs are taken from the states, step by step.
+fn not_used(cfg: &TlcConfig) -> Option<String> {
+    let parts = [("SYMMETRY", cfg.symmetry.is_some()), ("VIEW", cfg.view.is_some())];
+    let parts: Vec<&str> = parts.iter().filter(|(_, is)| *is).map(|(name, _)| *name).collect();
+    let said = parts.join(" and ");
+    (!parts.is_empty())
+        .then(|| format!("{said} of the configuration: not used, all states are looked at"))
 }
 
 fn asks(cfg: &TlcConfig, allow_deadlock: bool) -> Vec<Asked> {
