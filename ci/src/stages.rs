@@ -85,7 +85,7 @@ const DRAWN_AT_NIGHT: &[(&str, &str)] = &[
 ];
 
 /// Suites that draw what they do.
-const DRAWING: &[&str] = &["differential", "environment", "kill", "scheduler"];
+const DRAWING: &[&str] = &["descheduler", "differential", "environment", "kill", "scheduler"];
 
 /// Everything that has to pass. The judge is built beside the rest, and what needs it waits for it.
 ///

@@ -326,6 +326,15 @@ pub struct SettleSpec {
     /// How long the store must stay unchanged by the subject's time: `auto`, or a duration like `90s`.
     #[serde(default)]
     pub horizon: Horizon,
+    /// After how long by the subject's time a store that still changes never settles: twice the horizon at least;
+    /// default: a day.
+    #[serde(
+        default,
+        rename = "atMost",
+        with = "duration_text",
+        skip_serializing_if = "Option::is_none"
+    )]
+    pub at_most: Option<Duration>,
 }
 
 /// How long the store must stay unchanged.

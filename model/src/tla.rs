@@ -40,6 +40,8 @@
 //! IO: modules are found by their paths, also those that a module extends, because the crate reads them itself.
 
 mod actions;
+mod configuration;
+mod error;
 mod explore;
 mod layout;
 mod names;
@@ -49,8 +51,9 @@ mod steps;
 mod temporal;
 mod value;
 
+pub use error::TlaError;
 pub use explore::{Asked, Broken, Counts, Explored, Limits, Verdict};
-pub use specification::{Specification, TlaError};
+pub use specification::Specification;
 pub use steps::Steps;
 
 #[cfg(test)]

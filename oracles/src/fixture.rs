@@ -152,7 +152,7 @@ impl Builder {
             generated_names: Vec::new(),
             history: Arc::new(History { records: self.records }),
         };
-        Trial { run, perturbations: self.planned }
+        Trial { run, perturbations: self.planned, at_most: None }
     }
 }
 

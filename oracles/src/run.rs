@@ -3,6 +3,7 @@
 use std::{
     collections::{BTreeMap, BTreeSet},
     sync::Arc,
+    time::Duration,
 };
 
 use serde::{Deserialize, Serialize};
@@ -58,6 +59,8 @@ pub struct Trial {
     pub run: Run,
     /// What the plan asked for, in its order.
     pub perturbations: Vec<Planned>,
+    /// After how long a store that still changed was given up; none: a day.
+    pub at_most: Option<Duration>,
 }
 
 impl Trial {

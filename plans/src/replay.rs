@@ -57,6 +57,9 @@ pub struct ReplaySettings {
     /// `spec.settle.horizon`: what the campaign learnt or said.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub horizon: Option<String>,
+    /// `spec.settle.atMost`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub at_most: Option<String>,
     /// `spec.subject.determinism`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub determinism: Option<serde_json::Value>,

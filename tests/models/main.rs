@@ -100,17 +100,20 @@ fn controllers_in_go_and_python_follow_the_counterexample() {
         let house = House::new(&format!("models/{name}"), &[EXAMPLE, &campaign, &subject]);
         let summary = led(&house, &format!("{campaign}/campaign.yaml"), "bar_foo", 100);
         assert_eq!(summary["findings"][0]["id"], "d8dc8d6caf56", "{name}: {summary}");
-        if name == "python-bar-foo" {
-            // kopf keeps what it has seen in an annotation, which the model says nothing of.
-            let binding = std::fs::read_to_string(house.path(&format!("{MODEL}/binding.yaml")));
-            let free = "  free:\n    - {verb: patch, resource: bars.example.trommel.dev}\n";
-            house.write("kopf.yaml", &format!("{}{free}", binding.expect("it is there")));
-            std::fs::remove_dir_all(house.path("out")).expect("a run");
-            let schedule = format!("{MODEL}/fixed.tla");
-            let summary =
-                led_by(&house, &format!("{campaign}/fixed.yaml"), &schedule, "kopf.yaml", 0);
-            assert_eq!(summary["families"]["model-runs"]["held"], 7, "{summary}");
-        }
+        // The twin, along all runs of its model. kopf keeps what it has seen in an annotation, of which that says nothing.
+        let binding = std::fs::read_to_string(house.path(&format!("{MODEL}/binding.yaml")));
+        let free = match name {
+            "python-bar-foo" => {
+                "  free:\n    - {verb: patch, resource: bars.example.trommel.dev}\n"
+            }
+            _ => "",
+        };
+        house.write("twin.yaml", &format!("{}{free}", binding.expect("it is there")));
+        std::fs::remove_dir_all(house.path("out")).expect("a run");
+        let (campaign, schedule) = (format!("{campaign}/fixed.yaml"), format!("{MODEL}/fixed.tla"));
+        let summary = led_by(&house, &campaign, &schedule, "twin.yaml", 0);
+        let runs = &summary["families"]["model-runs"];
+        assert_eq!((runs["run"].as_u64(), runs["held"].as_u64()), (Some(7), Some(7)), "{runs}");
     }
 }
 

@@ -16,17 +16,22 @@ fn house(test: &str, operator: &str) -> House {
     House::new(&format!("properties/{test}"), &[&folder, "tests/corpus/operators"])
 }
 
-/// The folder of the only finding of a run.
-fn finding(house: &House) -> PathBuf {
-    let folders = std::fs::read_dir(house.path("out/findings")).expect("findings");
-    let folders: Vec<PathBuf> =
-        folders.map(|entry| entry.expect("a folder can be listed").path()).collect();
-    let [folder] = &folders[..] else { panic!("one finding, not {folders:?}") };
-    folder.clone()
+/// The folder of the only finding of a run that is one of a property; `others` are of these oracles.
+fn finding(house: &House, others: &[&str]) -> PathBuf {
+    let summary = json(&house.path("out/summary.json"));
+    let findings = summary["findings"].as_array().expect("findings").iter();
+    let (of_property, rest): (Vec<_>, Vec<_>) =
+        findings.partition(|finding| finding["oracle"] == "property");
+    let oracles: Vec<_> = rest.iter().map(|finding| finding["oracle"].as_str()).collect();
+    let expected: Vec<_> = others.iter().copied().map(Some).collect();
+    assert_eq!(oracles, expected, "{summary}");
+    let [finding] = &of_property[..] else { panic!("one finding of a property: {summary}") };
+    house.path("out/findings").join(finding["id"].as_str().expect("an id"))
 }
 
-/// Runs an operator's campaign and that of its twin; replays the finding against both. What `explain.md` says.
-fn found(house: &House, operator: &str, written: &str, fixed: &str) -> String {
+/// Runs an operator's campaign and that of its twin; replays the finding of a property against both. What `explain.md`
+/// says of it. `others`: the oracles of further findings.
+fn found(house: &House, operator: &str, written: &str, fixed: &str, others: &[&str]) -> String {
     let campaign = |name: &str| format!("tests/corpus/{operator}/{name}.yaml");
     let graph = ["--graph", "graph.dot"];
     let run_of = |name: &str, out: &str| {
@@ -35,10 +40,9 @@ fn found(house: &House, operator: &str, written: &str, fixed: &str) -> String {
     };
     run_of(fixed, "out-fixed").expect(0);
     run_of(written, "out").expect(100);
-    let summary = json(&house.path("out/summary.json"));
-    assert_eq!(summary["findings"][0]["oracle"], "property", "{summary}");
 
-    let file = finding(house).join("replay.yaml").display().to_string();
+    let folder = finding(house, others);
+    let file = folder.join("replay.yaml").display().to_string();
     let replay = |more: &[&str]| {
         let always = ["replay", &file, "--quiet", "--yes", "--out", "replayed"];
         let ended = run(&house.root, always.into_iter().chain(more.iter().copied()));
@@ -49,7 +53,7 @@ fn found(house: &House, operator: &str, written: &str, fixed: &str) -> String {
     assert!(ended.expect(100).stdout.contains("reproduced 5 of 5"), "{ended}");
     let ended = replay(&["--campaign", &campaign(fixed)]);
     assert!(ended.expect(0).stdout.contains("gone"), "{ended}");
-    std::fs::read_to_string(finding(house).join("explain.md")).expect("an explanation")
+    std::fs::read_to_string(folder.join("explain.md")).expect("an explanation")
 }
 
 #[test]
@@ -58,7 +62,7 @@ fn what_is_wrong_on_the_way_is_found() {
         return;
     }
     let house = house("on-the-way", "half-marked");
-    let explained = found(&house, "half-marked", "campaign", "fixed");
+    let explained = found(&house, "half-marked", "campaign", "fixed", &[]);
     let last = "controller: update configmaps/default/db-a (always is false now)";
     assert!(explained.contains(last), "{explained}");
 
@@ -82,8 +86,20 @@ fn what_has_passed_before_a_fork_counts() {
         return;
     }
     let house = house("passed", "rolls-back");
-    let explained = found(&house, "rolls-back", "asked", "asked-fixed");
+    let explained = found(&house, "rolls-back", "asked", "asked-fixed", &[]);
     assert!(explained.contains("neverAfter.never is true now"), "{explained}");
+}
+
+/// After a crash the operator asks for its own claim, and asks it not to hurry, for ever: a lasso.
+#[test]
+fn a_round_that_never_ends_is_found_and_replays() {
+    if !needs(&[Need::Go]) {
+        return;
+    }
+    let house = house("round", "own-claim");
+    let explained = found(&house, "own-claim", "campaign", "fixed", &["livelock"]);
+    assert!(explained.contains("2 steps come again and again"), "{explained}");
+    assert!(explained.contains('↻'), "{explained}");
 }
 
 /// What is wrong with a property file is told with its place.

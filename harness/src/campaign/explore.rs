@@ -217,8 +217,8 @@ impl<'e> Explorer<'e> {
     /// Takes in what a job came to.
     fn count_in(&mut self, done: Done) {
         let Done { world, version, then, pieces, trial } = done;
-        let names = self.setup.properties.names();
-        pieces.into_iter().for_each(|piece| self.explored.graph.add(piece, &names));
+        let properties = &self.setup.properties;
+        pieces.into_iter().for_each(|piece| self.explored.graph.add(piece, properties));
         let violated = trial.as_ref().is_some_and(|trial| trial.verdict == VerdictValue::Violated);
         if let Some(then) = then {
             self.explored.frontier.add_following(then, version, violated);
@@ -342,8 +342,8 @@ impl<'e> Explorer<'e> {
             let harvest = reached::harvest(setup, &frontier.lens, reference, &view, false);
             if setup.keeps_graph {
                 let piece = Piece::of_trial(setup, &frontier.lens, reference, &harvest, false);
-                let names = setup.properties.names();
-                piece.into_iter().for_each(|piece| self.explored.graph.add(piece, &names));
+                let properties = &setup.properties;
+                piece.into_iter().for_each(|piece| self.explored.graph.add(piece, properties));
             }
             frontier.absorb(setup, harvest, false);
         }

@@ -23,7 +23,7 @@ use crate::{
     campaign::{
         lens::Lens,
         node::Node,
-        properties::{Ending, Passed, State, Step},
+        properties::{Ending, Passed, Properties, State, Step},
         reached::{Harvest, Then},
         setup::Setup,
     },
@@ -161,10 +161,11 @@ impl Piece {
 }
 
 impl ForkGraph {
-    /// Takes in a piece. `names`: of all expressions.
-    pub fn add(&mut self, piece: Piece, names: &[String]) {
-        let numbers: Vec<usize> =
-            piece.states.iter().map(|(key, truths)| self.state(key, truths, names)).collect();
+    /// Takes in a piece.
+    pub fn add(&mut self, piece: Piece, properties: &Properties) {
+        let names = variables(&properties.names());
+        let state = |(key, truths): &(Key, Vec<bool>)| self.state(key, truths, &names, properties);
+        let numbers: Vec<usize> = piece.states.iter().map(state).collect();
         if piece.begins {
             self.initial.extend(numbers.first());
         }
@@ -172,24 +173,30 @@ impl ForkGraph {
         self.edges.extend(edges.map(|(from, to, step)| (numbers[from], numbers[to], step)));
     }
 
-    fn state(&mut self, key: &Key, truths: &[bool], names: &[String]) -> usize {
+    fn state(
+        &mut self,
+        key: &Key,
+        truths: &[bool],
+        names: &[String],
+        properties: &Properties,
+    ) -> usize {
         *self.numbers.entry(*key).or_insert_with(|| {
-            let controller = if key.up > 0 { "up" } else { "down" };
-            let told = [
-                ("world", Value::text(key.world.short())),
-                ("workload", Value::text(key.cursor.to_string())),
-                ("controller", Value::text(controller)),
-            ];
-            let told = told.map(|(name, value)| (name.to_owned(), value)).into_iter();
-            let asked = names.iter().zip(truths);
-            let asked = asked.map(|(name, truth)| (variable(name), Value::Bool(*truth)));
+            let controller = match key.up {
+                0 => "down".to_owned(),
+                1 => "up".to_owned(),
+                replicas => format!("{replicas} up"),
+            };
+            let passed = Value::set(properties.having_passed(key.passed).map(Value::text));
+            let told = [key.world.short(), key.cursor.to_string(), controller].map(Value::text);
+            let told = TOLD.map(str::to_owned).into_iter().zip(told.into_iter().chain([passed]));
+            let asked = names.iter().cloned().zip(truths.iter().map(|truth| Value::Bool(*truth)));
             self.states.push(told.chain(asked).collect());
             self.states.len() - 1
         })
     }
 
     /// Writes it. The formats of single runs get a file for each run of a set that goes along every edge:
-    /// `graph-1.itf.json`, `graph-2.itf.json`, …
+    /// `graph-1.itf.json`, `graph-2.itf.json`, …; those that an earlier, longer set had beyond it are removed.
     ///
     /// # Errors
     /// It can't be written.
@@ -208,16 +215,33 @@ impl ForkGraph {
             Format::Itf => |trace: &_| itf::write(trace, |_| None),
             Format::Ndjson => ndjson::write,
         };
-        for (run, number) in graph.edge_cover().iter().zip(1..) {
+        let runs = graph.edge_cover();
+        for (run, number) in runs.iter().zip(1..) {
             std::fs::write(numbered(path, number), text(&graph.trace(run)))?;
+        }
+        let earlier = (runs.len() + 1..).map(|number| numbered(path, number));
+        for file in earlier.take_while(|file| file.exists()) {
+            std::fs::remove_file(file)?;
         }
         Ok(())
     }
 }
 
-/// A property's name as TLA+ may have it.
-fn variable(name: &str) -> String {
-    name.chars().map(|c| if c.is_ascii_alphanumeric() { c } else { '_' }).collect()
+/// The variables of every state.
+const TOLD: [&str; 4] = ["world", "workload", "controller", "passed"];
+
+/// The names of expressions as TLA+ may have them, each of another variable than all others.
+fn variables(names: &[String]) -> Vec<String> {
+    let mut taken: BTreeSet<String> = TOLD.map(str::to_owned).into();
+    let mut variable = |name: &String| {
+        let letter = |c: char| if c.is_ascii_alphanumeric() { c } else { '_' };
+        let mut variable: String = name.chars().map(letter).collect();
+        while !taken.insert(variable.clone()) {
+            variable.push('_');
+        }
+        variable
+    };
+    names.iter().map(&mut variable).collect()
 }
 
 fn action(step: &Step) -> Action {
@@ -234,18 +258,4 @@ fn numbered(path: &Path, number: usize) -> PathBuf {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn the_name_tells_the_format() {
-        let check = |name: &str, expect: Result<&str, &str>| {
-            let read = name.parse::<GraphFile>().map(|file| numbered(&file.path, 3));
-            let read = read.map(|path| path.display().to_string());
-            assert_eq!(read, expect.map(str::to_owned).map_err(str::to_owned));
-        };
-        check("out/graph.itf.json", Ok("out/graph-3.itf.json"));
-        check("graph.dot", Ok("graph-3.dot"));
-        check("graph.json", Err("its name ends with .dot, .itf.json or .ndjson"));
-    }
-}
+mod tests;

@@ -71,7 +71,8 @@ pub fn trial_view(run: &TrialRun) -> Trial {
         text: one.to_string(),
         when_settled: one.restarts_when_settled(),
     });
-    Trial { run: run_view(run), perturbations: planned.collect() }
+    let (run_view, at_most) = (run_view(run), Some(run.spec.waits.at_most));
+    Trial { run: run_view, perturbations: planned.collect(), at_most }
 }
 
 /// All verdicts of a trial.

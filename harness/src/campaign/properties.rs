@@ -103,6 +103,12 @@ impl Properties {
         parts.collect()
     }
 
+    /// The names of the properties of which something has passed.
+    pub fn having_passed(&self, passed: Passed) -> impl Iterator<Item = &str> {
+        let all = self.all.iter().zip(0..);
+        all.filter(move |(_, at)| passed.0 >> at & 1 == 1).map(|(property, _)| property.name())
+    }
+
     /// The course of a trial, worked out once.
     ///
     /// # Errors

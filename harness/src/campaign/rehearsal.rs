@@ -58,7 +58,8 @@ pub fn settle(
         "the rehearsal, which waits for ten minutes of the controller's time",
     )?;
     let (gap, lease) = (longest_gap(&run.history), reference::lease(&run));
-    Ok((Settle::learnt(gap, lease, cut_short(&run.history)), Some(run)))
+    let settle = Settle::learnt(gap, lease, cut_short(&run.history)).at_most(setup);
+    Ok((settle, Some(run)))
 }
 
 /// Whether something new happened: a useful write, the user's next step, the start or end of a process. What a process

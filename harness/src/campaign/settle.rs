@@ -15,6 +15,8 @@
 
 use std::time::Duration;
 
+use oracles::judge::livelock::NEVER_SETTLES_AFTER;
+
 use crate::{campaign::setup::Setup, config::Horizon};
 
 /// How long the patient wait: the rehearsal for another write, and those that make sure of a learnt horizon.
@@ -50,14 +52,17 @@ pub struct Waits {
     pub at_a_step: Wait,
     /// When the workload has been played.
     pub at_the_end: Wait,
+    /// How long either lasts where the store goes on changing, by the subject's clock: then it never settles.
+    pub at_most: Duration,
 }
 
 impl Waits {
     /// As long as anybody waits: the rehearsal, from which the horizon is learnt.
-    pub const REHEARSAL: Waits = Waits::everywhere(Wait { horizon: PATIENCE, jumps: JUMPS });
+    pub const REHEARSAL: Waits =
+        Waits::everywhere(Wait { horizon: PATIENCE, jumps: JUMPS }, NEVER_SETTLES_AFTER);
 
-    const fn everywhere(wait: Wait) -> Waits {
-        Waits { at_a_step: wait, at_the_end: wait }
+    const fn everywhere(wait: Wait, at_most: Duration) -> Waits {
+        Waits { at_a_step: wait, at_the_end: wait, at_most }
     }
 }
 
@@ -66,6 +71,7 @@ impl Waits {
 pub struct Settle {
     horizon: Duration,
     by: Decided,
+    at_most: Duration,
 }
 
 /// By whom the horizon was decided.
@@ -82,11 +88,18 @@ enum Decided {
 impl Settle {
     /// As the campaign or replay file says, or time demands; none where a rehearsal has to learn it.
     pub fn given(setup: &Setup) -> Option<Settle> {
-        match setup.campaign.file.spec.settle.horizon {
-            Horizon::For(horizon) => Some(Settle { horizon, by: Decided::File }),
-            Horizon::Auto if setup.virtual_time() => None,
-            Horizon::Auto => Some(Settle { horizon: REAL, by: Decided::RealTime }),
-        }
+        let (horizon, by) = match setup.campaign.file.spec.settle.horizon {
+            Horizon::For(horizon) => (horizon, Decided::File),
+            Horizon::Auto if setup.virtual_time() => return None,
+            Horizon::Auto => (REAL, Decided::RealTime),
+        };
+        Some(Settle { horizon, by, at_most: NEVER_SETTLES_AFTER }.at_most(setup))
+    }
+
+    /// With the limit that the campaign or replay file says.
+    pub fn at_most(self, setup: &Setup) -> Settle {
+        let given = setup.campaign.file.spec.settle.at_most;
+        Settle { at_most: given.unwrap_or(self.at_most), ..self }
     }
 
     /// Twice the longest gap before a useful write, in whole seconds, so that the phases of timers don't show; a minute
@@ -100,7 +113,7 @@ impl Settle {
         let twice = Duration::from_secs((2 * longest_gap).as_secs_f64().ceil() as u64);
         let led_again = lease.map_or(Duration::ZERO, |lease| lease * 3 / 2 + LEARNT_MIN / 2);
         let horizon = LEARNT_MIN.max(twice).max(led_again);
-        Settle { horizon, by: Decided::Rehearsal { cut_short } }
+        Settle { horizon, by: Decided::Rehearsal { cut_short }, at_most: NEVER_SETTLES_AFTER }
     }
 
     /// For how long a store stays unchanged in most trials: references, and those that explore.
@@ -139,19 +152,25 @@ impl Settle {
 
     /// For trials that have no reason to wait for longer.
     pub fn usual(&self) -> Waits {
-        Waits::everywhere(Wait { horizon: self.horizon, jumps: usize::MAX })
+        self.everywhere(Wait { horizon: self.horizon, jumps: usize::MAX })
     }
 
     /// For the last repeat of an explored world. A sweep every five minutes may find nothing to do undisturbed, and much
     /// after a restart. At its end only, so that what is done before has the same age in all repeats.
     pub fn explored_to_the_end(&self) -> Waits {
         let usual = self.usual();
-        Waits { at_the_end: self.patient(usual.at_the_end, JUMPS_EXPLORED), ..usual }
+        let at_the_end = self.patient(usual.at_the_end, JUMPS_EXPLORED);
+        Waits { at_a_step: usual.at_a_step, ..self.everywhere(at_the_end) }
     }
 
     /// For trials that confirm: what turned up has to hold however long one waits.
     pub fn confirming(&self) -> Waits {
-        Waits::everywhere(self.patient(self.usual().at_the_end, JUMPS))
+        self.everywhere(self.patient(self.usual().at_the_end, JUMPS))
+    }
+
+    /// Twice the horizon at least: a change just before the first would have ended it.
+    fn everywhere(&self, wait: Wait) -> Waits {
+        Waits::everywhere(wait, self.at_most.max(2 * wait.horizon))
     }
 
     /// This wait, no shorter than the rehearsal's where the horizon comes from there.
@@ -184,8 +203,9 @@ mod tests {
 
     #[test]
     fn only_what_was_learnt_is_made_sure_of() {
-        let said = Settle { horizon: Duration::from_secs(90), by: Decided::File };
-        let real = Settle { horizon: REAL, by: Decided::RealTime };
+        let at_most = NEVER_SETTLES_AFTER;
+        let said = Settle { horizon: Duration::from_secs(90), by: Decided::File, at_most };
+        let real = Settle { horizon: REAL, by: Decided::RealTime, at_most };
         for settle in [said, real] {
             assert_eq!(settle.explored_to_the_end(), settle.usual());
             assert_eq!(settle.confirming(), settle.usual());
@@ -201,13 +221,23 @@ mod tests {
         for (gap, usual, longer) in [(0, 60, 600), (290, 580, 600), (400, 800, 800)] {
             let settle = Settle::learnt(Duration::from_secs(gap), None, None);
             let (explored, confirming) = (settle.explored_to_the_end(), settle.confirming());
-            assert_eq!(settle.usual(), Waits::everywhere(explored.at_a_step));
+            assert_eq!(settle.usual(), settle.everywhere(explored.at_a_step));
             assert_eq!(seconds(explored.at_a_step), (usual, usize::MAX));
             assert_eq!(seconds(explored.at_the_end), (longer, JUMPS_EXPLORED));
             assert_eq!(seconds(confirming.at_a_step), (longer, JUMPS));
             assert_eq!(seconds(confirming.at_the_end), (longer, JUMPS));
             assert_eq!(settle.confirms_longer(), longer > usual);
             assert_eq!(settle.in_replay(), Horizon::For(Duration::from_secs(longer)));
+        }
+    }
+
+    #[test]
+    fn a_limit_leaves_time_to_settle() {
+        for (limit, usual, confirming) in [(10, 120, 1200), (600, 600, 1200), (5000, 5000, 5000)] {
+            let learnt = Settle::learnt(Duration::ZERO, None, None);
+            let settle = Settle { at_most: Duration::from_secs(limit), ..learnt };
+            assert_eq!(settle.usual().at_most.as_secs(), usual, "{limit}");
+            assert_eq!(settle.confirming().at_most.as_secs(), confirming, "{limit}");
         }
     }
 }

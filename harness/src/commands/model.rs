@@ -2,9 +2,11 @@
 
 mod accepts;
 mod check;
+mod clusters;
 mod convert;
 mod files;
 mod page;
+mod scenario;
 mod show;
 mod text;
 mod verdict;
@@ -16,7 +18,7 @@ use crate::exit::{Exit, Expected};
 /// `trommel model`.
 #[derive(Debug, Clone, Subcommand)]
 pub enum Options {
-    /// Check a TLA+ module: 0 its properties hold, 100 one is violated, 2 a limit was reached.
+    /// Check a TLA+ module or a scenario of a cluster: 0 its properties hold, 100 one is violated, 2 a limit was reached.
     Check(check::Options),
     /// Hold a log of a real run against a model: 0 it is a run of it, 100 it is none, 2 a limit was reached.
     Accepts(accepts::Options),

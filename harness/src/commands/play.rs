@@ -107,8 +107,8 @@ pub fn run(options: &Options) -> anyhow::Result<Exit> {
     interrupt::listen()?;
     let setup = Setup::prepare(campaign, &folder.path, options.workers.get())?;
     // Without a rehearsal, as after one that had nothing to teach.
-    let settle =
-        Settle::given(&setup).unwrap_or_else(|| Settle::learnt(Duration::ZERO, None, None));
+    let settle = Settle::given(&setup)
+        .unwrap_or_else(|| Settle::learnt(Duration::ZERO, None, None).at_most(&setup));
     // The same names in all of them, so that they can be equal.
     let spec = |repeat| TrialSpec { repeat: 0, ..reference::spec(&folder, repeat, settle.usual()) };
     let specs: Vec<TrialSpec> = (0..options.repeats).map(spec).collect();

@@ -250,6 +250,7 @@ fn campaign(
         ("subject", "clock", &settings.clock),
         ("subject", "serviceAccount", &settings.service_account),
         ("settle", "horizon", &settings.horizon),
+        ("settle", "atMost", &settings.at_most),
     ] {
         if let Some(value) = value {
             spec[of][field] = value.clone().into();

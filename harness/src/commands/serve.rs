@@ -80,6 +80,9 @@ pub struct Options {
     /// Built-in controllers that never act, or late: NAME=held, NAME=30s.
     #[arg(long, num_args = 1.., value_name = "NAME=PACE", value_parser = PaceSpec::parse)]
     controllers: Vec<(String, PaceSpec)>,
+    /// Run a descheduler, by the policy in the ConfigMap descheduler-policy-configmap of kube-system.
+    #[arg(long)]
+    descheduler: bool,
     /// Built-in controllers that take turns in this order, before all others.
     #[arg(long, num_args = 1.., value_name = "NAME")]
     order: Vec<String>,
@@ -87,7 +90,7 @@ pub struct Options {
     #[arg(long, requires = "kubeconfig")]
     #[arg(conflicts_with_all = [
         "port", "kubernetes", "environment", "authorization", "client_ca_file", "mount_service_accounts", "pod_security",
-        "answers", "controllers", "order",
+        "answers", "controllers", "descheduler", "order",
     ])]
     kubelet_only: bool,
     /// Where to write the kubeconfig (default: trommel.kubeconfig), which is removed at the end; with --kubelet-only,
@@ -118,6 +121,7 @@ pub fn run(options: &Options) -> anyhow::Result<Exit> {
         stages: vec![],
         answers: options.answers.as_deref().map(read_answers).transpose()?.unwrap_or_default(),
         heartbeats: false,
+        descheduler: options.descheduler,
         events: matches!(options.environment, Environment::Full | Environment::Kcm),
         controllers: options.controllers.iter().cloned().collect(),
         order: options.order.clone(),

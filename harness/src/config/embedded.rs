@@ -40,6 +40,9 @@ pub struct EmbeddedSpec {
     /// Whether the nodes' leases are renewed; with `environment: full` and `kcm` only.
     #[serde(default, skip_serializing_if = "is_default")]
     pub heartbeats: bool,
+    /// Whether there is a descheduler, which goes by the policy in its ConfigMap.
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub descheduler: bool,
     /// Whether the built-in controllers tell what they do, by Events; with `environment: full` and `kcm` only.
     #[serde(default, skip_serializing_if = "is_default")]
     pub events: bool,
@@ -155,6 +158,7 @@ impl EmbeddedSpec {
             Environment::Kcm => BESIDE_KCM.to_vec(),
         };
         controllers.extend(self.heartbeats.then_some(Controller::NodeLease));
+        controllers.extend(self.descheduler.then_some(Controller::Descheduler));
         controllers
     }
 

@@ -11,7 +11,7 @@ use std::time::{Duration, Instant};
 use trace::{Event, Settled, Time};
 
 use oracles::judge::livelock::{
-    COMMITS_WITHOUT_SETTLING, Cycle, NEVER_SETTLES_AFTER, REQUESTS_WITHOUT_QUIET,
+    COMMITS_WITHOUT_SETTLING, Cycle, REQUESTS_WITHOUT_QUIET, for_so_long,
 };
 
 use super::{
@@ -275,11 +275,11 @@ impl Trial<'_> {
             let since = self.undisturbed_for();
             let commits = self.commits.count - commits_before;
             if commits > COMMITS_WITHOUT_SETTLING
-                || self.cluster.now().since(began) > NEVER_SETTLES_AFTER
+                || self.cluster.now().since(began) > self.waits.at_most
             {
-                let passed = self.cluster.now().since(began).as_secs_f64() / 3600.0;
+                let passed = for_so_long(self.cluster.now().since(began));
                 return Err(Stop(RunEnd::NeverSettled(format!(
-                    "the store went on changing: {commits} commits in {passed:.1} h of its own time{}",
+                    "the store went on changing: {commits} commits in {passed} of its own time{}",
                     self.cycle(),
                 ))));
             }

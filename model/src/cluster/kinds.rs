@@ -45,6 +45,8 @@ impl KindId {
     pub const POD: KindId = KindId(0);
     /// Nodes.
     pub const NODE: KindId = KindId(1);
+    /// Deployments.
+    pub const DEPLOYMENT: KindId = KindId(3);
     /// Of what controllers remember.
     pub(super) const MEMORY: KindId = KindId(ROWS.len() as u8);
 
@@ -143,6 +145,10 @@ impl KindSet {
         KindSet(bits)
     }
 
+    pub(super) fn without(self, kind: KindId) -> KindSet {
+        KindSet(self.0 & !kind.bit().0)
+    }
+
     pub(super) fn has(self, kind: KindId) -> bool {
         self.0 & kind.bit().0 != 0
     }
@@ -161,6 +167,8 @@ mod tests {
         }
         assert_eq!(KindId::of_object("apps/v1beta2", "Deployment"), KindId::named("Deployment"));
         assert_eq!(KindId::of_object("v1", "Deployment"), None);
+        assert_eq!(KindId::named("Deployment"), Some(KindId::DEPLOYMENT));
+        assert_eq!((KindId::POD.kind(), KindId::NODE.kind()), ("Pod", "Node"));
         assert!(KindSet::of(&["Pod", "memory"]).has(KindId::MEMORY));
         assert!(!KindSet::of(&["Pod"]).has(KindId::MEMORY));
     }

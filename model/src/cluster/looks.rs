@@ -4,13 +4,14 @@
 //! a key at any time (resyncs, restarts), and all of them decide by what is stored. So a state needs no queues. Keys of
 //! which nothing follows are no steps.
 //!
-//! A controller reads objects of some types only, and a kubelet only its pod and node; as long as these are the same, so
-//! is what it does. Which they are stands in [`reads`], and tests hold it against all that is stored.
+//! A controller reads objects of some types only ([`reads`]), and of these not everything ([`digest`]); as long as that is
+//! the same, so is what it does. Tests hold it against all that is stored.
 
 use std::{sync::Arc, time::Duration};
 
 use controllers::{
     Body, Controller, Next, Request, Response, View,
+    deployment::Strategy,
     scheduler::{self, Decision},
 };
 use trace::{GroupResource, ObjectKey, Time};
@@ -142,6 +143,43 @@ pub(super) fn reads(controller: Controller) -> KindSet {
     }
 }
 
+/// What stands for all that a controller reads of a store.
+pub(super) fn digest(objects: &Objects, controller: Controller, store: &Store) -> u128 {
+    let kinds = match controller {
+        Controller::Scheduler => return of_scheduler(objects, store),
+        Controller::Deployment if !recreates(objects, store) => WITHOUT_PODS,
+        _ => reads(controller),
+    };
+    store.sum_of(kinds).wrapping_add(u128::from(controller as u8))
+}
+
+/// What a Deployment reads that rolls out.
+const WITHOUT_PODS: KindSet = KindSet::of(&["Deployment", "ReplicaSet"]);
+
+/// Whether a Deployment waits for its old pods to be gone (`rolloutRecreate`).
+fn recreates(objects: &Objects, store: &Store) -> bool {
+    let all = store.of_kind(objects, KindId::DEPLOYMENT);
+    let mut bodies = all.filter_map(|(_, one)| one.seen().map(|seen| &seen.body));
+    bodies.any(|body| matches!(body, Body::Deployment(of) if of.strategy == Strategy::Recreate))
+}
+
+/// A scheduler reads little of pods that are bound, unless some matter more than others.
+fn of_scheduler(objects: &Objects, store: &Store) -> u128 {
+    let kinds = reads(Controller::Scheduler);
+    let (mut sum, mut least, mut most) = (0_u128, i64::MAX, i64::MIN);
+    for (_, one) in store.of_kind(objects, KindId::POD) {
+        sum = sum.wrapping_add(one.placed_hash);
+        if let Some(Body::Pod(pod)) = one.seen().map(|seen| &seen.body) {
+            least = least.min(pod.placing.priority);
+            most = most.max(pod.placing.priority);
+        }
+    }
+    match least < most {
+        true => store.sum_of(kinds),
+        false => store.sum_of(kinds.without(KindId::POD)).wrapping_add(sum).rotate_left(1),
+    }
+}
+
 /// What pods name besides their nodes.
 const NAMED_BY_PODS: KindSet = KindSet::of(&[
     "ConfigMap",
@@ -182,12 +220,6 @@ impl Looking<'_> {
         xxh3_128(&bytes)
     }
 
-    /// What stands for all that decides what the controller does on a store.
-    pub(super) fn all(&self, store: &Store) -> u128 {
-        let sum = store.sum_of(reads(self.controller));
-        sum.wrapping_add(xxh3_128(&[self.controller as u8]))
-    }
-
     /// A kubelet reads the pod, its node, and what pods name.
     fn of_kubelet(&self, store: &Store, own: &Stored) -> u128 {
         let node = own.seen().and_then(|seen| match &seen.body {
@@ -207,7 +239,7 @@ impl Looking<'_> {
         view: impl Fn() -> View,
         first: impl Fn(u128, &dyn Fn() -> Arc<First>) -> Arc<First>,
     ) -> Look {
-        let all = store.sum_of(reads(self.controller));
+        let all = digest(self.objects, self.controller, store);
         let kinds = keys_of(self.controller);
         let own = store.ids().iter().map(|id| self.objects.get(*id));
         let own = own.filter(|one| kinds.has(one.kind) && one.kind != KindId::MEMORY);

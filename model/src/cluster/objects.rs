@@ -8,9 +8,9 @@ use std::{
     sync::{PoisonError, RwLock},
 };
 
-use controllers::{Object, request::Memory};
+use controllers::{Body, Meta, Object, pod::Pod, request::Memory};
 use serde_json::Value;
-use trace::ObjectKey;
+use trace::{ObjectKey, Revision};
 use xxhash_rust::xxh3::{xxh3_64, xxh3_128};
 
 use super::{kinds::KindId, memo::AsItIs};
@@ -46,6 +46,8 @@ pub struct Stored {
     pub version: u32,
     /// Of the key.
     pub(super) key_hash: u64,
+    /// Of what a scheduler reads of it.
+    pub(super) placed_hash: u128,
     /// Of key, type and content.
     pub hash: u128,
 }
@@ -57,21 +59,24 @@ impl Stored {
         let seen = Object::read(key, &value);
         let version = value["metadata"]["resourceVersion"].as_str();
         let version = version.and_then(|text| text.parse().ok()).unwrap_or(0);
-        Stored {
-            key: key.clone(),
-            kind,
-            content: Content::Object { value, seen },
-            version,
-            key_hash,
-            hash,
-        }
+        let placed_hash = placed(key, &seen).unwrap_or(hash);
+        let content = Content::Object { value, seen };
+        Stored { key: key.clone(), kind, content, version, key_hash, placed_hash, hash }
     }
 
     fn of_memory(key: &ObjectKey, memory: Memory) -> Stored {
         let key_hash = key_hash(key);
         let hash = xxh3_128(format!("{key}\nmemory\n{memory:?}").as_bytes());
         let content = Content::Memory(memory);
-        Stored { key: key.clone(), kind: KindId::MEMORY, content, version: 0, key_hash, hash }
+        Stored {
+            key: key.clone(),
+            kind: KindId::MEMORY,
+            content,
+            version: 0,
+            key_hash,
+            placed_hash: hash,
+            hash,
+        }
     }
 
     /// The object; none if this is a memory.
@@ -101,6 +106,34 @@ impl Stored {
             Content::Memory(memory) => memory_number(memory),
         }
     }
+}
+
+/// Of a pod that is bound: a hash without what its kubelet says of it. Of that a scheduler reads whether the pod has
+/// ended, and where pods differ in priority, since when it runs.
+fn placed(key: &ObjectKey, seen: &Object) -> Option<u128> {
+    let Body::Pod(pod) = &seen.body else { return None };
+    if pod.node.is_empty() {
+        return None;
+    }
+    let ended = if pod.has_ended() { "ended" } else { "" };
+    let pod = Pod {
+        phase: ended.into(),
+        ready_since: None,
+        unready_since: None,
+        unschedulable: None,
+        unschedulable_since: None,
+        restarts: 0,
+        addresses: vec![],
+        disrupted_since: None,
+        conditions: vec![],
+        containers: vec![],
+        init_containers: vec![],
+        started: None,
+        observed_generation: 0,
+        ..(**pod).clone()
+    };
+    let meta = Meta { revision: Revision::default(), ..(*seen.meta).clone() };
+    Some(xxh3_128(format!("{key}\n{meta:?}\n{pod:?}").as_bytes()))
 }
 
 pub(super) fn key_hash(key: &ObjectKey) -> u64 {

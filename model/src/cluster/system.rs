@@ -213,7 +213,9 @@ impl Cluster {
             all_ties: self.setup.all_ties,
         };
         let view = || self.view(store);
-        self.looks.get(looking.all(store), || {
+        let digest = super::looks::digest(&self.objects, of.controller, store);
+        let key = digest.rotate_left(11) ^ (u128::from(of.controller as u8) << 64);
+        self.looks.get(key, || {
             Arc::new(looking.look(store, view, |key, work_out| self.firsts.get(key, work_out)))
         })
     }

@@ -1,8 +1,9 @@
 //! What exploring a specification gives: a verdict, counts, the state graph.
 
 use super::{
+    error::TlaError,
     search::{Search, Stop},
-    specification::{Specification, TlaError},
+    specification::Specification,
 };
 use crate::traces::{Graph, Trace};
 

@@ -14,8 +14,9 @@ use tla_checker::{
 };
 
 use super::{
+    error::TlaError,
     explore::{Broken, Counts, Explored, Limits, Verdict},
-    specification::{Specification, TlaError},
+    specification::Specification,
     value,
 };
 use crate::traces::{Action, Edge, Graph, Trace};

@@ -5,13 +5,12 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use thiserror::Error;
 use tla_checker::{
     Source,
-    ast::{Env, Spec, UnparsedDefinition},
-    checker::{CheckerConfig, PrepareSpecError, eval_error_to_diagnostic, prepare_spec},
+    ast::{Env, Spec},
+    checker::{CheckerConfig, prepare_spec},
     config::{TlcConfig, apply_config, override_operators, parse_cfg},
-    eval::{self, Definitions, EvalError},
+    eval::{self, Definitions},
     modules::merge_extended_declarations,
     parser::parse_with_warnings,
     span::Span,
@@ -19,35 +18,23 @@ use tla_checker::{
 };
 
 use super::{
-    actions,
+    actions, configuration,
+    error::{TlaError, Unread, about, located, place, unread},
     explore::Asked,
-    layout,
-    names::{self, Wrong},
+    layout, names,
 };
 use crate::traces::Place;
-
-/// A specification that can't be read, or that TLC's rules don't allow.
-#[derive(Debug, Clone, PartialEq, Eq, Error)]
-#[error("{}{place}: {what}", file.display())]
-pub struct TlaError {
-    /// The module or its configuration.
-    pub file: PathBuf,
-    /// Where; the whole file if the parser does not say, or if the text may be in a module that is extended.
-    pub place: Place,
-    /// What is wrong, in the words of the parser.
-    pub what: String,
-}
 
 /// A module and its configuration.
 pub struct Specification {
     pub(super) spec: Spec,
     pub(super) config: CheckerConfig,
     constants: Env,
-    source: Source,
-    path: PathBuf,
+    pub(super) source: Source,
+    pub(super) path: PathBuf,
     /// Whether all of the text is in this one file.
-    is_alone: bool,
-    unread: Vec<Unread>,
+    pub(super) is_alone: bool,
+    pub(super) unread: Vec<Unread>,
     /// What the configuration asks for: invariants, properties, no deadlock.
     pub asked: Vec<Asked>,
     /// What the crate has to say on this specification, one sentence each.
@@ -80,16 +67,18 @@ impl Specification {
             place: place(&source, span),
             what,
         };
-        let in_cfg = |what: String| about(cfg, what);
-        let asked = parse_cfg(cfg_text).map_err(in_cfg)?;
-        if let Some(refused) = refused(&asked) {
-            return Err(in_cfg(refused));
+        let in_cfg = |place: Place, what: String| TlaError { file: cfg.to_owned(), place, what };
+        let named = |what: String| in_cfg(configuration::named(cfg_text, &what), what);
+        let asked = parse_cfg(cfg_text)
+            .map_err(|what| in_cfg(configuration::unparsed(cfg_text, &what), what))?;
+        if let Some((directive, what)) = refused(&asked) {
+            return Err(in_cfg(configuration::word(cfg_text, directive), what.to_owned()));
         }
         let (mut spec, warnings) =
             parse_with_warnings(&text).map_err(|error| in_module(error.span, error.message))?;
         check_modules(&spec, module)?;
         merge_extended_declarations(&mut spec, module).map_err(|what| in_module(None, what))?;
-        let mut spec = override_operators(&asked, spec, &text, Some(module)).map_err(in_cfg)?;
+        let mut spec = override_operators(&asked, spec, &text, Some(module)).map_err(named)?;
         let mut constants = Env::new();
         let mut config = CheckerConfig {
             max_depth: usize::MAX,
@@ -100,7 +89,7 @@ impl Specification {
         let unread = unread(&spec, module);
         let not_used = not_used(&asked);
         let applied = apply_config(&asked, &mut spec, &mut constants, &mut config, &[], &[], false)
-            .map_err(|what| located(&unread, &what).unwrap_or_else(|| in_cfg(what)))?;
+            .map_err(|what| located(&unread, &what).unwrap_or_else(|| named(what)))?;
         // `Nat` and `Int` have no end, as in TLC.
         config.symbolic_integers = true;
         config.symmetric_constants.clear();
@@ -162,125 +151,10 @@ impl Specification {
             .map_err(|wrong| self.wrong(wrong))
     }
 
-    /// A name that is not there, or not as it is used.
-    fn wrong(&self, wrong: Wrong) -> TlaError {
-        match wrong {
-            Wrong::Unparsed(of) => unparsed(&of, &self.path),
-            Wrong::Unknown(name, nearest) => {
-                let meant =
-                    nearest.map_or(String::new(), |near| format!("; did you mean `{near}`?"));
-                self.about_name(&name, format!("nothing defines `{name}`{meant}"))
-            }
-            Wrong::Misapplied { name, takes, has } => {
-                let what =
-                    format!("`{name}` is defined with {takes} arguments, and used with {has}");
-                self.about_name(&name, what)
-            }
-        }
-    }
-
-    /// With the first place at which the module has the name, or else one that it extends.
-    fn about_name(&self, name: &str, what: String) -> TlaError {
-        let at = |source: &Source| {
-            let at = u32::try_from(layout::place_of(source.text(), name)?).ok()?;
-            let (line, column) = source.line_char_col(at);
-            Some(Place::At { line, column })
-        };
-        let extended = self.spec.extends.iter().filter(|module| !is_stdlib_module(module));
-        let extended = extended.filter_map(|module| {
-            let file = self.path.with_file_name(format!("{module}.tla"));
-            let text = layout::plain(&fs::read_to_string(&file).ok()?);
-            let place = at(&Source::new(file.display().to_string(), text))?;
-            Some((file, place))
-        });
-        let here = at(&self.source).map(|place| (self.path.clone(), place));
-        let (file, place) =
-            here.into_iter().chain(extended).next().unwrap_or((self.path.clone(), Place::Whole));
-        TlaError { file, place, what }
-    }
-
     /// The constants that the configuration gives.
     pub(super) fn constants(&self) -> &Env {
         &self.constants
     }
-
-    pub(super) fn unprepared(&self, error: PrepareSpecError) -> TlaError {
-        let names = |names: &[std::sync::Arc<str>]| names.join(", ");
-        let what = match error {
-            PrepareSpecError::InstanceError(error) | PrepareSpecError::AssumeError(_, error) => {
-                return self.evaluation(&error);
-            }
-            PrepareSpecError::ModuleParse(what)
-            | PrepareSpecError::RefinementConfigError(what)
-            | PrepareSpecError::ConstantSubstitution(what)
-            | PrepareSpecError::LivenessProperty(what) => what,
-            PrepareSpecError::MissingConstants(missing) => {
-                format!("the configuration has no value for {}", names(&missing))
-            }
-            PrepareSpecError::AssumeViolation(at) => format!("assumption {} is false", at + 1),
-            PrepareSpecError::NonModelValueSymmetry(name, _) => {
-                format!("the symmetric set {name} has elements that are no model values")
-            }
-        };
-        about(&self.path, what)
-    }
-
-    /// What went wrong in evaluating, and where.
-    pub(super) fn evaluation(&self, error: &EvalError) -> TlaError {
-        let place = if self.is_alone { place(&self.source, error.span()) } else { Place::Whole };
-        let diagnostic = eval_error_to_diagnostic(error);
-        let said = [Some(diagnostic.message), diagnostic.note, diagnostic.help];
-        let mut what = said.into_iter().flatten().collect::<Vec<_>>().join("; ");
-        // What a user of the crate's own program could do.
-        if let Some((says, _)) = what.split_once(" (pass --") {
-            what.truncate(says.len());
-        }
-        if let Some(error) = located(&self.unread, &what) {
-            return error;
-        }
-        TlaError { file: self.path.clone(), place, what }
-    }
-
-    pub(super) fn missing(&self, what: &str) -> TlaError {
-        about(&self.path, format!("there is no {what}"))
-    }
-}
-
-fn about(file: &Path, what: String) -> TlaError {
-    TlaError { file: file.to_owned(), place: Place::Whole, what }
-}
-
-fn place(source: &Source, span: Option<Span>) -> Place {
-    match span {
-        Some(span) => {
-            let (line, column) = source.line_char_col(span.start);
-            Place::At { line, column }
-        }
-        None => Place::Whole,
-    }
-}
-
-/// A definition that does not parse: what the crate says when it is used, and what is wrong in it.
-type Unread = (String, TlaError);
-
-/// The definitions that do not parse. The crate keeps them until they are used, which not all are.
-fn unread(spec: &Spec, module: &Path) -> Vec<Unread> {
-    let unread = spec.definitions.keys().filter_map(|name| spec.unparsed_definition(name));
-    unread.map(|of| (of.to_string(), unparsed(of, module))).collect()
-}
-
-/// What is wrong in a definition that does not parse.
-fn unparsed(of: &UnparsedDefinition, module: &Path) -> TlaError {
-    TlaError {
-        file: of.file.as_deref().map_or_else(|| module.to_owned(), PathBuf::from),
-        place: Place::At { line: of.line, column: of.column },
-        what: format!("in the definition of {}: {}", of.name, of.message),
-    }
-}
-
-/// What is wrong in the definition that `what` is about, if it is about one that does not parse.
-fn located(unread: &[Unread], what: &str) -> Option<TlaError> {
-    unread.iter().find(|(said, _)| what.contains(said)).map(|(_, error)| error.clone())
 }
 
 /// Looks whether the modules that are extended or instantiated are there: the crate passes over some that are not.
@@ -298,9 +172,10 @@ fn check_modules(spec: &Spec, module: &Path) -> Result<(), TlaError> {
     }
 }
 
-/// What a configuration asks for and would not get.
-fn refused(cfg: &TlcConfig) -> Option<String> {
-    (!cfg.action_constraints.is_empty()).then(|| "ACTION_CONSTRAINT is not known".to_owned())
+/// What a configuration asks for and would not get: the directive, and what is to be said of it.
+fn refused(cfg: &TlcConfig) -> Option<(&'static str, &'static str)> {
+    (!cfg.action_constraints.is_empty())
+        .then_some(("ACTION_CONSTRAINT", "ACTION_CONSTRAINT is not known"))
 }
 
 /// What it asks for and is done without. States that count as the same under SYMMETRY or VIEW need not have the same

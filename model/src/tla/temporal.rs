@@ -13,8 +13,9 @@ use tla_checker::{
 };
 
 use super::{
+    error::TlaError,
     explore::{Broken, Limits, Verdict},
-    specification::{Specification, TlaError},
+    specification::Specification,
     value,
 };
 use crate::traces::{Action, Trace};

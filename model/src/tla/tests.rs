@@ -410,12 +410,17 @@ fn what_is_wrong_is_located() {
         cfg,
         "M.tla: variable(s) not assigned in action Next: y",
     );
-    check(behaviour, "INIT Init\nNEXT Nxt\n", "M.cfg: NEXT definition 'Nxt' not found in spec");
-    check(behaviour, with_invariant, "M.cfg: INVARIANT definition 'Inv' not found in spec");
+    check(behaviour, "INIT Init\nNEXT Nxt\n", "M.cfg:2:6: NEXT definition 'Nxt' not found in spec");
+    check(behaviour, with_invariant, "M.cfg:3:11: INVARIANT definition 'Inv' not found in spec");
     check(
         behaviour,
         "INIT Init\nNEXT Next\nACTION_CONSTRAINT Act\n",
-        "M.cfg: ACTION_CONSTRAINT is not known",
+        "M.cfg:3:1: ACTION_CONSTRAINT is not known",
+    );
+    check(
+        behaviour,
+        "INIT Init\nNEXT Next\nINVARIENT Inv\n",
+        "M.cfg:3:1: expected directive keyword, got Ident(\"INVARIENT\")",
     );
     check(&format!("CONSTANT N\n{behaviour}"), cfg, "M.tla: the configuration has no value for N");
     check(&format!("{behaviour}\nASSUME 1 = 2"), cfg, "M.tla: assumption 1 is false");

@@ -18,7 +18,8 @@ use crate::{
     verdict::{Evidence, Fingerprint, Oracle, Verdict, VerdictValue},
 };
 
-/// A store that goes on changing for this long by its own clock, with nobody else acting, will not settle: one day.
+/// A store that goes on changing for this long by its own clock, with nobody else acting, will not settle: one day, unless
+/// the campaign says less.
 pub const NEVER_SETTLES_AFTER: Duration = Duration::from_secs(24 * 3600);
 /// Nor one that changes this often meanwhile.
 pub const COMMITS_WITHOUT_SETTLING: usize = 5_000;
@@ -33,7 +34,8 @@ const SHOWN: usize = 12;
 
 pub(super) fn judge(trial: &Trial) -> Verdict {
     let history = &trial.run.history;
-    let Some((unrest, cycle)) = unrest(history) else {
+    let at_most = trial.at_most.unwrap_or(NEVER_SETTLES_AFTER);
+    let Some((unrest, cycle)) = unrest(history, at_most) else {
         return match ended(trial) {
             true => Verdict::held(Oracle::Livelock, "the controller came to rest"),
             false => Verdict::unknown(Oracle::Livelock, "the run ended before it came to rest"),
@@ -52,14 +54,14 @@ pub(super) fn judge(trial: &Trial) -> Verdict {
 }
 
 /// What kept the subject from rest until the run was given up, and what it repeats.
-fn unrest(history: &History) -> Option<(Unrest, Option<Cycle>)> {
+fn unrest(history: &History, at_most: Duration) -> Option<(Unrest, Option<Cycle>)> {
     let disturbs = |event: &Event| match event {
         Event::Step(_) | Event::Perturbed { .. } | Event::Settled(_) => true,
         Event::Process(process) => !matches!(process.what, trace::ProcessHappening::Line { .. }),
         _ => false,
     };
     let last = history.records.iter().rposition(|record| disturbs(&record.event))?;
-    if let Some(unrest) = Unrest::writes(&history.records[last..]) {
+    if let Some(unrest) = Unrest::writes(&history.records[last..], at_most) {
         return Some((unrest, Cycle::of(history, last + 1)));
     }
     let (unrest, cycle) = hot_loop(history, last + 1)?;
@@ -97,7 +99,7 @@ enum Unrest {
 
 impl Unrest {
     /// Changes after the first of these records, the last that disturbed the controller.
-    fn writes(records: &[trace::Record]) -> Option<Unrest> {
+    fn writes(records: &[trace::Record], at_most: Duration) -> Option<Unrest> {
         let (disturbed, records) = records.split_first()?;
         let works =
             |event: &Event| matches!(event, Event::Commit(commit) if !commit.is_bookkeeping());
@@ -105,8 +107,7 @@ impl Unrest {
         let commits: Vec<Time> = commits.map(|record| record.at).collect();
         let lasted = commits.last()?.since(disturbed.at);
         // The last change may be up to one pause of the cycle before the end.
-        let given_up = records.last()?.at.since(disturbed.at) >= NEVER_SETTLES_AFTER
-            && lasted >= NEVER_SETTLES_AFTER / 2;
+        let given_up = records.last()?.at.since(disturbed.at) >= at_most && lasted >= at_most / 2;
         let commits = commits.len();
         (given_up || commits >= COMMITS_WITHOUT_SETTLING)
             .then_some(Unrest::Writes { commits, lasted })
@@ -118,13 +119,21 @@ impl std::fmt::Display for Unrest {
         f.write_str("without any new input, it ")?;
         match self {
             Unrest::Writes { commits, lasted } => {
-                let hours = lasted.as_secs_f64() / 3600.0;
-                write!(f, "changed the store {commits} times in {hours:.1} h of its own time")
+                let lasted = for_so_long(*lasted);
+                write!(f, "changed the store {commits} times in {lasted} of its own time")
             }
             Unrest::Requests { requests } => {
                 write!(f, "sent {requests} requests without a quiet moment")
             }
         }
+    }
+}
+
+/// A time in the unit that suits it: hours, or seconds.
+pub fn for_so_long(time: Duration) -> String {
+    match time.as_secs() {
+        seconds @ ..3600 => format!("{seconds} s"),
+        _ => format!("{:.1} h", time.as_secs_f64() / 3600.0),
     }
 }
 
@@ -251,6 +260,13 @@ mod tests {
         check(restless(30, true), VerdictValue::Held);
         check(restless(5, false), VerdictValue::Unknown);
         check(restless(30, false), VerdictValue::Violated);
+        // The campaign says that six hours are enough.
+        let limited = |hours| {
+            let at_most = Some(Duration::from_secs(6 * 3600));
+            Trial { at_most, ..restless(hours, false) }
+        };
+        check(limited(5), VerdictValue::Unknown);
+        check(limited(8), VerdictValue::Violated);
     }
 
     #[test]

@@ -162,6 +162,7 @@ fn settings(setup: &Setup, settle: &Settle) -> ReplaySettings {
         service_account: spec.subject.service_account.as_ref().map(|at| at.value.to_string()),
         replicas: Some(spec.subject.replicas).filter(|replicas| *replicas > 1),
         horizon: text(json!(settle.in_replay()), json!(Horizon::Auto)),
+        at_most: text(json!(spec.settle)["atMost"].take(), Value::Null),
         determinism: whole(determinism, json!(DeterminismSpec::default())),
         embedded,
         cluster: match &spec.cluster {

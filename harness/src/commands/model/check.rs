@@ -6,6 +6,7 @@ use clap::Args;
 use model::tla::{Explored, Limits, Specification, Verdict};
 
 use super::{
+    clusters,
     files::{self, Configured, Target},
     page, text, usage, verdict,
 };
@@ -14,8 +15,8 @@ use crate::{exit::Exit, report::plain, stdout};
 /// `trommel model check`.
 #[derive(Debug, Clone, Args)]
 pub struct Options {
-    /// The TLA+ module, PlusCal translated.
-    #[arg(value_name = "SPEC.tla")]
+    /// The TLA+ module, PlusCal translated, or a scenario file (kind: Model).
+    #[arg(value_name = "SPEC.tla|SCENARIO.yaml")]
     module: PathBuf,
     #[command(flatten)]
     configured: Configured,
@@ -47,10 +48,19 @@ fn bytes(text: &str) -> Result<usize, String> {
 
 pub(super) fn run(options: &Options) -> anyhow::Result<Exit> {
     let module = &options.module;
+    if is_scenario(module) {
+        let bytes_max = options.memory.unwrap_or(usize::MAX);
+        let limits = clusters::Limits { states_max: options.states as u64, bytes_max };
+        let (told, exit) = clusters::check(module, limits)?;
+        stdout::write(&plain::text(&told));
+        return Ok(exit);
+    }
     if !files::is_module(module) {
         let path = module.display();
         let other = "traces and state graphs are printed by `trommel model show FILE`";
-        return Err(usage(format!("{path}: only TLA+ modules (.tla) are checked; {other}")));
+        return Err(usage(format!(
+            "{path}: only TLA+ modules (.tla) and scenarios (.yaml) are checked; {other}"
+        )));
     }
     let specification = options.configured.load(module)?;
     let bytes_max = options.memory.unwrap_or(usize::MAX);
@@ -66,6 +76,10 @@ pub(super) fn run(options: &Options) -> anyhow::Result<Exit> {
     }
     stdout::write(&plain::text(&told));
     Ok(verdict::exit(&explored))
+}
+
+fn is_scenario(path: &Path) -> bool {
+    path.extension().is_some_and(|end| end == "yaml" || end == "yml")
 }
 
 /// Verdict, counts, and the run.

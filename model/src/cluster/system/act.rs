@@ -254,7 +254,7 @@ impl Cluster {
     ) -> Option<Arc<Asked>> {
         let controller = self.client(client).controller;
         let mut fed = Vec::with_capacity(256);
-        fed.extend(seen.sum_of(looks::reads(controller)).to_le_bytes());
+        fed.extend(looks::digest(&self.objects, controller, seen).to_le_bytes());
         fed.push(controller as u8);
         fed.extend(key.to_string().as_bytes());
         for answer in answers {

@@ -1,0 +1,70 @@
+//! Which controllers run.
+
+use std::collections::BTreeSet;
+
+use cluster::Controller;
+use model::cluster::ClientSetup;
+use serde_json::Value;
+
+use super::file::{ControllerSpec, EventSpec, ModelSpec};
+
+/// All that run, in the order in which they are named.
+///
+/// # Errors
+/// A name that no controller has.
+pub(super) fn all(spec: &ModelSpec, objects: &[Value]) -> Result<Vec<ClientSetup>, String> {
+    let Some(named) = &spec.controllers else {
+        return Ok(needed(objects, &spec.events).into_iter().map(ClientSetup::of).collect());
+    };
+    let mut all = Vec::new();
+    for (at, one) in named.iter().enumerate() {
+        let (name, instances, at_once) = match one {
+            ControllerSpec::Name(name) => (name, 1, false),
+            ControllerSpec::Full { name, instances, at_once } => (name, *instances, *at_once),
+        };
+        let controller = Controller::named(name).ok_or_else(|| {
+            let known = Controller::FULL.iter().map(|one| one.short_name());
+            let known: Vec<&str> = known.collect();
+            format!("spec.controllers[{at}]: {}", workloads::unknown("controller", name, &known))
+        })?;
+        for instance in 1..=instances {
+            let of = ClientSetup::of(controller);
+            let name = match instances {
+                1 => of.name.clone(),
+                _ => format!("{}/{instance}", of.name).into(),
+            };
+            all.push(ClientSetup { name, at_once, ..of });
+        }
+    }
+    Ok(all)
+}
+
+/// The controllers that have something to do with these objects and events.
+fn needed(objects: &[Value], events: &[EventSpec]) -> Vec<Controller> {
+    let kinds: BTreeSet<&str> = objects.iter().filter_map(|one| one["kind"].as_str()).collect();
+    let has = |kind: &str| kinds.contains(kind);
+    let tainted = |one: &Value| {
+        let taints = one["spec"]["taints"].as_array();
+        taints.into_iter().flatten().any(|taint| taint["effect"] == "NoExecute")
+    };
+    let fails = events.iter().any(|event| event.node_fails.is_some());
+    let deletes = events.iter().any(|event| event.delete.is_some());
+    let rows = [
+        (Controller::Deployment, has("Deployment")),
+        (Controller::ReplicaSet, has("Deployment") || has("ReplicaSet")),
+        (Controller::StatefulSet, has("StatefulSet")),
+        (Controller::DaemonSet, has("DaemonSet")),
+        (Controller::CronJob, has("CronJob")),
+        (Controller::Job, has("Job") || has("CronJob")),
+        (Controller::Autoscaler, has("HorizontalPodAutoscaler")),
+        (Controller::Disruption, has("PodDisruptionBudget")),
+        (Controller::Quota, has("ResourceQuota")),
+        (Controller::Scheduler, true),
+        (Controller::Kubelet, true),
+        (Controller::NodeLifecycle, fails),
+        (Controller::TaintEviction, fails || objects.iter().any(tainted)),
+        (Controller::PodGc, fails),
+        (Controller::GarbageCollector, deletes),
+    ];
+    rows.into_iter().filter(|(_, needed)| *needed).map(|(controller, _)| controller).collect()
+}

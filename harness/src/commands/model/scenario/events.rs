@@ -1,0 +1,73 @@
+//! What users do and nodes suffer.
+
+use model::cluster::{
+    events::{Event, When},
+    kinds::KindId,
+    setup::key_of,
+    user::{Deed, UserEvent},
+};
+use serde_json::json;
+use trace::ObjectKey;
+
+use super::file::{self, EventSpec, ObjectSpec};
+
+/// All of them.
+///
+/// # Errors
+/// What is wrong with one, with its place in the file.
+pub(super) fn all(specs: &[EventSpec]) -> Result<Vec<Box<dyn Event>>, String> {
+    let read = |(at, spec): (usize, &EventSpec)| -> Result<Box<dyn Event>, String> {
+        let deed = deed(spec);
+        let deed = deed.map_err(|what| format!("spec.events[{at}] ({}): {what}", spec.name))?;
+        let when = match spec.when {
+            file::When::Anytime => When::Anytime,
+            file::When::Stable => When::Stable,
+            file::When::First => When::First,
+        };
+        let (name, urgent, times) = (spec.name.clone(), spec.urgent, spec.times);
+        Ok(Box::new(UserEvent { name, when, urgent, times, deed }))
+    };
+    specs.iter().enumerate().map(read).collect()
+}
+
+fn deed(spec: &EventSpec) -> Result<Deed, String> {
+    let mut all = Vec::new();
+    if let Some(objects) = &spec.apply {
+        let keyed = |object: &serde_json::Value| Ok((key_of(object)?, object.clone()));
+        let keyed: Result<_, model::cluster::setup::SetupError> =
+            objects.iter().map(keyed).collect();
+        all.push(Deed::Apply(keyed.map_err(|error| format!("apply: {error}"))?));
+    }
+    if let Some(patch) = &spec.patch {
+        all.push(Deed::Patch(key("patch.object", &patch.object)?, patch.ways.clone()));
+    }
+    if let Some(scale) = &spec.scale {
+        let ways = scale.replicas.iter().map(|count| json!({"spec": {"replicas": count}}));
+        all.push(Deed::Patch(key("scale.object", &scale.object)?, ways.collect()));
+    }
+    if let Some(object) = &spec.delete {
+        all.push(Deed::Delete(key("delete", object)?));
+    }
+    all.extend(spec.node_fails.clone().map(Deed::NodeFails));
+    all.extend(spec.node_returns.clone().map(Deed::NodeReturns));
+    all.extend(spec.drain.clone().map(Deed::Drain));
+    all.extend(spec.uncordon.clone().map(Deed::Uncordon));
+    if let Some(usage) = &spec.usage {
+        let labels = usage.labels.clone().into_iter().collect();
+        all.push(Deed::Usage { labels, usages: usage.ways.clone() });
+    }
+    match all.len() {
+        1 => Ok(all.remove(0)),
+        _ => Err("an event has one of apply, patch, scale, delete, nodeFails, nodeReturns, drain, uncordon, usage".to_owned()),
+    }
+}
+
+fn key(field: &str, of: &ObjectSpec) -> Result<ObjectKey, String> {
+    let kind = KindId::named(&of.kind)
+        .ok_or_else(|| format!("{field}: kind {:?}: no model has objects of it", of.kind))?;
+    let namespace = match kind.is_namespaced() {
+        true => of.namespace.as_deref().unwrap_or("default"),
+        false => "",
+    };
+    Ok(ObjectKey::new(kind.resource(), namespace, &of.name))
+}

@@ -1,0 +1,242 @@
+//! What a scenario file says.
+
+use std::{collections::BTreeMap, path::PathBuf};
+
+use model::cluster;
+use serde::Deserialize;
+use serde_json::Value;
+
+/// `spec`.
+#[derive(Debug, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub(super) struct ModelSpec {
+    /// Files and folders of manifests, kustomizations too; relative to the scenario.
+    #[serde(default)]
+    pub manifests: Vec<PathBuf>,
+    /// Nodes, besides those of the manifests.
+    #[serde(default)]
+    pub nodes: Vec<NodesSpec>,
+    /// Who runs; left out: those that the manifests need.
+    pub controllers: Option<Vec<ControllerSpec>>,
+    /// How much is one step.
+    #[serde(default)]
+    pub granularity: Granularity,
+    /// What controllers may have read.
+    #[serde(default)]
+    pub consistency: Consistency,
+    /// By how many writes a controller may be behind; left out: by any number.
+    pub lag_max: Option<u16>,
+    /// What may go wrong.
+    #[serde(default)]
+    pub budgets: BudgetsSpec,
+    /// What users do and nodes suffer.
+    #[serde(default)]
+    pub events: Vec<EventSpec>,
+    /// How much time may pass, in seconds; left out: any.
+    pub seconds: Option<u32>,
+    /// Each of several nodes that are equally good is tried; else the scheduler takes the first by name.
+    #[serde(default)]
+    pub all_ties: bool,
+    /// What is asked; left out: that the cluster comes to rest with all pods running.
+    #[serde(default)]
+    pub properties: Vec<PropertySpec>,
+}
+
+/// Some nodes that are alike.
+#[derive(Debug, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub(super) struct NodesSpec {
+    /// Their name, with a number behind it where there are several.
+    pub name: String,
+    #[serde(default = "one")]
+    pub count: u32,
+    /// `status.allocatable`.
+    pub cpu: String,
+    pub memory: String,
+    #[serde(default = "pods")]
+    pub pods: u32,
+    #[serde(default)]
+    pub labels: BTreeMap<String, String>,
+    /// `spec.taints`.
+    #[serde(default)]
+    pub taints: Vec<Value>,
+}
+
+fn one() -> u32 {
+    1
+}
+
+/// A kubelet's default (`--max-pods`).
+fn pods() -> u32 {
+    110
+}
+
+/// A controller, by name or with more to say.
+#[derive(Debug, Deserialize)]
+#[serde(untagged)]
+pub(super) enum ControllerSpec {
+    /// Its name.
+    Name(String),
+    /// Its name, and how it runs.
+    Full {
+        /// Its name.
+        name: String,
+        /// How many of it run.
+        #[serde(default = "one")]
+        instances: u32,
+        /// Whether it acts in the step that gives it cause.
+        #[serde(default, rename = "atOnce")]
+        at_once: bool,
+    },
+}
+
+#[derive(Debug, Clone, Copy, Default, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub(super) enum Granularity {
+    Drain,
+    Reconcile,
+    #[default]
+    Write,
+    Request,
+    Step,
+}
+
+impl From<Granularity> for cluster::Granularity {
+    fn from(of: Granularity) -> Self {
+        match of {
+            Granularity::Drain => Self::Drain,
+            Granularity::Reconcile => Self::Reconcile,
+            Granularity::Write => Self::Write,
+            Granularity::Request => Self::Request,
+            Granularity::Step => Self::Step,
+        }
+    }
+}
+
+#[derive(Debug, Clone, Copy, Default, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub(super) enum Consistency {
+    #[default]
+    Synchronous,
+    MonotonicSession,
+    ResettableSession,
+    OptimisticLinear,
+}
+
+impl From<Consistency> for cluster::Consistency {
+    fn from(of: Consistency) -> Self {
+        match of {
+            Consistency::Synchronous => Self::Synchronous,
+            Consistency::MonotonicSession => Self::MonotonicSession,
+            Consistency::ResettableSession => Self::ResettableSession,
+            Consistency::OptimisticLinear => Self::OptimisticLinear,
+        }
+    }
+}
+
+/// How often something may go wrong.
+#[derive(Debug, Clone, Copy, Default, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields, default)]
+pub(super) struct BudgetsSpec {
+    pub crashes: u8,
+    pub restarts: u8,
+    pub conflicts: u8,
+    pub lost_answers: u8,
+}
+
+/// When an event may happen.
+#[derive(Debug, Clone, Copy, Default, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub(super) enum When {
+    #[default]
+    Anytime,
+    Stable,
+    First,
+}
+
+/// An event: what happens is one of the fields behind `times`.
+#[derive(Debug, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub(super) struct EventSpec {
+    pub name: String,
+    #[serde(default)]
+    pub when: When,
+    #[serde(default)]
+    pub urgent: bool,
+    #[serde(default = "once")]
+    pub times: u64,
+    /// Whole or partial objects.
+    pub apply: Option<Vec<Value>>,
+    pub patch: Option<PatchSpec>,
+    pub scale: Option<ScaleSpec>,
+    pub delete: Option<ObjectSpec>,
+    pub node_fails: Option<String>,
+    pub node_returns: Option<String>,
+    pub drain: Option<String>,
+    pub uncordon: Option<String>,
+    pub usage: Option<UsageSpec>,
+}
+
+fn once() -> u64 {
+    1
+}
+
+/// Which object.
+#[derive(Debug, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub(super) struct ObjectSpec {
+    pub kind: String,
+    pub name: String,
+    pub namespace: Option<String>,
+}
+
+/// An object and merge patches of it, each one way.
+#[derive(Debug, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub(super) struct PatchSpec {
+    pub object: ObjectSpec,
+    pub ways: Vec<Value>,
+}
+
+/// An object and numbers of replicas, each one way.
+#[derive(Debug, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub(super) struct ScaleSpec {
+    pub object: ObjectSpec,
+    pub replicas: Vec<u32>,
+}
+
+/// What pods use.
+#[derive(Debug, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub(super) struct UsageSpec {
+    #[serde(default)]
+    pub labels: BTreeMap<String, String>,
+    /// Each one way: `{cpu: 500m}`.
+    pub ways: Vec<Value>,
+}
+
+/// A property: what is asked is one of the fields behind the name. Expressions are CEL over `objects`.
+#[derive(Debug, Clone, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub(super) struct PropertySpec {
+    pub name: String,
+    /// True of each state.
+    pub always: Option<String>,
+    /// True of some state.
+    pub sometimes: Option<String>,
+    /// True from some state on, for ever.
+    pub eventually: Option<String>,
+    /// True again and again.
+    pub again_and_again: Option<String>,
+    /// What is, or is followed by, what.
+    pub leads_to: Option<LeadsTo>,
+}
+
+/// Each state with `from` is, or is followed by, one with `to`.
+#[derive(Debug, Clone, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct LeadsTo {
+    pub from: String,
+    pub to: String,
+}

@@ -1,0 +1,163 @@
+//! What is asked of a scenario.
+
+use std::{
+    collections::HashMap,
+    sync::{Mutex, PoisonError},
+};
+
+use model::{
+    Fairness, Property,
+    cluster::{Action, Cluster, State, system::Part},
+};
+use serde_json::Value;
+
+use super::file::PropertySpec;
+use crate::campaign::expression::{self, Expression};
+
+/// A property of a scenario.
+#[derive(Debug)]
+pub(in crate::commands::model) struct Asked {
+    /// Its name.
+    pub name: String,
+    kind: Kind,
+    expressions: Vec<Expression>,
+}
+
+#[derive(Debug, Clone, Copy)]
+enum Kind {
+    Always,
+    Sometimes,
+    Eventually,
+    AgainAndAgain,
+    LeadsTo,
+}
+
+/// What is asked where the file asks nothing: pods come to run, and stay.
+const ALL_RUN: &str = "objects.filter(o, o.kind == 'Pod' && !has(o.metadata.deletionTimestamp))\
+    .all(p, has(p.status) && has(p.status.phase) && p.status.phase in ['Running', 'Succeeded'])";
+
+/// All of them.
+///
+/// # Errors
+/// What is wrong with one, with its place in the file.
+pub(super) fn all(specs: &[PropertySpec], objects: &[Value]) -> Result<Vec<Asked>, String> {
+    if specs.is_empty() {
+        let read = Expression::read(ALL_RUN)?;
+        let name = "all pods come to run, and stay".to_owned();
+        return Ok(vec![Asked { name, kind: Kind::Eventually, expressions: vec![read] }]);
+    }
+    let read = |(at, spec): (usize, &PropertySpec)| {
+        let asked = asked(spec, objects);
+        asked.map_err(|what| format!("spec.properties[{at}] ({}): {what}", spec.name))
+    };
+    specs.iter().enumerate().map(read).collect()
+}
+
+fn asked(spec: &PropertySpec, objects: &[Value]) -> Result<Asked, String> {
+    let one =
+        |field, text: &Option<String>, kind| text.clone().map(|text| (kind, vec![(field, text)]));
+    let both = spec
+        .leads_to
+        .clone()
+        .map(|two| (Kind::LeadsTo, vec![("leadsTo.from", two.from), ("leadsTo.to", two.to)]));
+    let all = [
+        one("always", &spec.always, Kind::Always),
+        one("sometimes", &spec.sometimes, Kind::Sometimes),
+        one("eventually", &spec.eventually, Kind::Eventually),
+        one("againAndAgain", &spec.again_and_again, Kind::AgainAndAgain),
+        both,
+    ];
+    let mut all = all.into_iter().flatten();
+    let (Some((kind, texts)), None) = (all.next(), all.next()) else {
+        return Err(
+            "it has one of always, sometimes, eventually, againAndAgain, leadsTo, and no more"
+                .to_owned(),
+        );
+    };
+    let start: Vec<_> = objects.iter().map(|object| std::sync::Arc::new(object.clone())).collect();
+    let read = |(field, text): &(&str, String)| {
+        let read = Expression::read(text).map_err(|what| format!("{field}: {what}"))?;
+        match expression::over_objects(text, &start) {
+            Ok(Value::Bool(_)) => Ok(read),
+            Ok(other) => Err(format!("{field}: it is neither true nor false, but {other}")),
+            Err(what) => Err(format!("{field}: {what} (on what is stored at the start)")),
+        }
+    };
+    let expressions = texts.iter().map(read).collect::<Result<_, _>>()?;
+    Ok(Asked { name: spec.name.clone(), kind, expressions })
+}
+
+/// What expressions say of stores, each worked out once.
+#[derive(Debug, Default)]
+pub(in crate::commands::model) struct Truths {
+    known: Mutex<HashMap<(usize, u128), bool>>,
+    /// The first expression that had no value.
+    failed: Mutex<Option<String>>,
+}
+
+impl Truths {
+    /// Why an expression had no value in some state.
+    pub fn failed(&self) -> Option<String> {
+        self.failed.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    fn of(&self, cluster: &Cluster, expression: &Expression, state: &State) -> bool {
+        let key = (std::ptr::from_ref(expression).addr(), state.store().sum());
+        let mut known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(known) = known.get(&key) {
+            return *known;
+        }
+        drop(known);
+        let mut objects = expression::Objects::default();
+        let set = state
+            .store()
+            .values(&cluster.objects)
+            .try_for_each(|(key, value)| objects.set(key, value));
+        let holds = set.and_then(|()| expression.holds(&objects.context()));
+        let holds = holds.unwrap_or_else(|what| {
+            let mut failed = self.failed.lock().unwrap_or_else(PoisonError::into_inner);
+            failed.get_or_insert(what);
+            false
+        });
+        known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
+        known.insert(key, holds);
+        holds
+    }
+}
+
+impl Asked {
+    /// As the checker asks it.
+    pub fn property<'a>(
+        &'a self,
+        cluster: &'a Cluster,
+        truths: &'a Truths,
+    ) -> Property<'a, Cluster> {
+        let holds =
+            |at: usize| move |state: &State| truths.of(cluster, &self.expressions[at], state);
+        let name = self.name.clone();
+        match self.kind {
+            Kind::Always => Property::always(name, holds(0)),
+            Kind::Sometimes => Property::sometimes(name, holds(0)),
+            Kind::Eventually => Property::eventually_always(name, holds(0)),
+            Kind::AgainAndAgain => Property::always_eventually(name, holds(0)),
+            Kind::LeadsTo => Property::leads_to(name, holds(0), holds(1)),
+        }
+    }
+}
+
+/// What no run puts off for ever: each controller acts as long as it has something to do, answers arrive, and time
+/// passes.
+pub(in crate::commands::model) fn fairness(cluster: &Cluster) -> Vec<Fairness<'static, Cluster>> {
+    let clients = cluster.setup.clients.iter().enumerate().map(|(at, client)| {
+        let acts = move |action: &Action| match action {
+            Action::Acts(act) => usize::from(act.client) == at && act.fault.is_none(),
+            _ => false,
+        };
+        Fairness::weak(client.name.to_string(), acts)
+    });
+    let hears = |action: &Action| matches!(action, Action::Acts(act) if act.part == Part::Hears);
+    let passes = |action: &Action| matches!(action, Action::Tick { .. });
+    clients
+        .chain([Fairness::weak("answers arrive", hears), Fairness::weak("time passes", passes)])
+        .collect()
+}
