@@ -80,7 +80,25 @@ fn stored(objects: &[Value], places: &[String]) -> anyhow::Result<Vec<Value>> {
     })?;
     let world = server.world();
     let made = world.objects().filter(|(key, _)| !known.contains(key));
-    Ok(made.map(|(_, object)| (**object).clone()).collect())
+    let made = made.map(|(_, object)| match object["kind"] == "Node" {
+        true => settled(object, objects),
+        false => (**object).clone(),
+    });
+    Ok(made.collect())
+}
+
+/// A node as its manifest says it is: at its creation, admission takes it for one that is not ready
+/// (`TaintNodesByCondition`).
+fn settled(node: &Value, manifests: &[Value]) -> Value {
+    let is = |manifest: &&Value| {
+        manifest["kind"] == "Node" && manifest["metadata"]["name"] == node["metadata"]["name"]
+    };
+    let mut node = node.clone();
+    if let Some(manifest) = manifests.iter().find(is) {
+        node["spec"]["taints"] = manifest["spec"]["taints"].clone();
+        node["status"] = manifest["status"].clone();
+    }
+    node
 }
 
 /// Whether some controller of a model reads objects of this type.
