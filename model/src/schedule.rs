@@ -29,6 +29,9 @@ pub type Expected = BTreeMap<String, Literal>;
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct Schedule {
+    /// The model, by its file's name; empty in files of older versions.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub model: String,
     /// What actions and variables are.
     pub binding: Binding,
     /// The bound variables in the first state.
@@ -82,15 +85,18 @@ pub enum ScheduleError {
 }
 
 impl Schedule {
-    /// The schedule of a trace. A lasso is gone round once.
+    /// The schedule of a trace of this model. A lasso is gone round once; one that stands still has come to its end.
     ///
     /// # Errors
     /// Names of the trace and of the binding do not fit.
-    pub fn of(trace: &Trace, binding: &Binding) -> Result<Schedule, ScheduleError> {
+    pub fn of(model: &str, trace: &Trace, binding: &Binding) -> Result<Schedule, ScheduleError> {
         let first = expected(&trace.states[0], binding)?;
         let mut steps = Vec::new();
-        for (at, (_, action, after)) in trace.steps().enumerate() {
+        for (at, (before, action, after)) in trace.steps().enumerate() {
             let step = at + 1;
+            if action.is_none() && before == after {
+                continue; // TLA+ allows a model to stand still anywhere (Specifying Systems, 2.2)
+            }
             let action = action.ok_or(ScheduleError::NoAction { step })?.name.clone();
             if action != TERMINATING && !binding.actions.contains_key(&action) {
                 let nearest = nearest(&action, binding.actions.keys());
@@ -98,7 +104,18 @@ impl Schedule {
             }
             steps.push(Step { action, then: expected(after, binding)? });
         }
-        Ok(Schedule { binding: binding.clone(), first, steps })
+        Ok(Schedule { model: model.to_owned(), binding: binding.clone(), first, steps })
+    }
+
+    /// Whether both are runs of one model, of which a controller that keeps to the model may take any.
+    pub fn is_of_model_of(&self, other: &Schedule) -> bool {
+        self.model == other.model && self.binding == other.binding
+    }
+
+    /// Whether a controller could part from it: something of it can be seen.
+    fn can_be_held(&self) -> bool {
+        let is_seen = |step: &Step| *self.bound(&step.action) != Bound::Internal;
+        !self.binding.variables.is_empty() || self.steps.iter().any(is_seen)
     }
 
     /// What an action is.
@@ -107,7 +124,8 @@ impl Schedule {
         self.binding.actions.get(action).unwrap_or(&Bound::Internal)
     }
 
-    /// The perturbations that lead a run along it: its crashes. Each counts requests from the one before on.
+    /// The perturbations that lead a run along it: its crashes. Each counts the requests that it could be about, from the
+    /// crash before on, whatever action they are.
     pub fn plan(&self) -> Plan {
         let mut plan = Plan::undisturbed();
         let mut since: Vec<&RequestMatch> = vec![];
@@ -121,11 +139,12 @@ impl Schedule {
                 Bound::CrashAfter(request) => (request, OnItsWay::CarriedOut),
                 Bound::Internal | Bound::Sees(_) | Bound::User(_) => continue,
             };
-            let before = since.iter().filter(|other| **other == request).count() as u32;
+            let before = since.iter().filter(|other| request.covers(other)).count() as u32;
+            // A request that was carried out may be an action of its own, the last one.
+            let is_action = since.last().is_some_and(|last| request.covers(last));
             let occurrence = match at {
-                OnItsWay::Sent => before + 1,
-                // The request may be an action of its own.
-                OnItsWay::CarriedOut => before.max(1),
+                OnItsWay::CarriedOut if is_action => before,
+                OnItsWay::Sent | OnItsWay::CarriedOut => before + 1,
             };
             since.clear();
             let request = request.clone();
@@ -155,14 +174,18 @@ fn expected(state: &State, binding: &Binding) -> Result<Expected, ScheduleError>
     Ok(expected)
 }
 
-/// `: did you mean "a"?`, or which there are.
-fn nearest<'n>(name: &str, known: impl Iterator<Item = &'n String> + Clone) -> String {
+/// So many names are told of those that there are.
+const NAMES_MAX: usize = 20;
+
+/// The end of a sentence about a name that is not there: `: did you mean "a"?`, or which there are, if they are few.
+pub fn nearest<'n>(name: &str, known: impl Iterator<Item = &'n String> + Clone) -> String {
     let close = known
         .clone()
         .map(|other| (strsim::jaro_winkler(name, other), other))
         .max_by(|one, other| one.0.total_cmp(&other.0));
     match close {
         Some((score, other)) if score > 0.8 => format!(": did you mean {other:?}?"),
+        Some(_) if known.clone().count() > NAMES_MAX => String::new(),
         Some(_) => {
             let known: Vec<&str> = known.map(String::as_str).collect();
             format!(" (there are: {})", known.join(", "))

@@ -13,7 +13,7 @@
 //! | `EXTENDS` Naturals, Integers, Sequences, FiniteSets, TLC; records, functions, `EXCEPT`, `CHOOSE`, `RECURSIVE`, `LAMBDA`, `CASE`, strings with `\o` | `Values` |
 //! | constants in the `.cfg`: model values, sets, numbers, `<-` | `Values` |
 //! | `INSTANCE`, with and without parameters | `Outer`, `Channel` |
-//! | `SYMMETRY`, `CONSTRAINT`, `VIEW`, `CHECK_DEADLOCK`, `INIT` and `NEXT` | `Symmetric`, `Bounded`, `Stuck` |
+//! | `CONSTRAINT`, `CHECK_DEADLOCK`, `INIT` and `NEXT` | `Bounded`, `Stuck` |
 //! | `WF`, `SF`, `<>`, `[]<>`, `<>[]`, `~>`, `[][A]_v` | `Fair`, `Workers` |
 //! | a failed `Assert` | `ns`, without its invariant |
 //!
@@ -25,25 +25,35 @@
 //! - A lasso may be another than TLC's, and longer.
 //! - If a property is violated, which is only found when all states are, the counts are those of all states. TLC stops
 //!   earlier where `[][A]_v` is violated.
-//! - `ACTION_CONSTRAINT`, and `SYMMETRY` together with `VIEW`, are refused; other parts of a `.cfg` that are not looked
-//!   at (`ALIAS`, `POSTCONDITION`) are named in [`Specification::warnings`].
+//! - `SYMMETRY` and `VIEW` are not used: all states are looked at. With them TLC has fewer, of which it can miss a
+//!   violation (Specifying Systems, 14.3.4), and its runs may be none of the module.
+//! - Of a module only what the configuration leads to must parse, and have only names that are there.
+//! - If no infinite run stays inside `CONSTRAINT`, properties that only such runs can break are unknown; TLC says that
+//!   they hold.
+//! - `ACTION_CONSTRAINT` is refused; other parts of a `.cfg` that are not looked at (`ALIAS`, `POSTCONDITION`) are named
+//!   in [`Specification::warnings`].
+//! - What evaluates to nothing in some state is [`Verdict::Failed`], as TLC's error is. A failed `Assert` is a violation.
 //! - Integers have 64 bits, and an overflow is an error; TLC has 32.
 //! - `Print` and `PrintT` write to standard error from inside the crate. Nothing else does; it neither ends the process
 //!   nor writes to standard output.
 //!
 //! IO: modules are found by their paths, also those that a module extends, because the crate reads them itself.
 
+mod actions;
 mod configuration;
+mod error;
 mod explore;
 mod layout;
+mod names;
 mod search;
 mod specification;
 mod steps;
 mod temporal;
 mod value;
 
+pub use error::TlaError;
 pub use explore::{Asked, Broken, Counts, Explored, Limits, Verdict};
-pub use specification::{Specification, TlaError};
+pub use specification::Specification;
 pub use steps::Steps;
 
 #[cfg(test)]

@@ -23,6 +23,15 @@ impl NamePattern {
             None => self.0 == name,
         }
     }
+
+    /// Whether each name that `other` means is meant here, too.
+    pub fn covers(&self, other: &NamePattern) -> bool {
+        match (self.0.strip_suffix('*'), other.0.strip_suffix('*')) {
+            (Some(prefix), Some(longer)) => longer.starts_with(prefix),
+            (_, Some(_)) => false,
+            (_, None) => self.matches(&other.0),
+        }
+    }
 }
 
 /// Calls of the subject that are the same action in every run.

@@ -11,6 +11,19 @@ fn what_is_wrong_is_told_with_its_place() {
         "---- MODULE broken ----\nVARIABLE x\nInit == x = 0\nNext == x' = )\n====\n",
     );
     write("broken.cfg", "INIT Init\nNEXT Next\n");
+    let module = |name: &str, step: &str| {
+        let text = format!(
+            "VARIABLE x\nInit == x = <<>>\nNext == x' = {step}\nSpec == Init /\\ [][Next]_x\n"
+        );
+        write(
+            &format!("{name}.tla"),
+            &format!("---- MODULE {name} ----\nEXTENDS Integers, Sequences\n{text}====\n"),
+        );
+        write(&format!("{name}.cfg"), "SPECIFICATION Spec\n");
+    };
+    module("unknown", "Apend(x, 1)");
+    module("bracket", "[a |-> x");
+    write("names.ndjson", "{\"action\":{\"name\":\"CreateObjct\"},\"state\":{}}\n");
     write("alone.tla", "---- MODULE alone ----\n====\n");
     write("asks.cfg", "SPECIFICATION Spec\nINVARIANT Nothing\n");
     write("log.ndjson", "{\"state\":{\"pc\":\"Start\"}}\n{\"state\":{\"foos\":[]}}\n");
@@ -29,6 +42,15 @@ fn what_is_wrong_is_told_with_its_place() {
     check("check ns.tla --config gone.cfg", &["cannot read gone.cfg: No such file"]);
     check("check ns.tla --config asks.cfg", &["asks.cfg:2:11: ", "Nothing"]);
     check("check broken.tla", &["broken.tla:4:"]);
+    check(
+        "check unknown.tla",
+        &["unknown.tla:5:14: nothing defines `Apend`; did you mean `Append`?"],
+    );
+    check("check bracket.tla", &["bracket.tla:6:1: in the definition of Next"]);
+    check(
+        "accepts ns.tla names.ndjson",
+        &["names.ndjson:1: the model has no action `CreateObjct`: did you mean \"CreateObject\"?"],
+    );
     check("check forked.dot", &["forked.dot", "trommel model show"]);
     check("check ns.tla --trace run.json", &["run.json", ".itf.json, .dot or .ndjson"]);
     check("check ns.tla --graph graph.ndjson", &["graph.ndjson", "end the name in .dot"]);
@@ -130,4 +152,19 @@ fn what_is_wrong_with_a_counterexample_is_told_with_its_place() {
         &spec("expect: []"),
         "kube-controller-manager is not in PATH: get it from https://dl.k8s.io",
     );
+}
+
+/// What fails in some state only is no violation, and nothing to lead a controller along.
+#[test]
+fn a_state_that_can_not_be_evaluated_is_no_verdict() {
+    let house = house("failed");
+    let module = "---- MODULE failed ----\nEXTENDS Integers\nVARIABLE x\nInit == x = 3\n\
+                  Next == x' = x - 1 + 0 * (6 \\div x)\nInv == x < 9\n====\n";
+    house.write(&format!("{SPECS}/failed.tla"), module);
+    house.write(&format!("{SPECS}/failed.cfg"), "INIT Init\nNEXT Next\nINVARIANT Inv\n");
+    let ended = model(&house, "check failed.tla --trace run.itf.json");
+    let says = "unknown: state 4 can't be evaluated: failed.tla";
+    assert!(ended.expect(2).stdout.starts_with(says), "{ended}");
+    assert!(!ended.stdout.contains("next:"), "{ended}");
+    assert!(ended.stderr.contains("run.itf.json is not written"), "{ended}");
 }

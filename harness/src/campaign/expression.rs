@@ -75,6 +75,11 @@ impl Expression {
             let first = errors.errors.first();
             first.map_or_else(|| errors.to_string(), |error| error.to_string())
         })?;
+        if let Some(name) =
+            program.references().variables().iter().find(|name| !is_known(name, text))
+        {
+            return Err(unknown(name));
+        }
         match program.execute(&over(vec![])) {
             Err(error @ ExecutionError::UndeclaredReference(_)) => Err(told(&error)),
             _ => Ok(Expression(program)),
@@ -113,6 +118,41 @@ pub fn over_objects(text: &str, objects: &[Arc<Value>]) -> Result<Value, String>
     value.json().map_err(|error| error.to_string())
 }
 
+/// Whether something gives this name a value: what expressions are over, CEL's types, or a macro (`exists(o, …)`), which
+/// names it in front of a comma. The crate tells no more of names than that they are there.
+fn is_known(name: &str, text: &str) -> bool {
+    let is_part = |c: char| c.is_ascii_alphanumeric() || c == '_';
+    let by_macro = || {
+        text.match_indices(name).any(|(at, _)| {
+            let (before, after) = (&text[..at], &text[at + name.len()..]);
+            before.trim_end().ends_with(['(', ','])
+                && after.trim_start().starts_with(',')
+                && !before.ends_with(is_part)
+        })
+    };
+    name == OBJECTS || TYPES.contains(&name) || by_macro()
+}
+
+/// Names that CEL has by itself (cel-spec, Values).
+const TYPES: [&str; 12] = [
+    "bool",
+    "bytes",
+    "double",
+    "duration",
+    "int",
+    "list",
+    "map",
+    "null_type",
+    "string",
+    "timestamp",
+    "type",
+    "uint",
+];
+
+fn unknown(name: &str) -> String {
+    format!("{name:?} is not known here: there is {OBJECTS:?}")
+}
+
 fn over(objects: Vec<cel::Value>) -> Context<'static> {
     let mut context = Context::default();
     context.add_variable_from_value(OBJECTS, cel::Value::List(Arc::new(objects)));
@@ -124,9 +164,7 @@ fn told(error: &ExecutionError) -> String {
         ExecutionError::NoSuchKey(key) => {
             format!("an object has no {key:?}: ask has(…) before")
         }
-        ExecutionError::UndeclaredReference(name) => {
-            format!("{name:?} is not known here: there is {OBJECTS:?}")
-        }
+        ExecutionError::UndeclaredReference(name) => unknown(name),
         other => other.to_string(),
     }
 }
@@ -163,6 +201,9 @@ mod tests {
         assert_eq!(check("objects.size() == 1"), Ok(()));
         assert_eq!(check("objects.exists(o, o.kind == 'Foo')"), Ok(()));
         assert!(check("objects.size(").is_err());
+        assert_eq!(check("size(object)"), Err(unknown("object")));
+        assert_eq!(check("objects.exists(o, p.kind == 'Foo')"), Err(unknown("p")));
+        assert_eq!(check("objects.exists( o, o.spec.all(name,name == 'a'))"), Ok(()));
         assert_eq!(check("foos"), Err("\"foos\" is not known here: there is \"objects\"".into()));
     }
 }

@@ -1,11 +1,13 @@
 //! Runs of models that the controller is led along: `spec.schedules`, `--schedule`.
 //!
 //! Each becomes a plan, which is carried out from the beginning like any other. The run is judged like any other, and held
-//! against the model besides. Runs of the model with the same crashes are one plan: the model leaves open which of them the
-//! controller takes, so it may take any.
+//! against the model besides. Runs with the same crashes are one plan. Of those of one model and binding the model leaves open
+//! which the controller takes, so it may take any; it has to keep to each model.
+
+mod binding;
 
 use std::{
-    collections::BTreeMap,
+    collections::{BTreeMap, BTreeSet},
     path::{Path, PathBuf},
 };
 
@@ -19,10 +21,12 @@ use oracles::{Parted, Verdict};
 use plans::{Plan, PlanId, Replay};
 use serde::Deserialize;
 
+pub use self::binding::Surroundings;
 use crate::{
     campaign::expression,
     config::{Campaign, ScheduleSpec, reading},
     exit::{Exit, Expected},
+    report::plain,
     trial::{RunEnd, TrialRun},
 };
 
@@ -48,24 +52,35 @@ pub fn named(traces: &[PathBuf], binding: &Path) -> std::io::Result<Vec<Schedule
 }
 
 impl ModelRuns {
-    /// Reads all that the campaign names.
+    /// Reads all that the campaign names. What is bound and in no run is told on stderr.
     ///
     /// # Errors
-    /// Wrong files, with their places; names of trace and binding that do not fit; a wrong expression: exit 64.
-    pub fn load(campaign: &Campaign) -> anyhow::Result<ModelRuns> {
+    /// Wrong files, with their places; names of trace and binding that do not fit; what a binding names and there is not:
+    /// exit 64.
+    pub fn load(campaign: &Campaign, there: &Surroundings<'_>) -> anyhow::Result<ModelRuns> {
         let mut runs = ModelRuns::default();
+        let mut names: Vec<(String, PathBuf)> = vec![];
+        // By binding: it may be that of several models.
+        let mut seen: BTreeMap<PathBuf, (Binding, BTreeSet<String>)> = BTreeMap::new();
         for ScheduleSpec { trace, binding } in &campaign.file.spec.schedules {
             let (trace, binding) = (campaign.resolve(trace), campaign.resolve(binding));
             let bound: Binding = reading::spec(&reading::text(&binding)?, &binding, "Binding")?;
             let wrong = |what: String| usage(format!("{}: {what}", binding.display()));
-            for (variable, text) in &bound.variables {
-                expression::check(text)
-                    .map_err(|why| wrong(format!("spec.variables.{variable}: {why}")))?;
-            }
+            there.check(&bound).map_err(wrong)?;
+            let model = name_of(&trace, &mut names);
             for run in runs_of(&trace)? {
-                let schedule = Schedule::of(&run, &bound)
+                let schedule = Schedule::of(&model, &run, &bound)
                     .map_err(|error| wrong(format!("{}: {error}", trace.display())))?;
+                let (_, actions) =
+                    seen.entry(binding.clone()).or_insert_with(|| (bound.clone(), BTreeSet::new()));
+                actions.extend(schedule.steps.iter().map(|step| step.action.clone()));
                 runs.add(schedule.plan(), schedule);
+            }
+        }
+        for (file, (bound, actions)) in &seen {
+            let unused = binding::unused(bound, actions).join(", ");
+            if !unused.is_empty() {
+                tell(&format!("{}: spec.actions: bound, but in no run: {unused}", file.display()));
             }
         }
         Ok(runs)
@@ -119,20 +134,55 @@ impl ModelRuns {
             history: &run.history,
             project: &expression::over_objects,
         };
-        let mut furthest: Option<Disagreement> = None;
-        for schedule in schedules {
-            match schedule.follow(&followed) {
-                Err(why) => return Some(Verdict::of_model(Err(why))),
-                Ok(None) => return Some(Verdict::of_model(Ok(None))),
-                Ok(Some(parted)) => {
-                    if furthest.as_ref().is_none_or(|other| other.step < parted.step) {
-                        furthest = Some(parted);
-                    }
+        // Runs of one model stand side by side, as they were read.
+        for of_model in schedules.chunk_by(Schedule::is_of_model_of) {
+            let parted = followed_one(of_model, &followed);
+            if !matches!(parted, Ok(None)) {
+                return Some(Verdict::of_model(parted.map(|parted| parted.map(|one| told(&one)))));
+            }
+        }
+        Some(Verdict::of_model(Ok(None)))
+    }
+}
+
+/// Where the controller parts from all of these, which is where it parts last; none if it takes one.
+///
+/// # Errors
+/// It takes none, and of one it can't be said.
+fn followed_one(
+    schedules: &[Schedule],
+    run: &Followed<'_>,
+) -> Result<Option<Disagreement>, String> {
+    let (mut furthest, mut open): (Option<Disagreement>, _) = (None, Ok(()));
+    for schedule in schedules {
+        match schedule.follow(run) {
+            Ok(None) => return Ok(None),
+            Err(why) => open = Err(why),
+            Ok(Some(parted)) => {
+                if furthest.as_ref().is_none_or(|other| other.step < parted.step) {
+                    furthest = Some(parted);
                 }
             }
         }
-        Some(Verdict::of_model(Ok(furthest.map(|parted| told(&parted)))))
     }
+    open.map(|()| furthest)
+}
+
+/// What a model is called: its file's name, with a number if another file has it.
+fn name_of(path: &Path, names: &mut Vec<(String, PathBuf)>) -> String {
+    if let Some((name, _)) = names.iter().find(|(_, of)| of == path) {
+        return name.clone();
+    }
+    let file = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
+    let same = names.iter().filter(|(_, of)| of.file_name() == path.file_name()).count();
+    let name = if same == 0 { file } else { format!("{file} ({})", same + 1) };
+    names.push((name.clone(), path.to_owned()));
+    name
+}
+
+/// Says something on stderr.
+fn tell(text: &str) {
+    eprintln!("trommel: {}", plain::text(text));
 }
 
 /// As many runs of a state graph are gone along one by one; of larger ones, and of those with cycles, each edge is.
@@ -159,10 +209,17 @@ fn runs_of_graph(graph: &Graph) -> Vec<Trace> {
 fn runs_of_module(path: &Path) -> anyhow::Result<Vec<Trace>> {
     let wrong = |error: TlaError| usage(error.to_string());
     let module = Specification::load(path, &path.with_extension("cfg")).map_err(wrong)?;
+    for warning in &module.warnings {
+        tell(&format!("{}: {warning}", path.display()));
+    }
     let explored = module.explore(&Limits::default()).map_err(wrong)?;
     match (explored.verdict, &explored.graph) {
         (tla::Verdict::Violated(_, trace), _) => Ok(vec![trace]),
         (tla::Verdict::Held, Some(graph)) => Ok(runs_of_graph(graph)),
+        (tla::Verdict::Failed(error, trace), _) => {
+            let last = trace.states.len();
+            Err(usage(format!("state {last} of the module can't be evaluated: {error}")))
+        }
         (tla::Verdict::Unknown(why), _) => Err(usage(format!(
             "{}: {why}: bound it in its .cfg (CONSTRAINT, or smaller constants)",
             path.display()

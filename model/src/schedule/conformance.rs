@@ -2,7 +2,8 @@
 //!
 //! Held against each other are actions, and after each request of the controller the bound variables. The terms are those
 //! of Mocket (EuroSys'23, §5): an *inconsistent state*, a *missing action*, an *unexpected action*. What the controller
-//! does once the trace has ended is not looked at.
+//! does once the trace has ended is not looked at: if the last action is no request, its state is held against that before
+//! the controller's next write, or against the one at rest.
 
 mod observed;
 mod world;
@@ -10,7 +11,7 @@ mod world;
 use std::{fmt, sync::Arc};
 
 use serde_json::Value as Json;
-use trace::{History, ObjectKey};
+use trace::{History, ObjectKey, Revision};
 
 use super::{Expected, Schedule, Step, agrees};
 use crate::binding::Bound;
@@ -33,7 +34,7 @@ pub struct Followed<'r> {
 /// The first place at which model and controller part.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Disagreement {
-    /// At which step of the trace, from 1.
+    /// At which step of the trace, from 1; 0 in its first state, if it has no step.
     pub step: usize,
     /// Its action.
     pub action: String,
@@ -73,13 +74,23 @@ impl Schedule {
     /// Where the run and the trace part; none if the run goes along it to its end.
     ///
     /// # Errors
-    /// An expression of the binding can't be worked out.
+    /// An expression of the binding can't be worked out; or nothing of the trace can be seen.
     pub fn follow(&self, run: &Followed<'_>) -> Result<Option<Disagreement>, String> {
+        if !self.can_be_held() {
+            return Err(
+                "nothing of the model's run can be seen: bind an action or a variable".to_owned()
+            );
+        }
         let mut world = World::new(run.before, run.history);
         let mut at = 0;
         for seen in observed(run.history) {
             at = self.next_visible(at);
-            let Some(step) = self.steps.get(at) else { return Ok(None) };
+            let Some(step) = self.steps.get(at) else {
+                match seen.ends(&self.binding) {
+                    Some(then) => return self.at_the_end(then, &mut world, run.project),
+                    None => continue,
+                }
+            };
             let bound = self.bound(&step.action);
             match (bound, &seen) {
                 (Bound::Request(wanted), Seen::Request { call, .. }) if wanted.matches(call) => {
@@ -108,10 +119,28 @@ impl Schedule {
             }
         }
         let missing = self.next_visible(at);
-        Ok(self.steps.get(missing).map(|step| {
-            let bound = told(self.bound(&step.action));
-            disagreement(missing, step, How::Missing { bound })
-        }))
+        let Some(step) = self.steps.get(missing) else {
+            return self.at_the_end(Revision(u64::MAX), &mut world, run.project);
+        };
+        let how = How::Missing { bound: told(self.bound(&step.action)) };
+        Ok(Some(disagreement(missing, step, how)))
+    }
+
+    /// What of the bound variables is different when the trace has ended. Behind a request they were looked at.
+    fn at_the_end(
+        &self,
+        revision: Revision,
+        world: &mut World<'_>,
+        project: Project<'_>,
+    ) -> Result<Option<Disagreement>, String> {
+        let last = self.steps.last();
+        if last.is_some_and(|step| matches!(self.bound(&step.action), Bound::Request(_))) {
+            return Ok(None);
+        }
+        let expected = last.map_or(&self.first, |step| &step.then);
+        let how = self.different(expected, false, &world.at(revision), project)?;
+        let action = last.map_or(String::new(), |step| step.action.clone());
+        Ok(how.map(|how| Disagreement { step: self.steps.len(), action, how }))
     }
 
     /// The first step from this one on that can be seen at the API.
@@ -184,11 +213,14 @@ impl fmt::Display for Disagreement {
         let Disagreement { step, action, how } = self;
         match how {
             How::Inconsistent { variable, model, cluster, before } => {
-                let when = if *before { "before" } else { "after" };
+                let when = match (before, step) {
+                    (_, 0) => "at the beginning, where the model stays".to_owned(),
+                    (true, _) => format!("before step {step} ({action})"),
+                    (false, _) => format!("after step {step} ({action})"),
+                };
                 write!(
                     f,
-                    "inconsistent state {when} step {step} ({action}): {variable} is {model} in the model, and {cluster} in \
-                     the cluster"
+                    "inconsistent state {when}: {variable} is {model} in the model, and {cluster} in the cluster"
                 )
             }
             How::Missing { bound } => {

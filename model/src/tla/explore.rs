@@ -1,17 +1,9 @@
 //! What exploring a specification gives: a verdict, counts, the state graph.
 
-use std::sync::Arc;
-
-use tla_checker::{
-    ast::{Env, Value},
-    checker::PrepareSpecError,
-    symmetry::SymmetryConfig,
-};
-
 use super::{
+    error::TlaError,
     search::{Search, Stop},
-    specification::{Specification, TlaError},
-    value,
+    specification::Specification,
 };
 use crate::traces::{Graph, Trace};
 
@@ -63,8 +55,8 @@ pub enum Broken {
     Property(String),
     /// A state without successors.
     Deadlock,
-    /// Evaluating failed in the last state of the trace: an `Assert`, or something without a value.
-    Evaluation(TlaError),
+    /// An `Assert` of the module failed in the last state of the trace.
+    Assertion(TlaError),
 }
 
 impl Broken {
@@ -88,8 +80,11 @@ pub enum Verdict {
     Held,
     /// This was broken, by this run.
     Violated(Broken, Trace),
-    /// Not all states were looked at: why.
+    /// Not all states were looked at, or nothing follows of it that all were: why.
     Unknown(String),
+    /// The last state of this run can't be evaluated: something in it has no value. The module is wrong, and nothing is
+    /// known of what it asks.
+    Failed(TlaError, Trace),
 }
 
 /// What a search found.
@@ -99,8 +94,7 @@ pub struct Explored {
     pub verdict: Verdict,
     /// How much was looked at.
     pub counts: Counts,
-    /// The states and steps that were found. With symmetry, and with a view, a state stands for all that count as the
-    /// same, and is the first that was found; edges lead to it in their stead. None if there is no initial state.
+    /// The states and steps that were found. None if there is no initial state.
     pub graph: Option<Graph>,
 }
 
@@ -113,37 +107,32 @@ impl Specification {
     /// [`Verdict`].
     pub fn explore(&self, limits: &Limits) -> Result<Explored, TlaError> {
         let (constants, definitions) = self.prepare()?;
-        let symmetry = self.symmetry(&constants)?;
-        let mut search = Search::new(self, constants, definitions, symmetry);
+        let mut search = Search::new(self, constants, definitions);
         let verdict = match search.run(limits) {
             Ok(()) if search.is_empty() => Verdict::Unknown("there is no initial state".to_owned()),
             Ok(()) => Verdict::Held,
             Err(Stop::Broken(by)) => Verdict::Violated(by.0, by.1),
+            Err(Stop::Failed(by)) => Verdict::Failed(by.0, by.1),
             Err(Stop::Limit(why)) => Verdict::Unknown(why),
             Err(Stop::Error(error)) => return Err(error),
         };
+        let can_end = search.can_end();
         let mut explored = search.explored(verdict);
         if explored.verdict == Verdict::Held {
             explored.verdict = self.check_properties(limits)?;
         }
+        let is_vacuous = || !can_end && !explored.graph.as_ref().is_some_and(Graph::has_cycle);
+        if explored.verdict == Verdict::Held && self.needs_infinite_runs() && is_vacuous() {
+            let why = "vacuous: no infinite run stays inside CONSTRAINT";
+            explored.verdict = Verdict::Unknown(why.to_owned());
+        }
         Ok(explored)
     }
 
-    fn symmetry(&self, constants: &Env) -> Result<SymmetryConfig, TlaError> {
-        let mut symmetry = SymmetryConfig::new();
-        for name in &self.config.symmetric_constants {
-            let Some(Value::Set(elements)) = constants.get(name) else {
-                return Err(self.missing(&format!("set {name}, which is to be symmetric")));
-            };
-            let plain = elements.iter().filter(|element| !matches!(element, Value::Model(_)));
-            let plain: Vec<String> =
-                plain.map(|element| value::value(element).to_string()).collect();
-            if !plain.is_empty() {
-                let error = PrepareSpecError::NonModelValueSymmetry(Arc::clone(name), plain);
-                return Err(self.unprepared(error));
-            }
-            symmetry.add_symmetric_set(elements.as_ref().clone());
-        }
-        Ok(symmetry)
+    /// Whether properties are asked that only infinite runs can break, which may not stand still anywhere: fairness drives
+    /// them on.
+    fn needs_infinite_runs(&self) -> bool {
+        let is_fair = !self.spec.fairness.is_empty() || !self.spec.quantified_fairness.is_empty();
+        is_fair && self.is_constrained() && !self.spec.liveness_properties.is_empty()
     }
 }

@@ -11,12 +11,12 @@ use tla_checker::{
         Definitions, EngineOverride, EvalContext, EvalError, eval_with_context, init_states,
         make_primed_names, next_states,
     },
-    symmetry::SymmetryConfig,
 };
 
 use super::{
+    error::TlaError,
     explore::{Broken, Counts, Explored, Limits, Verdict},
-    specification::{Specification, TlaError},
+    specification::Specification,
     value,
 };
 use crate::traces::{Action, Edge, Graph, Trace};
@@ -25,6 +25,8 @@ use crate::traces::{Action, Edge, Graph, Trace};
 pub(super) enum Stop {
     /// This is broken by this run.
     Broken(Box<(Broken, Trace)>),
+    /// The last state of this run can't be evaluated.
+    Failed(Box<(TlaError, Trace)>),
     /// A limit is reached: which.
     Limit(String),
     /// There is nothing to search.
@@ -44,8 +46,6 @@ pub(super) struct Search<'a> {
     primed: Vec<Arc<str>>,
     constants: Env,
     definitions: Definitions,
-    symmetry: SymmetryConfig,
-    /// The number of a state, by what makes states the same.
     numbers: HashMap<ast::State, usize>,
     states: Vec<ast::State>,
     found: Vec<Found>,
@@ -54,21 +54,17 @@ pub(super) struct Search<'a> {
     /// What the states take.
     bytes: usize,
     queue: VecDeque<usize>,
+    /// Whether a state has no successor, so that a run may end there.
+    can_end: bool,
 }
 
 impl<'a> Search<'a> {
-    pub(super) fn new(
-        of: &'a Specification,
-        constants: Env,
-        definitions: Definitions,
-        symmetry: SymmetryConfig,
-    ) -> Self {
+    pub(super) fn new(of: &'a Specification, constants: Env, definitions: Definitions) -> Self {
         Self {
             of,
             primed: make_primed_names(&of.spec.vars),
             constants,
             definitions,
-            symmetry,
             numbers: HashMap::new(),
             states: Vec::new(),
             found: Vec::new(),
@@ -76,7 +72,12 @@ impl<'a> Search<'a> {
             generated: 0,
             bytes: 0,
             queue: VecDeque::new(),
+            can_end: false,
         }
+    }
+
+    pub(super) fn can_end(&self) -> bool {
+        self.can_end
     }
 
     pub(super) fn is_empty(&self) -> bool {
@@ -98,6 +99,7 @@ impl<'a> Search<'a> {
         }
         while let Some(at) = self.queue.pop_front() {
             let steps = self.steps(at)?;
+            self.can_end |= steps.is_empty();
             if steps.is_empty() && !self.of.config.allow_deadlock {
                 return Err(self.broken(Broken::Deadlock, at));
             }
@@ -134,14 +136,13 @@ impl<'a> Search<'a> {
             &mut env,
             &self.definitions,
         );
-        steps.map_err(|error| self.broken(Broken::Evaluation(self.of.evaluation(&error)), at))
+        steps.map_err(|error| self.failed_in(&error, self.trace(at)))
     }
 
     /// Notes a step from a state to another, and looks at that one if it is new.
     fn take(&mut self, from: Option<usize>, step: ast::Transition) -> Result<(), Stop> {
-        let key = self.key(&step.state).map_err(|error| self.failed(&error, from, &step))?;
         let action = value::action(step.action.as_ref());
-        if let Some(to) = self.numbers.get(&key) {
+        if let Some(to) = self.numbers.get(&step.state) {
             self.edges.extend(from.map(|from| Edge { from, to: *to, action }));
             return Ok(());
         }
@@ -155,7 +156,7 @@ impl<'a> Search<'a> {
             };
         }
         let to = self.states.len();
-        self.numbers.insert(key, to);
+        self.numbers.insert(step.state.clone(), to);
         self.bytes += value::bytes(&step.state) + size_of::<Found>() + size_of::<ast::State>();
         self.states.push(step.state);
         let depth = from.map_or(1, |from| self.found[from].depth + 1);
@@ -164,15 +165,25 @@ impl<'a> Search<'a> {
         match self.broken_invariant(&self.states[to]) {
             Ok(None) => self.queue.push_back(to),
             Ok(Some(broken)) => return Err(self.broken(broken, to)),
-            Err(error) => {
-                return Err(self.broken(Broken::Evaluation(self.of.evaluation(&error)), to));
-            }
+            Err(error) => return Err(self.failed_in(&error, self.trace(to))),
         }
         Ok(())
     }
 
     fn failed(&self, error: &EvalError, from: Option<usize>, step: &ast::Transition) -> Stop {
-        self.broken_outside(Broken::Evaluation(self.of.evaluation(error)), from, step)
+        self.failed_in(error, self.trace_and(from, step))
+    }
+
+    /// Evaluating failed in the last state of a run. An `Assert` is what the module asks; the crate has its failure among
+    /// all others (`eval/core.rs`).
+    fn failed_in(&self, error: &EvalError, trace: Trace) -> Stop {
+        let located = self.of.evaluation(error);
+        match error {
+            EvalError::DomainError { message, .. } if message.starts_with("Assertion failed: ") => {
+                Stop::Broken(Box::new((Broken::Assertion(located), trace)))
+            }
+            _ => Stop::Failed(Box::new((located, trace))),
+        }
     }
 
     /// By the run to a state that was found.
@@ -183,15 +194,6 @@ impl<'a> Search<'a> {
     /// By the run to a state that was found, and one step more.
     fn broken_outside(&self, broken: Broken, from: Option<usize>, step: &ast::Transition) -> Stop {
         Stop::Broken(Box::new((broken, self.trace_and(from, step))))
-    }
-
-    /// What makes states the same: the values of their variables, a form that all symmetric states share, or the value
-    /// of the view.
-    fn key(&self, state: &ast::State) -> Result<ast::State, EvalError> {
-        match &self.of.config.view {
-            Some(view) => Ok(ast::State { values: vec![self.value_of(view, state)?] }),
-            None => Ok(self.symmetry.canonicalize(state).into_owned()),
-        }
     }
 
     /// Whether `state` is inside of the constraints.

@@ -5,44 +5,36 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use thiserror::Error;
 use tla_checker::{
     Source,
-    ast::{Env, Spec, UnparsedDefinition},
-    checker::{CheckerConfig, PrepareSpecError, eval_error_to_diagnostic, prepare_spec},
+    ast::{Env, Spec},
+    checker::{CheckerConfig, prepare_spec},
     config::{TlcConfig, apply_config, override_operators, parse_cfg},
-    eval::{self, Definitions, EvalError},
+    eval::{self, Definitions},
     modules::merge_extended_declarations,
     parser::parse_with_warnings,
     span::Span,
     stdlib::is_stdlib_module,
 };
 
-use super::{configuration, explore::Asked, layout};
+use super::{
+    actions, configuration,
+    error::{TlaError, Unread, about, located, place, unread},
+    explore::Asked,
+    layout, names,
+};
 use crate::traces::Place;
-
-/// A specification that can't be read, or that TLC's rules don't allow.
-#[derive(Debug, Clone, PartialEq, Eq, Error)]
-#[error("{}{place}: {what}", file.display())]
-pub struct TlaError {
-    /// The module or its configuration.
-    pub file: PathBuf,
-    /// Where; the whole file if the parser does not say, or if the text may be in a module that is extended.
-    pub place: Place,
-    /// What is wrong, in the words of the parser.
-    pub what: String,
-}
 
 /// A module and its configuration.
 pub struct Specification {
     pub(super) spec: Spec,
     pub(super) config: CheckerConfig,
     constants: Env,
-    source: Source,
-    path: PathBuf,
+    pub(super) source: Source,
+    pub(super) path: PathBuf,
     /// Whether all of the text is in this one file.
-    is_alone: bool,
-    unread: Vec<Unread>,
+    pub(super) is_alone: bool,
+    pub(super) unread: Vec<Unread>,
     /// What the configuration asks for: invariants, properties, no deadlock.
     pub asked: Vec<Asked>,
     /// What the crate has to say on this specification, one sentence each.
@@ -68,7 +60,7 @@ impl Specification {
     ///
     /// As [`Specification::load`].
     pub fn new(module: &Path, text: &str, cfg: &Path, cfg_text: &str) -> Result<Self, TlaError> {
-        let text = layout::in_parentheses(text);
+        let text = layout::plain(text);
         let source = Source::new(module.display().to_string(), text.clone());
         let in_module = |span: Option<Span>, what: String| TlaError {
             file: module.to_owned(),
@@ -95,24 +87,46 @@ impl Specification {
             ..CheckerConfig::default()
         };
         let unread = unread(&spec, module);
+        let not_used = not_used(&asked);
         let applied = apply_config(&asked, &mut spec, &mut constants, &mut config, &[], &[], false)
             .map_err(|what| located(&unread, &what).unwrap_or_else(|| named(what)))?;
         // `Nat` and `Int` have no end, as in TLC.
         config.symbolic_integers = true;
+        config.symmetric_constants.clear();
+        config.view = None;
         keep_asked_invariants(&mut spec, &asked);
+        spec.next = spec.next.take().map(|next| actions::named(next, &spec.definitions));
         let asked = asks(&asked, config.allow_deadlock);
         let is_alone = spec.extends.iter().all(|module| is_stdlib_module(module))
             && spec.instances.iter().all(|instance| is_stdlib_module(&instance.module_name));
+        // Each is told once, and nothing is checked because of its name alone.
+        let is_said = |warning: &String| {
+            !warning.starts_with("failed to parse ") && !warning.contains("naming convention")
+        };
         let warnings = warnings.into_iter().map(|warning| warning.value).chain(applied);
+        let warnings = warnings.filter(is_said);
         let passed_over = unread.iter().map(|(_, error)| format!("passed over: {error}"));
-        let warnings = warnings.chain(passed_over).collect();
+        let warnings = warnings.chain(not_used).chain(passed_over).collect();
         let path = module.to_owned();
-        Ok(Self { spec, config, constants, source, path, is_alone, unread, asked, warnings })
+        let read =
+            Self { spec, config, constants, source, path, is_alone, unread, asked, warnings };
+        read.check_names()?;
+        Ok(read)
     }
 
     /// The variables, in the order in which they are declared.
     pub fn vars(&self) -> impl Iterator<Item = &str> {
         self.spec.vars.iter().map(|name| &**name)
+    }
+
+    /// The definitions, of which some are actions.
+    pub fn definitions(&self) -> impl Iterator<Item = &str> {
+        self.spec.definitions.keys().map(|name| &**name)
+    }
+
+    /// Whether the module's own text has this name, for example as a label.
+    pub fn has_name(&self, name: &str) -> bool {
+        layout::place_of(self.source.text(), name).is_some()
     }
 
     /// Whether only states inside of a constraint are looked at.
@@ -129,81 +143,18 @@ impl Specification {
             .map_err(|error| self.unprepared(error))
     }
 
+    /// Looks whether all names are there that what is asked for leads to.
+    fn check_names(&self) -> Result<(), TlaError> {
+        let (constants, definitions) = self.prepare()?;
+        let constraints = self.config.state_constraints.iter();
+        names::check(&self.spec, constraints, &constants, &definitions)
+            .map_err(|wrong| self.wrong(wrong))
+    }
+
     /// The constants that the configuration gives.
     pub(super) fn constants(&self) -> &Env {
         &self.constants
     }
-
-    pub(super) fn unprepared(&self, error: PrepareSpecError) -> TlaError {
-        let names = |names: &[std::sync::Arc<str>]| names.join(", ");
-        let what = match error {
-            PrepareSpecError::InstanceError(error) | PrepareSpecError::AssumeError(_, error) => {
-                return self.evaluation(&error);
-            }
-            PrepareSpecError::ModuleParse(what)
-            | PrepareSpecError::RefinementConfigError(what)
-            | PrepareSpecError::ConstantSubstitution(what)
-            | PrepareSpecError::LivenessProperty(what) => what,
-            PrepareSpecError::MissingConstants(missing) => {
-                format!("the configuration has no value for {}", names(&missing))
-            }
-            PrepareSpecError::AssumeViolation(at) => format!("assumption {} is false", at + 1),
-            PrepareSpecError::NonModelValueSymmetry(name, values) => format!(
-                "the symmetric set {name} has elements that are no model values: {}",
-                values.join(", ")
-            ),
-        };
-        about(&self.path, what)
-    }
-
-    /// What went wrong in evaluating, and where.
-    pub(super) fn evaluation(&self, error: &EvalError) -> TlaError {
-        let place = if self.is_alone { place(&self.source, error.span()) } else { Place::Whole };
-        let diagnostic = eval_error_to_diagnostic(error);
-        let said = [Some(diagnostic.message), diagnostic.note, diagnostic.help];
-        let what = said.into_iter().flatten().collect::<Vec<_>>().join("; ");
-        if let Some(error) = located(&self.unread, &what) {
-            return error;
-        }
-        TlaError { file: self.path.clone(), place, what }
-    }
-
-    pub(super) fn missing(&self, what: &str) -> TlaError {
-        about(&self.path, format!("there is no {what}"))
-    }
-}
-
-fn about(file: &Path, what: String) -> TlaError {
-    TlaError { file: file.to_owned(), place: Place::Whole, what }
-}
-
-fn place(source: &Source, span: Option<Span>) -> Place {
-    match span {
-        Some(span) => {
-            let (line, column) = source.line_char_col(span.start);
-            Place::At { line, column }
-        }
-        None => Place::Whole,
-    }
-}
-
-/// A definition that does not parse: what the crate says when it is used, and what is wrong in it.
-type Unread = (String, TlaError);
-
-/// The definitions that do not parse. The crate keeps them until they are used, which not all are.
-fn unread(spec: &Spec, module: &Path) -> Vec<Unread> {
-    let unread = spec.definitions.keys().filter_map(|name| spec.unparsed_definition(name));
-    let error = |of: &UnparsedDefinition| TlaError {
-        file: of.file.as_deref().map_or_else(|| module.to_owned(), PathBuf::from),
-        place: Place::At { line: of.line, column: of.column },
-        what: format!("in the definition of {}: {}", of.name, of.message),
-    };
-    unread.map(|of| (of.to_string(), error(of))).collect()
-}
-
-/// What is wrong in the definition that `what` is about, if it is about one that does not parse.
-fn located(unread: &[Unread], what: &str) -> Option<TlaError> {
-    unread.iter().find(|(said, _)| what.contains(said)).map(|(_, error)| error.clone())
 }
 
 /// Looks whether the modules that are extended or instantiated are there: the crate passes over some that are not.
@@ -223,11 +174,18 @@ fn check_modules(spec: &Spec, module: &Path) -> Result<(), TlaError> {
 
 /// What a configuration asks for and would not get: the directive, and what is to be said of it.
 fn refused(cfg: &TlcConfig) -> Option<(&'static str, &'static str)> {
-    if !cfg.action_constraints.is_empty() {
-        return Some(("ACTION_CONSTRAINT", "ACTION_CONSTRAINT is not known"));
-    }
-    let both = cfg.symmetry.is_some() && cfg.view.is_some();
-    both.then_some(("VIEW", "SYMMETRY and VIEW together are not known"))
+    (!cfg.action_constraints.is_empty())
+        .then_some(("ACTION_CONSTRAINT", "ACTION_CONSTRAINT is not known"))
+}
+
+/// What it asks for and is done without. States that count as the same under SYMMETRY or VIEW need not have the same
+/// future, or the same answer to a property; and runs are taken from the states, step by step.
+fn not_used(cfg: &TlcConfig) -> Option<String> {
+    let parts = [("SYMMETRY", cfg.symmetry.is_some()), ("VIEW", cfg.view.is_some())];
+    let parts: Vec<&str> = parts.iter().filter(|(_, is)| *is).map(|(name, _)| *name).collect();
+    let said = parts.join(" and ");
+    (!parts.is_empty())
+        .then(|| format!("{said} of the configuration: not used, all states are looked at"))
 }
 
 fn asks(cfg: &TlcConfig, allow_deadlock: bool) -> Vec<Asked> {

@@ -10,10 +10,7 @@ use tla_checker::{
     eval::{Definitions, EngineOverride, init_states, make_primed_names, next_states},
 };
 
-use super::{
-    specification::{Specification, TlaError},
-    value,
-};
+use super::{error::TlaError, specification::Specification, value};
 use crate::{System, traces::State};
 
 /// The steps of a specification. It evaluates on the thread that made it: the crate keeps instances by thread.

@@ -13,8 +13,9 @@ use tla_checker::{
 };
 
 use super::{
+    error::TlaError,
     explore::{Broken, Limits, Verdict},
-    specification::{Specification, TlaError},
+    specification::Specification,
     value,
 };
 use crate::traces::{Action, Trace};
@@ -63,9 +64,7 @@ impl Specification {
             allow_deadlock: of.allow_deadlock,
             check_liveness: of.check_liveness,
             symbolic_integers: of.symbolic_integers,
-            symmetric_constants: of.symmetric_constants.clone(),
             state_constraints: of.state_constraints.clone(),
-            view: of.view.clone(),
             properties: of.properties.clone(),
             spec_path: of.spec_path.clone(),
             liveness_engine: of.liveness_engine,

@@ -51,8 +51,8 @@ pub struct Rejection {
     pub line: usize,
     /// How many states of the model the run may have been in before it, internal steps included.
     pub possible: usize,
-    /// What the model would have allowed instead: the label, and the variables of the event as they would be. At the
-    /// first event these are the states in which a run can begin, without a label.
+    /// What the model would have allowed instead: the label, and the variables of the event as they would be. At a first
+    /// event without an action these are the states in which a run can begin, without a label.
     pub allowed: Vec<(String, State)>,
 }
 
@@ -97,14 +97,20 @@ pub fn accept<S: System>(
     for state in system.initial() {
         run.all.push(Possible { state, by: None });
     }
-    let mut before = run.internal((0..run.all.len()).collect());
-    let mut now = run.that_fit(&before, first);
-    if now.is_empty() {
-        let at_start = before.iter().map(|at| (String::new(), run.seen(*at, first)));
-        return Ok(run.rejected(first, before.len(), at_start.collect()));
+    let mut now: Vec<usize> = (0..run.all.len()).collect();
+    // A record begins with what a run begins with, or with its first step.
+    let mut steps = record;
+    if first.action.is_none() {
+        steps = &record[1..];
+        let before = run.internal(now);
+        now = run.that_fit(&before, first);
+        if now.is_empty() {
+            let at_start = before.iter().map(|at| (String::new(), run.seen(*at, first)));
+            return Ok(run.rejected(first, before.len(), at_start.collect()));
+        }
     }
-    for event in &record[1..] {
-        before = run.internal(now);
+    for event in steps {
+        let before = run.internal(now);
         if before.len() > rules.states_max {
             return Ok(Acceptance::Unknown { line: event.line });
         }

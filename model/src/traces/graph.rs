@@ -185,6 +185,27 @@ impl Graph {
         (complete.len() <= most).then_some(complete)
     }
 
+    /// Whether a run can go on for ever.
+    pub fn has_cycle(&self) -> bool {
+        // States into which no edge leads any more go, until none is left or only cycles and what is behind them.
+        let out = self.edges_out();
+        let mut into = vec![0usize; self.states.len()];
+        self.edges.iter().for_each(|edge| into[edge.to] += 1);
+        let mut open: Vec<usize> = (0..into.len()).filter(|at| into[*at] == 0).collect();
+        let mut gone = 0;
+        while let Some(at) = open.pop() {
+            gone += 1;
+            for edge in &out[at] {
+                let to = self.edges[*edge].to;
+                into[to] -= 1;
+                if into[to] == 0 {
+                    open.push(to);
+                }
+            }
+        }
+        gone < self.states.len()
+    }
+
     /// A shortest path from an initial state to a state that `wanted` holds for; of several, the one whose edges come
     /// first. None if no such state is reached.
     pub fn shortest(&self, wanted: impl Fn(&State) -> bool) -> Option<Path> {

@@ -58,6 +58,20 @@ impl RequestMatch {
                 None => false,
             })
     }
+
+    /// Whether each request that `other` matches is such a request, too.
+    pub fn covers(&self, other: &RequestMatch) -> bool {
+        let verbs = self.verb.all();
+        let covers_name = |pattern: &NamePattern| match &other.name {
+            Some(name) => pattern.covers(name),
+            None => false,
+        };
+        other.verb.all().iter().all(|verb| verbs.contains(verb))
+            && self.resource == other.resource
+            && self.subresource == other.subresource
+            && (self.namespace.is_none() || self.namespace == other.namespace)
+            && self.name.as_ref().is_none_or(covers_name)
+    }
 }
 
 impl fmt::Display for RequestMatch {
@@ -116,5 +130,32 @@ mod tests {
         assert!(matched(&any, &create) && !matched(&some, &create));
         assert!(!matched(&any, &call(1, Verb::Update, "pods", 1)));
         assert_eq!(some.to_string(), "create or patch of pods/default/a-*");
+    }
+
+    #[test]
+    fn what_covers_matches_all_of_the_other() {
+        let parsed = |verb: &str, name: &str| -> RequestMatch {
+            let verb: serde_json::Value = serde_json::from_str(verb).expect("a verb");
+            let mut request = json!({"verb": verb, "resource": "pods"});
+            if !name.is_empty() {
+                request["name"] = name.into();
+            }
+            serde_json::from_value(request).expect("a request")
+        };
+        let check = |one: (&str, &str), other: (&str, &str), expect: bool| {
+            let covers = parsed(one.0, one.1).covers(&parsed(other.0, other.1));
+            assert_eq!(covers, expect, "{one:?} {other:?}");
+        };
+        let (one, list, both) = (r#""create""#, r#"["create"]"#, r#"["create", "patch"]"#);
+        check((one, ""), (list, "a"), true);
+        check((both, ""), (one, ""), true);
+        check((one, ""), (both, ""), false);
+        check((one, "a"), (one, ""), false);
+        check((one, "a"), (one, "a"), true);
+        check((one, "a-*"), (one, "a-1"), true);
+        check((one, "a-*"), (one, "a-b-*"), true);
+        check((one, "a-*"), (one, "a-*"), true);
+        check((one, "a-1"), (one, "a-*"), false);
+        check((one, "a-*"), (one, "a*"), false);
     }
 }

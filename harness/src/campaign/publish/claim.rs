@@ -71,7 +71,7 @@ fn covered(report: &Report, replicas: u32) -> String {
     }
     if report.is_of_models() && plans.left == 0 {
         return format!(
-            "every run of the model was tried: {}, {}; nothing else was asked for",
+            "of the model's runs with the same crashes at least one each was tried: {}, {}; nothing else was asked for",
             text::count(plans.run, "plan"),
             text::count(plans.trials, "trial")
         );

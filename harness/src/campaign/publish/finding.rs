@@ -65,7 +65,7 @@ pub fn finding(
             saw: saw(&trial, found),
             given,
             then,
-            because: format!("{because}; {}", legality.join("; ")),
+            because: [because].into_iter().chain(legality).collect::<Vec<_>>().join("; "),
             legal_on: legal_on.map(model::LegalOn::from).collect(),
         },
         path: found.verdict.path().map_or(vec![], |(steps, cycle)| path(steps, cycle)),

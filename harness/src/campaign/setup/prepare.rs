@@ -14,7 +14,11 @@ use workloads::Place;
 
 use super::{Certificates, ClockMode, Setup};
 use crate::{
-    campaign::{model_runs::ModelRuns, pool::Slots, properties::Properties},
+    campaign::{
+        model_runs::{ModelRuns, Surroundings},
+        pool::Slots,
+        properties::Properties,
+    },
     config::{Campaign, ClockSpec, ClusterSpec, EmbeddedSpec, manifests},
     exit::{Exit, Expected},
     providers::{
@@ -127,7 +131,6 @@ impl Setup {
             return Err(Expected::error(Exit::Nothing, message));
         }
         let workload_text = std::fs::read_to_string(&workload_file)?;
-        let model_runs = ModelRuns::load(&campaign)?;
         let properties = Properties::load(&campaign)?;
         let (mut manifests, mut places) = (Vec::new(), Vec::new());
         let pod = spec.subject.pod.iter().map(|pod| ("spec.subject.pod.manifest", &pod.manifest));
@@ -140,6 +143,8 @@ impl Setup {
                 places.push(manifest.place);
             }
         }
+        let there = Surroundings { workload: &workload, manifests: &manifests };
+        let model_runs = ModelRuns::load(&campaign, &there)?;
         let capabilities = subject::probe();
         let isolation = capabilities.isolation();
         if isolation == subject::Isolation::None && spec.subject.replicas > 1 && in_pods.is_none() {

@@ -8,6 +8,7 @@ use std::{collections::BTreeSet, fmt::Write, path::PathBuf};
 use clap::Args;
 use model::{
     System,
+    schedule::nearest,
     traces::{
         State, Trace,
         accept::{AcceptError, Acceptance, Rejection, Rules, accept},
@@ -53,6 +54,11 @@ pub(super) fn run(options: &Options) -> anyhow::Result<Exit> {
         let specification = options.configured.load(&options.model)?;
         let steps = specification.steps().map_err(usage)?;
         leave_out_params(&mut log);
+        options.check_names(
+            &log,
+            |name| specification.has_name(name),
+            specification.definitions(),
+        )?;
         let acceptance = options.hold(&steps, &log, &|state| steps.vars(state))?;
         (acceptance, steps.failed())
     } else {
@@ -61,6 +67,8 @@ pub(super) fn run(options: &Options) -> anyhow::Result<Exit> {
         if actions.all(|action| action.params.is_empty()) {
             leave_out_params(&mut log);
         }
+        let names = graph.edges.iter().filter_map(|edge| edge.action.as_ref());
+        options.check_names(&log, |_| false, names.map(|action| action.name.as_str()))?;
         let observe = |state: &usize| graph.states[*state].clone();
         (options.hold(&graph.system(), &log, &observe)?, None)
     };
@@ -96,6 +104,26 @@ fn leave_out_params(log: &mut [Event]) {
 }
 
 impl Options {
+    /// Looks whether the model has the actions of the log, as far as their names tell.
+    ///
+    /// # Errors
+    /// It does not: exit 64, with the line and the nearest name.
+    fn check_names<'n>(
+        &self,
+        log: &[Event],
+        is_there: impl Fn(&str) -> bool,
+        known: impl Iterator<Item = &'n str>,
+    ) -> anyhow::Result<()> {
+        let known: BTreeSet<String> = known.map(str::to_owned).collect();
+        let action = |event: &Event| Some((event.line, event.action.as_ref()?.name.clone()));
+        let is_unknown = |(_, name): &(usize, String)| !known.contains(name) && !is_there(name);
+        let Some((line, name)) = log.iter().filter_map(action).find(is_unknown) else {
+            return Ok(());
+        };
+        let near = nearest(&name, known.iter());
+        Err(usage(format!("{}:{line}: the model has no action `{name}`{near}", self.log.display())))
+    }
+
     fn hold<S: System>(
         &self,
         system: &S,
@@ -134,6 +162,7 @@ fn accepted(events: usize, trace: &Trace) -> String {
 
 fn rejected(name: &str, log: &[Event], rejection: &Rejection) -> String {
     let Rejection { line, possible, allowed } = rejection;
+    let begins = log.first().is_some_and(|event| event.line == *line && event.action.is_none());
     let mut told = format!("not accepted: {name}:{line}: the model does not allow this\n");
     if let Some(event) = log.iter().find(|event| event.line == *line) {
         let action = event.action.as_ref().map_or("(no action)".to_owned(), ToString::to_string);
@@ -141,7 +170,7 @@ fn rejected(name: &str, log: &[Event], rejection: &Rejection) -> String {
     }
     for (label, state) in allowed.iter().take(ALLOWED_MAX) {
         let label = if label.is_empty() { text::NAMELESS } else { label };
-        let label = if is_first(log, *line) { "(the beginning)" } else { label };
+        let label = if begins { "(the beginning)" } else { label };
         let _ = writeln!(told, "allowed: {label}{}", values(state));
     }
     match allowed.len() {
@@ -153,10 +182,6 @@ fn rejected(name: &str, log: &[Event], rejection: &Rejection) -> String {
     }
     let _ = writeln!(told, "states that were possible before: {possible}");
     told
-}
-
-fn is_first(log: &[Event], line: usize) -> bool {
-    log.first().is_some_and(|event| event.line == line)
 }
 
 fn values(state: &State) -> String {

@@ -95,7 +95,7 @@ fn told(specification: &Specification, explored: &Explored) -> String {
     let sentence =
         verdict::sentence(explored, &specification.asked, specification.is_constrained());
     let mut told = format!("{sentence}\n{}\n", verdict::counts(&explored.counts));
-    if let Verdict::Violated(_, trace) = &explored.verdict {
+    if let Verdict::Violated(_, trace) | Verdict::Failed(_, trace) = &explored.verdict {
         told += &format!("\n{}\n", text::trace(trace));
     }
     told
@@ -164,7 +164,7 @@ impl Options {
         match explored.verdict {
             Verdict::Violated(..) => Some(written(&self.trace, "--trace", ".itf.json")),
             Verdict::Held => Some(written(&self.graph, "--graph", ".dot")),
-            Verdict::Unknown(_) => None,
+            Verdict::Unknown(_) | Verdict::Failed(..) => None,
         }
     }
 }

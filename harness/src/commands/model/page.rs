@@ -57,7 +57,7 @@ pub(super) fn render(
 ) -> askama::Result<String> {
     let asked = &specification.asked;
     let trace = match &explored.verdict {
-        Verdict::Violated(_, trace) => Some(trace),
+        Verdict::Violated(_, trace) | Verdict::Failed(_, trace) => Some(trace),
         _ => None,
     };
     let answer = |asked: &Asked| verdict::of(asked, explored);
@@ -71,7 +71,7 @@ pub(super) fn render(
     let was_asked = |at: usize| match &explored.verdict {
         Verdict::Held | Verdict::Violated(Broken::Property(_), _) => true,
         Verdict::Violated(Broken::Deadlock, _) => numbers.last() == Some(&Some(at)),
-        Verdict::Violated(..) | Verdict::Unknown(_) => false,
+        Verdict::Violated(..) | Verdict::Unknown(_) | Verdict::Failed(..) => false,
     };
     let states = explored.graph.as_ref().map(|graph| {
         let shown = states::shown(graph, &numbers, STATES_MAX);
@@ -97,8 +97,7 @@ pub(super) fn render(
     page.render()
 }
 
-/// The number of a state of a trace. None if the search did not keep it: it is outside of a constraint, or another stands
-/// for it by symmetry.
+/// The number of a state of a trace. None if the search did not keep it: it is outside of a constraint.
 fn position(graph: &Graph, state: &model::traces::State) -> Option<usize> {
     graph.states.iter().position(|other| other == state)
 }

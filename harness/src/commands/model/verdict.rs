@@ -27,7 +27,7 @@ pub(super) fn of_all(explored: &Explored) -> Answer {
     match explored.verdict {
         Verdict::Held => Answer::Held,
         Verdict::Violated(..) => Answer::Violated,
-        Verdict::Unknown(_) => Answer::Unknown,
+        Verdict::Unknown(_) | Verdict::Failed(..) => Answer::Unknown,
     }
 }
 
@@ -40,7 +40,7 @@ pub(super) fn of(asked: &Asked, explored: &Explored) -> Answer {
         Verdict::Violated(Broken::Property(_), _) if !matches!(asked, Asked::Property(_)) => {
             Answer::Held
         }
-        Verdict::Violated(..) | Verdict::Unknown(_) => Answer::Unknown,
+        Verdict::Violated(..) | Verdict::Unknown(_) | Verdict::Failed(..) => Answer::Unknown,
     }
 }
 
@@ -75,12 +75,15 @@ pub(super) fn sentence(explored: &Explored, asked: &[Asked], is_constrained: boo
                 Broken::Invariant(name) => format!("violated: {name} is false in state {last}"),
                 Broken::Property(name) => format!("violated: {name} is false of this run"),
                 Broken::Deadlock => format!("violated: deadlock, state {last} has no next one"),
-                Broken::Evaluation(error) => {
-                    format!("violated: state {last} can't be evaluated: {error}")
-                }
+                Broken::Assertion(error) => format!("violated: in state {last}: {error}"),
             }
         }
         Verdict::Unknown(why) => format!("unknown: {why}; {}", so_far(asked, states)),
+        Verdict::Failed(error, trace) => {
+            let last = trace.states.len();
+            let so_far = so_far(asked, states);
+            format!("unknown: state {last} can't be evaluated: {error}; {so_far}")
+        }
     }
 }
 
@@ -117,7 +120,10 @@ pub(super) fn counts(counts: &Counts) -> String {
 
 #[cfg(test)]
 mod tests {
-    use model::traces::{State, Trace};
+    use model::{
+        tla::TlaError,
+        traces::{Place, State, Trace},
+    };
 
     use super::*;
 
@@ -156,6 +162,17 @@ mod tests {
         let says = "unknown: there are more than 2 states; 3 states were found, and nothing against \
                     Inv and no deadlock; nothing is known of Live";
         check(&unknown, says, [Unknown; 3]);
+        let run = Trace::new(vec![State::new(); 2], vec![None], None).unwrap();
+        let error = TlaError {
+            file: "M.tla".into(),
+            place: Place::Whole,
+            what: "division by zero".to_owned(),
+        };
+        let failed = explored(Verdict::Failed(error, run));
+        let says = "unknown: state 2 can't be evaluated: M.tla: division by zero; 3 states were found, \
+                    and nothing against Inv and no deadlock; nothing is known of Live";
+        check(&failed, says, [Unknown; 3]);
+        assert_eq!(exit(&failed), Exit::Unknown);
         let nothing = sentence(&explored(Verdict::Held), &[], true);
         let expect = "held: the configuration asks for nothing; all 3 states inside of CONSTRAINT";
         assert_eq!(nothing, expect);

@@ -25,6 +25,10 @@ pub fn check(
         let place = format!("{}{}", args.file.display(), place(args, index).unwrap_or_default());
         Err(Expected::error(Exit::Usage, format!("{place}: plan: {why}")))
     };
+    // A model can be parted from without any perturbation.
+    if replay.plan.perturbations.is_empty() && !replay.schedules.is_empty() {
+        return Ok(());
+    }
     if let Some(wrong) = replay.plan.wrong(&surroundings(campaign, workload)) {
         return usage(wrong.at.map(|(index, _)| index), wrong.to_string());
     }

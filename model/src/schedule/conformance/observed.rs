@@ -7,6 +7,8 @@ use trace::{
     StepState, Verb,
 };
 
+use crate::Binding;
+
 /// Something that happened.
 #[derive(Debug, PartialEq)]
 pub(super) enum Seen<'h> {
@@ -23,6 +25,19 @@ pub(super) enum Seen<'h> {
     Crash,
     /// A write of this step of the workload was done.
     User(u32),
+    /// Nothing happens any more by itself, at this revision.
+    Rest(Revision),
+}
+
+impl Seen<'_> {
+    /// The revision at which a trace that has ended can be looked at: what it says nothing of begins behind it.
+    pub fn ends(&self, binding: &Binding) -> Option<Revision> {
+        match self {
+            Seen::Rest(revision) => Some(*revision),
+            Seen::Request { call, before, .. } if !binding.is_free(call) => Some(*before),
+            _ => None,
+        }
+    }
 }
 
 /// What happened, in order.
@@ -95,6 +110,7 @@ impl<'h> Observer<'h> {
                 }
                 self.seen.push(Seen::Crash);
             }
+            Event::Settled(settled) => self.seen.push(Seen::Rest(settled.revision)),
             Event::Step(step) if step.state == StepState::Done => {
                 self.seen.extend(number(&step.title).map(Seen::User));
             }

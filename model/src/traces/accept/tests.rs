@@ -107,6 +107,22 @@ fn somebody_who_looks_may_see_that_nothing_happened() {
     assert!(matches!(try_on(Variant::GeneratedName, &text, 1), Ok(Acceptance::Accepted(_))));
 }
 
+/// A record without its beginning begins with a step.
+#[test]
+fn the_action_of_the_first_event_counts() {
+    let first = |name: &str| {
+        let text = format!("{{\"action\":{{\"name\":\"{name}\"}},\"state\":{{\"fooObjs\":[]}}}}\n");
+        try_on(Variant::GeneratedName, &text, 0)
+    };
+    let accepted = first("Start");
+    let Ok(Acceptance::Accepted(trace)) = accepted else { panic!("{accepted:?}") };
+    assert_eq!(names(&trace), ["Start"]);
+    let rejected = first("MarkCreated");
+    let Ok(Acceptance::Rejected(rejection)) = rejected else { panic!("{rejected:?}") };
+    let labels: Vec<&str> = rejection.allowed.iter().map(|(label, _)| label.as_str()).collect();
+    assert_eq!((rejection.line, labels), (1, vec!["Start"]));
+}
+
 #[test]
 fn records_must_be_about_the_model() {
     let error = |text: &str| try_on(Variant::GeneratedName, text, 1).unwrap_err().to_string();
