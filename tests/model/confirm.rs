@@ -27,12 +27,14 @@ fn what_the_real_programs_do_as_well() {
     if !needs(&[Need::Go, Need::Judge]) {
         return;
     }
-    let ended = confirm("taint", "c7-node-name-against-taint.yaml", |text| text).expect(0);
+    let ended = confirm("taint", "c7-node-name-against-taint.yaml", |text| text);
+    ended.expect(0);
     assert!(
         ended.stdout.starts_with("agrees\nno_oscillation_eviction of web: violated"),
         "{ended:?}"
     );
-    let ended = confirm("apply", "c2-apply-under-autoscaler.yaml", |text| text).expect(0);
+    let ended = confirm("apply", "c2-apply-under-autoscaler.yaml", |text| text);
+    ended.expect(0);
     let lines: Vec<&str> = ended.stdout.lines().collect();
     assert!(lines[1].ends_with("1 pods, after there were 2"), "{ended:?}");
     assert_eq!(lines[2], "writes: all 6 of the model's, of 4 objects");
@@ -50,7 +52,8 @@ fn what_the_real_programs_do_not() {
             "nodeName: node-1\n            tolerations: [{operator: Exists}]\n",
         )
     };
-    let ended = confirm("tolerated", "c7-node-name-against-taint.yaml", tolerate).expect(100);
+    let ended = confirm("tolerated", "c7-node-name-against-taint.yaml", tolerate);
+    ended.expect(100);
     let part = "write 3 of the model, delete of Pod default/web-* pod-1, was not made; web-";
     assert!(ended.stdout.contains(part), "{ended:?}");
 }

@@ -125,7 +125,7 @@ fn what_is_wrong_with_a_counterexample_is_told_with_its_place() {
         ":4:13: no program \"kubelet\"",
     );
     let expect = |one: &str| spec(&format!("expect:\n    - {one}"));
-    check(&expect("{intent: no_rest}"), ":7:17: unknown value \"no_rest\"");
+    check(&expect("{intent: no_rest}"), ":7:16: unknown value \"no_rest\"");
     check(
         &expect("{intent: no_oscillation_eviction}"),
         ":7:7: deployment: this intent is about one",

@@ -140,9 +140,10 @@ fn confirm(file: &Counterexample, writes: &[&Write], played: &Played) -> Confirm
         Err(why) => unknown = Some(why),
         Ok(None) if writes.is_empty() => {}
         Ok(None) => lines.push(format!(
-            "writes: all {} of the model's, of {} objects",
+            "writes: all {} of the model's, of {} object{}",
             writes.len(),
-            model.len()
+            model.len(),
+            if model.len() == 1 { "" } else { "s" }
         )),
         Ok(Some(difference)) => {
             let write = writes[difference.write];

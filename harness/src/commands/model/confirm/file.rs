@@ -3,12 +3,17 @@
 //!
 //! Nothing in such a file comes from the model's own form: whoever checks clusters can write one.
 
+mod step;
+
 use std::{collections::BTreeMap, path::Path, time::Duration};
 
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use serde_json::Value;
 
 use crate::config::{Located, parse_duration, reading};
+
+use step::names_an_object;
+pub use step::{After, Does, Step};
 
 use super::intent::Intent;
 
@@ -72,68 +77,6 @@ pub struct Usage {
     pub cpu: String,
     /// Of the resource `memory`.
     pub memory: String,
-}
-
-/// What a user or a node does.
-#[derive(Debug, Clone, Serialize, Deserialize)]
-#[serde(rename_all = "camelCase", deny_unknown_fields)]
-pub struct Step {
-    /// After what; left out: after the step before.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub after: Option<After>,
-    /// Or when, counted from where the run begins, by the controllers' clock.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub at: Option<Span>,
-    /// As `kubectl apply`: fields that the last one applied and this one lacks are removed.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub apply: Option<Value>,
-    /// A new object.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub create: Option<Value>,
-    /// A merge patch, with `apiVersion`, `kind` and name of its object.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub patch: Option<Value>,
-    /// A merge patch of its status.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub patch_status: Option<Value>,
-    /// `apiVersion`, `kind` and name of an object, and `replicas`.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub scale: Option<Value>,
-    /// `apiVersion`, `kind` and name of an object.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub delete: Option<Value>,
-    /// What pods use from then on, in place of `usage`.
-    #[serde(default, rename = "use", skip_serializing_if = "Option::is_none")]
-    pub uses: Option<Vec<Usage>>,
-}
-
-/// After what a step comes.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "camelCase")]
-pub enum After {
-    /// The step before, when all are quiet.
-    Previous,
-    /// When the controllers have nothing more to do.
-    Stable,
-}
-
-/// What a step does.
-#[derive(Debug, Clone, Copy)]
-pub enum Does<'a> {
-    /// [`Step::apply`].
-    Apply(&'a Value),
-    /// [`Step::create`].
-    Create(&'a Value),
-    /// [`Step::patch`].
-    Patch(&'a Value),
-    /// [`Step::patch_status`].
-    PatchStatus(&'a Value),
-    /// [`Step::scale`].
-    Scale(&'a Value),
-    /// [`Step::delete`].
-    Delete(&'a Value),
-    /// [`Step::uses`].
-    Use(&'a [Usage]),
 }
 
 /// What the model says of one property: an intent, or an expression in CEL over `objects` as in a property file.
@@ -271,58 +214,6 @@ impl Serialize for Span {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         serializer.collect_str(&format_args!("{}ms", self.0.as_millis()))
     }
-}
-
-impl Step {
-    /// What it does.
-    ///
-    /// # Errors
-    /// Nothing, or more than one thing.
-    pub fn does(&self) -> Result<Does<'_>, String> {
-        let all = [
-            self.apply.as_ref().map(Does::Apply),
-            self.create.as_ref().map(Does::Create),
-            self.patch.as_ref().map(Does::Patch),
-            self.patch_status.as_ref().map(Does::PatchStatus),
-            self.scale.as_ref().map(Does::Scale),
-            self.delete.as_ref().map(Does::Delete),
-            self.uses.as_deref().map(Does::Use),
-        ];
-        let mut said = all.into_iter().flatten();
-        match (said.next(), said.next()) {
-            (Some(one), None) => Ok(one),
-            _ => Err("a step does one of apply, create, patch, patchStatus, scale, delete, use, and no more".to_owned()),
-        }
-    }
-
-    fn check(&self) -> Result<(), String> {
-        if self.after.is_some() && self.at.is_some() {
-            return Err("a step comes after something or at a time, not both".to_owned());
-        }
-        match self.does()? {
-            Does::Scale(scale) if !scale["replicas"].is_u64() => {
-                Err("scale: replicas must be a whole number".to_owned())
-            }
-            Does::Apply(object)
-            | Does::Create(object)
-            | Does::Patch(object)
-            | Does::PatchStatus(object)
-            | Does::Scale(object)
-            | Does::Delete(object) => names_an_object(object),
-            Does::Use(_) => Ok(()),
-        }
-    }
-}
-
-/// Whether it says which object it is about.
-fn names_an_object(object: &Value) -> Result<(), String> {
-    for pointer in ["/apiVersion", "/kind", "/metadata/name"] {
-        if object.pointer(pointer).and_then(Value::as_str).is_none_or(str::is_empty) {
-            let field = pointer[1..].replace('/', ".");
-            return Err(format!("it names no object: {field} is missing"));
-        }
-    }
-    Ok(())
 }
 
 impl Counterexample {

@@ -11,6 +11,8 @@
 //! A run ends when all that was asked for has come, when nothing more comes, when its time is over, or when the writes go on and on: controllers that fight each
 //! other may never be quiet, so writes are counted while they come.
 
+mod watchdog;
+
 use std::{
     path::{Path, PathBuf},
     sync::Arc,
@@ -19,7 +21,7 @@ use std::{
 
 use cluster::{Controller, EnvironmentOptions, Server, SuffixOrder, World, WorldOptions};
 use serde_json::Value;
-use trace::{Actor, Commit, Event, ObjectKey, Recorder, Time};
+use trace::{Actor, Commit, ObjectKey, Recorder, Time};
 use workloads::Client;
 
 use crate::{
@@ -28,6 +30,8 @@ use crate::{
     providers::{client_files, embedded::recorded, secret},
     trial::clocks::Following,
 };
+
+use watchdog::{Watchdog, write};
 
 use super::{
     act::User,
@@ -397,67 +401,6 @@ impl<'a> Player<'a> {
     async fn end(self) {
         for program in self.programs {
             program.end().await;
-        }
-    }
-}
-
-/// A commit that counts: no Lease, no Event, nothing of metrics-server's.
-fn write(event: &Event) -> Option<&Commit> {
-    match event {
-        Event::Commit(commit)
-            if !commit.is_bookkeeping() && commit.key.resource != usage::resource() =>
-        {
-            Some(commit)
-        }
-        _ => None,
-    }
-}
-
-/// Looks whether a run has gone too far.
-struct Watchdog {
-    recorder: Recorder,
-    server: Server,
-    stepped: (usize, Time),
-    due: Time,
-    limits: super::file::Limits,
-    until: Instant,
-}
-
-impl Watchdog {
-    fn of(player: &Player<'_>) -> Watchdog {
-        Watchdog {
-            recorder: player.recorder.clone(),
-            server: player.server.clone(),
-            stepped: player.stepped,
-            due: player.due,
-            limits: player.file.1.limits,
-            until: player.until,
-        }
-    }
-
-    fn over(&self) -> Option<Ending> {
-        if Instant::now() >= self.until {
-            return Some(Ending::Broken("--timeout was over".to_owned()));
-        }
-        let (first, stepped) = self.stepped;
-        let writes = self.recorder.with(|history| {
-            history.records[first..].iter().filter(|record| write(&record.event).is_some()).count()
-        });
-        if writes >= self.limits.writes {
-            return Some(Ending::Restless);
-        }
-        let end = stepped.plus(self.limits.time.0).max(self.due);
-        (self.server.now() > end).then_some(Ending::TimeOver)
-    }
-
-    /// Ends when one is exceeded: looks at each write, and once a second for the time here.
-    async fn exceeded(&self) -> Ending {
-        let mut revisions = self.server.subscribe();
-        loop {
-            drop(tokio::time::timeout(Duration::from_secs(1), revisions.changed()).await);
-            if let Some(over) = self.over() {
-                return over;
-            }
         }
     }
 }

@@ -1,3 +1,5 @@
+//! Each intent, on a few writes by hand.
+
 use std::sync::Arc;
 
 use serde_json::json;

@@ -1,3 +1,5 @@
+//! Lives of a model and of a run, by hand.
+
 use std::{sync::Arc, time::Duration};
 
 use serde_json::json;
