@@ -54,6 +54,29 @@ pub fn binding(key: &ObjectKey, uid: &str, node: &str) -> Value {
     })
 }
 
+/// What a descheduler sends for one of its plugins (`pkg/descheduler/evictions`, `evictPod`).
+pub(super) fn eviction(
+    key: &ObjectKey,
+    (profile, plugin): (&str, &str),
+    grace_seconds: Option<i64>,
+) -> Value {
+    let mut options = json!({});
+    if let Some(seconds) = grace_seconds {
+        options["gracePeriodSeconds"] = json!(seconds);
+    }
+    json!({
+        "apiVersion": "policy/v1", "kind": "Eviction",
+        "metadata": {
+            "name": key.name, "namespace": key.namespace,
+            "annotations": {
+                "reason": format!("triggered by {profile}/{plugin}: "),
+                "requested-by": "sigs.k8s.io/descheduler",
+            },
+        },
+        "deleteOptions": options,
+    })
+}
+
 fn selector(selector: &Selector) -> Value {
     let mut value = json!({"matchLabels": labels(&selector.labels)});
     let expression = |e: &Expression| {

@@ -7,8 +7,8 @@ use trace::{ObjectKey, Time};
 use crate::{
     account_token, autoscaler,
     calls::{self, Calls, Next, Response},
-    cluster_role, cron_job, daemon_set, deployment, disruption, garbage_collector, job, kubelet,
-    namespace, node_lease, node_lifecycle,
+    cluster_role, cron_job, daemon_set, deployment, descheduler, disruption, garbage_collector,
+    job, kubelet, namespace, node_lease, node_lifecycle,
     object::{Body, Object},
     pod_gc, quota, replica_set, root_ca, scheduler, service_account, services, signing_request,
     stateful_set, taint_eviction, token_cleaner,
@@ -91,6 +91,8 @@ pub enum Controller {
     Kubelet,
     /// Renews the leases of all nodes. In no profile: a timer that comes again for ever.
     NodeLease,
+    /// Evicts pods by a policy. In no profile: no part of Kubernetes, and a timer that comes again for ever.
+    Descheduler,
 }
 
 /// A change of one object of the store.
@@ -164,6 +166,9 @@ impl Controller {
         Controller::Kubelet,
     ];
 
+    /// What runs where it is asked for only.
+    pub const BY_NAME: [Controller; 2] = [Controller::NodeLease, Controller::Descheduler];
+
     /// Its name, as upstream's `--controllers` names it.
     pub fn name(self) -> &'static str {
         match self {
@@ -203,12 +208,13 @@ impl Controller {
             Controller::Scheduler => "scheduler",
             Controller::Kubelet => "kubelet",
             Controller::NodeLease => "node-lease",
+            Controller::Descheduler => "descheduler",
         }
     }
 
     /// The controller of this name, which may leave out that it is a controller.
     pub fn named(name: &str) -> Option<Controller> {
-        let all = Controller::FULL.iter().copied().chain([Controller::NodeLease]);
+        let all = Controller::FULL.iter().copied().chain(Controller::BY_NAME);
         let is = |of: &Controller| of.name() == name || of.short_name() == name;
         all.into_iter().find(is)
     }
@@ -225,6 +231,7 @@ impl Controller {
             Controller::Scheduler => "kube-scheduler",
             Controller::Kubelet | Controller::NodeLease => "kubelet",
             Controller::Provisioner => "csi-provisioner",
+            Controller::Descheduler => "descheduler",
             _ => "kube-controller-manager",
         }
     }
@@ -234,6 +241,8 @@ impl Controller {
     pub fn longest_backoff(self) -> Duration {
         match self {
             Controller::Namespace => Duration::from_secs(60),
+            // A program that ends at once is started again by its kubelet.
+            Controller::Descheduler => Duration::from_secs(300),
             _ => Duration::from_secs(1000),
         }
     }
@@ -290,6 +299,7 @@ impl Controller {
             Controller::Scheduler => scheduler::reconcile(view, key, now, calls),
             Controller::Kubelet => kubelet::reconcile(view, key, now, calls),
             Controller::NodeLease => node_lease::reconcile(view, key, now, calls),
+            Controller::Descheduler => descheduler::reconcile(view, key, now, calls),
         })
     }
 
@@ -336,6 +346,7 @@ impl Controller {
             Controller::Scheduler => scheduler::keys_affected(view, change),
             Controller::Kubelet => kubelet::keys_affected(view, change),
             Controller::NodeLease => node_lease::keys_affected(change),
+            Controller::Descheduler => descheduler::keys_affected(change),
         }
     }
 }

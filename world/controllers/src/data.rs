@@ -253,6 +253,7 @@ impl Body {
             Body::Data(keys) => Some(keys),
             Body::RootCa(map) => Some(&map.keys),
             Body::Tracking(map) => Some(&map.keys),
+            Body::DeschedulerPolicy(map) => Some(&map.keys),
             Body::TokenSecret(secret) => Some(&secret.keys),
             _ => None,
         }

@@ -22,6 +22,7 @@
 //! Where do I change …?
 //!
 //! - what an object uses of a quota, for admission and for the controller: `quota/usage.rs`;
+//! - which pods a descheduler evicts: `descheduler.rs`;
 //! - which node a pod gets: `scheduler.rs`, with `filter.rs` and `score.rs` below it;
 //! - what the containers of a pod do where nothing runs them: `kubelet/script.rs`; what probes see of it:
 //!   `kubelet/life.rs`;
@@ -59,6 +60,7 @@ pub mod cluster_role;
 pub mod cron_job;
 pub mod daemon_set;
 pub mod deployment;
+pub mod descheduler;
 pub mod disruption;
 pub mod events;
 mod garbage_collector;

@@ -15,6 +15,7 @@ use crate::{
     daemon_set::DaemonSet,
     data::Keys,
     deployment::Deployment,
+    descheduler::PolicyMap,
     disruption::Budget,
     history::Revision as PastTemplate,
     job::Job,
@@ -131,12 +132,16 @@ pub enum Body {
     RootCa(Arc<RootCa>),
     /// The ConfigMap that says since when it is known which tokens are used.
     Tracking(Arc<Tracking>),
+    /// The ConfigMap with the descheduler's policy.
+    DeschedulerPolicy(Arc<PolicyMap>),
     /// A ControllerRevision.
     Revision(Arc<PastTemplate>),
     /// A PersistentVolumeClaim.
     Claim(Arc<Claim>),
     /// A PersistentVolume.
     Volume(Arc<Volume>),
+    /// A PriorityClass: its value.
+    PriorityClass(i64),
     /// A StorageClass.
     Class(Arc<Class>),
     /// A ServiceAccount.

@@ -8,6 +8,7 @@ use trace::Time;
 use crate::{
     autoscaler::Asks,
     data::{self, Needs},
+    descheduler::Leaving,
     node_affinity::NodeAffinity,
     object::{Labels, Text},
     quota::Counted,
@@ -42,6 +43,8 @@ pub struct Pod {
     pub requests: Requests,
     /// What only the scheduler reads.
     pub placing: Placing,
+    /// What only the descheduler reads.
+    pub leaving: Leaving,
     /// `spec.nodeSelector`.
     pub node_selector: Labels,
     /// `status.podIPs`.
@@ -203,6 +206,7 @@ impl Pod {
             restarts: restarts.map(|one| read::number(one, "restartCount")).max().unwrap_or(0),
             requests: Requests::read(object),
             placing: Placing::read(object),
+            leaving: Leaving::read(object),
             node_selector: read::labels(spec, "nodeSelector"),
             addresses: addresses(status),
             hostname: read::text(spec, "hostname"),

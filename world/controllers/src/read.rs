@@ -13,6 +13,7 @@ use crate::{
     daemon_set::DaemonSet,
     data::Keys,
     deployment::Deployment,
+    descheduler::{self, PolicyMap},
     disruption::Budget,
     history::Revision as PastTemplate,
     job::Job,
@@ -109,11 +110,17 @@ pub(crate) fn body(key: &ObjectKey, object: &Value) -> Body {
         ("", "configmaps") if *key.name == *crate::token_cleaner::TRACKING => {
             Body::Tracking(Arc::new(Tracking::read(object)))
         }
+        _ if descheduler::is_policy(key) => {
+            Body::DeschedulerPolicy(Arc::new(PolicyMap::read(object)))
+        }
         ("", "configmaps") => Body::Data(Arc::new(Keys::read(object))),
         ("apps", "controllerrevisions") => Body::Revision(Arc::new(PastTemplate::read(object))),
         ("", "persistentvolumeclaims") => Body::Claim(Arc::new(Claim::read(object))),
         ("", "persistentvolumes") => Body::Volume(Arc::new(Volume::read(object))),
         ("storage.k8s.io", "storageclasses") => Body::Class(Arc::new(Class::read(object))),
+        ("scheduling.k8s.io", "priorityclasses") => {
+            Body::PriorityClass(descheduler::priority_class(object))
+        }
         ("", "replicationcontrollers") => {
             Body::ReplicaSet(Arc::new(ReplicaSet::read_older(object)))
         }

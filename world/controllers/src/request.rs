@@ -295,6 +295,17 @@ pub enum Request {
         /// To which node.
         node: Text,
     },
+    /// POST of a pod's `eviction`. Without a precondition: whichever pod has the name by then.
+    Evict {
+        /// Which pod.
+        key: ObjectKey,
+        /// The profile of the descheduler, which says why.
+        profile: Text,
+        /// The plugin that chose it.
+        plugin: &'static str,
+        /// `gracePeriodSeconds`, in seconds; none: as the pod says.
+        grace_seconds: Option<i64>,
+    },
     /// PATCH of a pod's or node's status.
     PatchStatus {
         /// Which.

@@ -39,7 +39,9 @@ pub(crate) use again::keys_affected;
 pub use node::{Node, Taint};
 pub(crate) use node::{nodes, tolerates, toleration_of};
 pub use placing::Placing;
+pub(crate) use placing::{Constraint, PodTerm};
 pub use preemption::Candidate;
+pub(crate) use spread::is_selected;
 
 use filter::Cycle;
 use preemption::Outcome;

@@ -172,6 +172,7 @@ fn key_of(request: &Request) -> ObjectKey {
         | Request::SetFinalizers { key, .. }
         | Request::Adopt { key, .. }
         | Request::Bind { key, .. }
+        | Request::Evict { key, .. }
         | Request::PatchStatus { key, .. }
         | Request::PodCondition { key, .. }
         | Request::PodPhase { key, .. }
@@ -305,6 +306,10 @@ fn call<'a>(
         }
         Request::Bind { uid, node, .. } => {
             verb(Verb::Create, "binding", JSON, bodies::binding(key, uid, node))
+        }
+        Request::Evict { profile, plugin, grace_seconds, .. } => {
+            let eviction = bodies::eviction(key, (profile, plugin), *grace_seconds);
+            verb(Verb::Create, "eviction", JSON, eviction)
         }
         Request::PatchStatus { uid, status, .. } => {
             let patch = json!({"metadata": {"uid": uid}, "status": status});

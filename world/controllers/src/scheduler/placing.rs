@@ -231,6 +231,19 @@ impl PodTerm {
     }
 }
 
+impl PodTerm {
+    /// Whether it means a pod, as those see it who know no selectors of namespaces: a term that names no namespace means
+    /// its pod's own.
+    pub(crate) fn names(&self, own: &Text, (namespace, labels): (&Text, &Labels)) -> bool {
+        let there = if self.namespaces.is_empty() {
+            own == namespace
+        } else {
+            self.namespaces.contains(namespace)
+        };
+        there && self.selector.as_ref().is_some_and(|selector| selector.matches(labels))
+    }
+}
+
 impl Constraint {
     fn read(value: &Value, labels: &Labels) -> Constraint {
         let selector = value.get("labelSelector").filter(|one| one.is_object());
@@ -257,7 +270,7 @@ impl Constraint {
         }
     }
 
-    pub(super) fn selects(&self, labels: &Labels) -> bool {
+    pub(crate) fn selects(&self, labels: &Labels) -> bool {
         self.selector.as_ref().is_some_and(|selector| selector.matches(labels))
     }
 

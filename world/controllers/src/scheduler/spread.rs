@@ -42,7 +42,7 @@ fn includes(constraint: &Constraint, pod: &Pod, info: &NodeInfo<'_>) -> bool {
 }
 
 /// The pod's node selector and required node affinity.
-pub(super) fn is_selected(pod: &Pod, name: &Text, labels: &Labels) -> bool {
+pub(crate) fn is_selected(pod: &Pod, name: &Text, labels: &Labels) -> bool {
     pod.node_selector.iter().all(|(key, value)| labels.get(key) == Some(value))
         && pod.affinity.as_ref().is_none_or(|affinity: &NodeAffinity| affinity.allows(name, labels))
 }
