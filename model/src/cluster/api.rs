@@ -21,6 +21,7 @@ use super::{
 };
 
 mod edit;
+mod eviction;
 
 use edit::{Edit, edit};
 
@@ -147,6 +148,7 @@ impl Api<'_> {
                 });
                 Ok((after, Answer::Written(None)))
             }
+            Request::Evict { key, grace_seconds, .. } => self.evict(store, key, *grace_seconds),
             other => {
                 let Some(Edit { key, uid, revision, change }) = edit(other, self.now) else {
                     return Err(Answer::Refused(501, "NotImplemented"));

@@ -60,6 +60,7 @@ pub(super) fn keys_of(controller: Controller) -> KindSet {
         Controller::Disruption => KindSet::of(&["PodDisruptionBudget"]),
         Controller::Autoscaler => KindSet::of(&["HorizontalPodAutoscaler"]),
         Controller::Quota => KindSet::of(&["ResourceQuota"]),
+        Controller::Descheduler => KindSet::of(&["ConfigMap"]),
         Controller::Scheduler | Controller::TaintEviction => KindSet::of(&["Pod"]),
         Controller::NodeLifecycle => KindSet::of(&["Node"]),
         Controller::Kubelet => KindSet::of(&["Pod", "Node"]),
@@ -117,6 +118,15 @@ pub(super) fn reads(controller: Controller) -> KindSet {
             "PersistentVolumeClaim",
             "PersistentVolume",
             "ServiceAccount",
+        ]),
+        Controller::Descheduler => KindSet::of(&[
+            "ConfigMap",
+            "Pod",
+            "Node",
+            "Namespace",
+            "PersistentVolumeClaim",
+            "PodDisruptionBudget",
+            "PriorityClass",
         ]),
         Controller::PodGc | Controller::NodeLifecycle | Controller::TaintEviction => {
             KindSet::of(&["Pod", "Node", "memory"])

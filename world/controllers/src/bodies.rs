@@ -55,7 +55,7 @@ pub fn binding(key: &ObjectKey, uid: &str, node: &str) -> Value {
 }
 
 /// What a descheduler sends for one of its plugins (`pkg/descheduler/evictions`, `evictPod`).
-pub(super) fn eviction(
+pub fn eviction(
     key: &ObjectKey,
     (profile, plugin): (&str, &str),
     grace_seconds: Option<i64>,

@@ -1,0 +1,87 @@
+//! `pods/eviction`: a delete that a disruption budget can refuse (`pkg/registry/core/pod/storage/eviction.go`).
+
+use controllers::{Body, Object, disruption::Budget};
+use serde_json::{Value, json};
+use trace::ObjectKey;
+
+use super::{Answer, Api, NOT_FOUND, Outcome, edit, is_deleted};
+use crate::cluster::{kinds::KindId, objects::Stored, store::Store};
+
+const BUDGET: Answer = Answer::Refused(429, "TooManyRequests");
+/// Of several budgets that cover one pod the server makes nothing.
+const SEVERAL: Answer = Answer::Refused(500, "InternalError");
+
+impl Api<'_> {
+    pub(super) fn evict(
+        &self,
+        store: &Store,
+        key: &ObjectKey,
+        grace_seconds: Option<i64>,
+    ) -> Outcome {
+        let pod = store.get(self.objects, key).ok_or(NOT_FOUND)?;
+        let (value, Some(seen)) = (self.stored(store, key)?, pod.seen()) else {
+            return Err(NOT_FOUND);
+        };
+        let phase = value["status"]["phase"].as_str().unwrap_or("");
+        let is_free =
+            matches!(phase, "Succeeded" | "Failed" | "Pending") || is_deleted(value);
+        let store = if is_free { store.clone() } else { self.spend(store, key, seen)? };
+        let mut value = value.clone();
+        if !is_said(&value) {
+            let why = json!({"conditions": [{
+                "type": "DisruptionTarget", "status": "True", "reason": "EvictionByEvictionAPI",
+                "message": "Eviction API: evicting", "lastTransitionTime": self.now.rfc3339(),
+            }]});
+            edit::merge(&mut value["status"], &why);
+        }
+        Ok(self.delete(&store, key, value, None, grace_seconds))
+    }
+
+    /// The store after the budget that covers a pod allows one disruption less.
+    fn spend(&self, store: &Store, pod: &ObjectKey, seen: &Object) -> Result<Store, Answer> {
+        let Some(kind) = KindId::named("PodDisruptionBudget") else { return Ok(store.clone()) };
+        let covering = store.of_kind(self.objects, kind).filter_map(|(_, stored)| {
+            let budget = budget(stored)?;
+            let selects = budget.selector.as_ref()?.matches(&seen.meta.labels);
+            (selects && stored.key.namespace == pod.namespace).then_some((stored, budget))
+        });
+        let covering: Vec<(&Stored, &Budget)> = covering.collect();
+        let (stored, budget) = match covering[..] {
+            [] => return Ok(store.clone()),
+            [one] => one,
+            _ => return Err(SEVERAL),
+        };
+        let mut value = stored.value().cloned().unwrap_or_default();
+        let status = &budget.status;
+        // A pod that is not ready costs nothing: always, or (by default) as long as the others suffice (KEP-3017).
+        let always = value["spec"]["unhealthyPodEvictionPolicy"] == "AlwaysAllow";
+        let suffices = status.healthy >= status.desired && status.desired > 0;
+        if !is_ready(seen) && (always || suffices) {
+            return Ok(store.clone());
+        }
+        let generation = value["metadata"]["generation"].as_i64().unwrap_or(0);
+        if status.observed_generation < generation || status.allowed <= 0 {
+            return Err(BUDGET);
+        }
+        value["status"]["disruptionsAllowed"] = json!(status.allowed - 1);
+        value["status"]["disruptedPods"][&*pod.name] = json!(self.now.rfc3339());
+        Ok(self.update(store, &stored.key, value).0)
+    }
+}
+
+fn budget(stored: &Stored) -> Option<&Budget> {
+    match &stored.seen()?.body {
+        Body::Budget(budget) => Some(budget),
+        _ => None,
+    }
+}
+
+fn is_ready(pod: &Object) -> bool {
+    matches!(&pod.body, Body::Pod(pod) if pod.ready_since.is_some())
+}
+
+fn is_said(pod: &Value) -> bool {
+    let conditions = pod["status"]["conditions"].as_array();
+    let said = |one: &Value| one["type"] == "DisruptionTarget" && one["status"] == "True";
+    conditions.into_iter().flatten().any(said)
+}
