@@ -1,6 +1,6 @@
 //! Kivi's eight cases, at any scale: violating their intent, not, and not for a reason that says something.
 
-use super::description::Description;
+use super::{description::Description, intent::Intent};
 
 mod bounds;
 mod evictions;
@@ -63,7 +63,7 @@ impl Case {
     /// The case as Kivi's generator makes it at a scale, of which pods run at the start.
     pub fn at_scale(self, scale: u32, variant: Variant) -> Description {
         let n = scale.max(1);
-        match self {
+        asking_always(variant, match self {
             Case::C1 => scaling::c1(n, (n / 5).max(1), 2 * n, variant),
             Case::C2 => scaling::c2(n, n, n + 2, variant),
             Case::C3 => nodes::c3_at_scale(n, variant),
@@ -72,7 +72,7 @@ impl Case {
             Case::C6 => nodes::c6(n, n, variant),
             Case::C7 => evictions::c7(1, n.saturating_sub(1), 5 * n, variant),
             Case::C8 => evictions::c8(n.div_ceil(5), n - n.div_ceil(5), 2 * n, variant),
-        }
+        })
     }
 
     /// The case with so many nodes of each of its types and so many pods, none of which runs at the start. The most
@@ -81,7 +81,7 @@ impl Case {
         let all: u32 = nodes.iter().sum();
         let most = (2 * pods).min(7 * all).max(pods);
         let second = nodes.get(1).copied().unwrap_or(0);
-        match self {
+        asking_always(variant, match self {
             Case::C1 => scaling::c1(all, pods, most, variant),
             Case::C2 => without_placement(scaling::c2(all, pods, most, variant)),
             Case::C3 => nodes::c3(nodes[0], second, pods, most, variant),
@@ -90,8 +90,17 @@ impl Case {
             Case::C6 => without_placement(nodes::c6(all, pods, variant)),
             Case::C7 => evictions::c7(nodes[0], second, pods, variant),
             Case::C8 => evictions::c8(nodes[0], second, pods, variant),
-        }
+        })
     }
+}
+
+/// Kivi asks always whether a node is found. Here a case that violates its intent is asked for that alone: C4 leaves a pod
+/// without a node long before a node breaks down for the third time.
+fn asking_always(variant: Variant, mut of: Description) -> Description {
+    if variant != Variant::Violating && !of.intents.contains(&Intent::AlwaysSchedulable) {
+        of.intents.push(Intent::AlwaysSchedulable);
+    }
+    of
 }
 
 fn without_placement(mut of: Description) -> Description {

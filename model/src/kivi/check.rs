@@ -81,15 +81,14 @@ impl Checked {
     }
 }
 
-/// All intents that are asked of a description: its own, and those that are asked always.
+/// All intents that are asked of a description: its own, and if the options say so whether the cluster comes to rest.
 pub fn asked(of: &Description, options: &Options) -> Vec<Intent> {
-    let always = [Intent::AlwaysSchedulable];
-    let loops = options.loops.then_some([Intent::NoLoop, Intent::ValidEnds]);
-    let more = always.into_iter().chain(loops.into_iter().flatten());
     let mut all = of.intents.clone();
-    for intent in more {
-        if !all.contains(&intent) {
-            all.push(intent);
+    if options.loops {
+        for intent in [Intent::NoLoop, Intent::ValidEnds] {
+            if !all.contains(&intent) {
+                all.push(intent);
+            }
         }
     }
     all

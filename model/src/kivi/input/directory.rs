@@ -1,7 +1,7 @@
 //! A configuration directory: `yaml/*.yaml`, `user_input/intents.json`, `user_input/cluster_configs.json`.
 
 use super::{File, Input, InputError, configs, field, intents, manifests};
-use crate::kivi::description::Description;
+use crate::kivi::{description::Description, intent::Intent};
 
 /// Reads a configuration directory.
 ///
@@ -27,6 +27,7 @@ pub fn read(files: &[File<'_>]) -> Result<Input, InputError> {
     let mut growing = configs::read(&field::Field::root(file.path, &value), &mut description, &mut notes)?;
     let value = field::json(asked)?;
     let root = field::Field::root(asked.path, &value);
+    description.intents.push(Intent::AlwaysSchedulable);
     let list = if value.is_object() { root.get("intents") } else { root };
     intents::read(&list, &mut description, &mut notes)?;
     growing.types = description;
@@ -35,6 +36,3 @@ pub fn read(files: &[File<'_>]) -> Result<Input, InputError> {
     let description = least.first().map_or_else(|| growing.types.clone(), |size| growing.of_size(size));
     Ok(Input { description, growing: Some(growing), notes })
 }
-
-#[cfg(test)]
-mod tests;
