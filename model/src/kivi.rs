@@ -24,4 +24,5 @@ mod pods;
 pub mod setup;
 pub mod sizes;
 pub mod sweep;
+pub mod told;
 pub mod types;

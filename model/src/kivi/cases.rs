@@ -7,6 +7,8 @@ mod evictions;
 mod nodes;
 mod parts;
 mod scaling;
+#[cfg(test)]
+mod tests;
 
 /// A case.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]

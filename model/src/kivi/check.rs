@@ -8,9 +8,10 @@ use super::{
     intents,
     options::Options,
     setup,
+    told::{self, Trace},
 };
 use crate::{
-    Budgets, Counts, Limit, Run, Search, SearchError, System, Verdict,
+    Budgets, Counts, Limit, Search, SearchError, Verdict,
     cluster::{Action, Cluster, State, setup::SetupError},
 };
 
@@ -43,16 +44,6 @@ pub enum Outcome {
     Violated(Trace),
     /// Not all was seen.
     Unknown(Limit),
-}
-
-/// A run that violates an intent.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Trace {
-    /// Each step, in words.
-    pub steps: Vec<String>,
-    /// For a run without end: from the step of this index on it goes on for ever. The number of all steps means that
-    /// nothing happens any more.
-    pub loops_to: Option<usize>,
 }
 
 /// Why there are no verdicts.
@@ -140,7 +131,7 @@ fn search(
         None => vec![search.breadth_first()?],
     };
     for (at, intent) in intents.iter().enumerate() {
-        let mut outcomes = reports.iter().map(|report| outcome(&cluster, &report.verdicts[at].1));
+        let mut outcomes = reports.iter().map(|report| outcome((of, &cluster), &report.verdicts[at].1));
         let first = outcomes.next().unwrap_or(Outcome::Unknown(Limit::Sampled));
         let verdict = outcomes.fold(first, |one, other| match one {
             Outcome::Violated(_) => one,
@@ -158,18 +149,15 @@ fn search(
     Ok(())
 }
 
-fn outcome(cluster: &Cluster, verdict: &Verdict<State, Action>) -> Outcome {
+fn outcome(
+    (of, cluster): (&Description, &Cluster),
+    verdict: &Verdict<State, Action>,
+) -> Outcome {
     match verdict {
         Verdict::Held { .. } => Outcome::Held,
-        Verdict::Violated { run: Some(run) } => Outcome::Violated(trace(cluster, run)),
-        Verdict::Violated { run: None } => {
-            Outcome::Violated(Trace { steps: vec![], loops_to: None })
-        }
+        Verdict::Violated { run: Some(run) } => Outcome::Violated(told::trace(of, cluster, run)),
+        // No intent asks that something can be reached.
+        Verdict::Violated { run: None } => Outcome::Unknown(Limit::Decided),
         Verdict::Unknown { why, .. } => Outcome::Unknown(why.clone()),
     }
-}
-
-fn trace(cluster: &Cluster, run: &Run<State, Action>) -> Trace {
-    let steps = run.actions.iter().map(|action| cluster.label(action)).collect();
-    Trace { steps, loops_to: run.loops_to }
 }

@@ -20,8 +20,8 @@ mod commands;
 mod nodes;
 mod usage;
 
+pub(super) use commands::replicas;
 pub(super) use nodes::is_broken;
-pub(super) use usage::Measured;
 
 /// All that may happen, and what measures pods where somebody asks.
 pub(super) fn all(of: &Description, mode: Mode) -> Vec<Box<dyn Event>> {
@@ -29,7 +29,7 @@ pub(super) fn all(of: &Description, mode: Mode) -> Vec<Box<dyn Event>> {
     let measures = of.deployments.iter().any(|one| one.autoscaler.is_some());
     let changes = |one: &Occurrence| matches!(one.what, What::CpuChange { .. });
     if measures || of.occurrences.iter().any(changes) {
-        all.push(Box::new(Measured::of(of)));
+        all.push(Box::new(usage::Measured::of(of)));
     }
     for occurrence in &of.occurrences {
         let modifiers = Modifiers::of(occurrence);

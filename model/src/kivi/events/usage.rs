@@ -69,12 +69,12 @@ impl Usage {
 
 /// What pods use is measured.
 #[derive(Debug)]
-pub(in crate::kivi) struct Measured {
+pub(super) struct Measured {
     usages: Vec<Usage>,
 }
 
 impl Measured {
-    pub(in crate::kivi) fn of(of: &Description) -> Measured {
+    pub(super) fn of(of: &Description) -> Measured {
         Measured { usages: of.templates.iter().map(Usage::of).collect() }
     }
 
