@@ -107,3 +107,6 @@ pub enum InputError {
         found: String,
     },
 }
+
+#[cfg(test)]
+mod tests;
