@@ -36,7 +36,9 @@ fn main() {
         states_max: word(6).parse().unwrap_or(u64::MAX),
         ..Options::default()
     };
-    let all = Case::ALL.into_iter().filter(|case| matches!(word(0), "all" | "") || case.name() == word(0));
+    let all = Case::ALL
+        .into_iter()
+        .filter(|case| matches!(word(0), "all" | "") || case.name() == word(0));
     for case in all.filter(|case| variant != Variant::Cured || case.has_cured()) {
         let begun = Instant::now();
         let told = match word(2) {
@@ -57,18 +59,28 @@ fn single(case: Case, variant: Variant, options: &Options) -> String {
 
 fn scaled(case: Case, variant: Variant, options: &Options) -> String {
     let sizes = case.bounds(options.scale, variant).sizes(Faster::No);
-    let describe = |size: &model::kivi::sizes::Size| case.of_size(&size.nodes, size.pods[0], variant);
+    let describe =
+        |size: &model::kivi::sizes::Size| case.of_size(&size.nodes, size.pods[0], variant);
     let swept = sweep::sweep(&sizes, describe, options, None).expect("searches");
     let states: u64 = swept.swept.iter().map(|one| one.checked.counts.distinct).sum();
     let most = swept.swept.iter().max_by_key(|one| one.checked.counts.distinct);
-    let most = most.map_or(String::new(), |one| format!("{} at {}", one.checked.counts.distinct, one.size));
+    let most = most
+        .map_or(String::new(), |one| format!("{} at {}", one.checked.counts.distinct, one.size));
     let first = swept.first_violation().map_or("none violates".to_owned(), |one| {
-        format!("{} {}: {} states, {}", one.index, one.size, one.checked.counts.distinct, told(&one.checked))
+        format!(
+            "{} {}: {} states, {}",
+            one.index,
+            one.size,
+            one.checked.counts.distinct,
+            told(&one.checked)
+        )
     });
     let violating = swept.swept.iter().filter(|one| one.checked.violation().is_some()).count();
     format!(
         "{} of {} set-ups, {states} states, most {most}; {violating} violate; first: {first}; clean: {}",
-        swept.swept.len(), swept.sizes, swept.is_clean()
+        swept.swept.len(),
+        swept.sizes,
+        swept.is_clean()
     )
 }
 
@@ -81,7 +93,11 @@ fn told(checked: &Checked) -> String {
             judged.title,
             trace.steps.len(),
             trace.loops_to,
-            if std::env::var_os("TRACE").is_some() { format!("\n    {}", trace.steps.join("\n    ")) } else { String::new() }
+            if std::env::var_os("TRACE").is_some() {
+                format!("\n    {}", trace.steps.join("\n    "))
+            } else {
+                String::new()
+            }
         ),
     };
     checked.verdicts.iter().map(one).collect::<Vec<_>>().join("; ")

@@ -65,16 +65,19 @@ impl Case {
     /// The case as Kivi's generator makes it at a scale, of which pods run at the start.
     pub fn at_scale(self, scale: u32, variant: Variant) -> Description {
         let n = scale.max(1);
-        asking_always(variant, match self {
-            Case::C1 => scaling::c1(n, (n / 5).max(1), 2 * n, variant),
-            Case::C2 => scaling::c2(n, n, n + 2, variant),
-            Case::C3 => nodes::c3_at_scale(n, variant),
-            Case::C4 => nodes::c4(n, 2 * n + 1, variant),
-            Case::C5 => evictions::c5_at_scale(n, variant),
-            Case::C6 => nodes::c6(n, n, variant),
-            Case::C7 => evictions::c7(1, n.saturating_sub(1), 5 * n, variant),
-            Case::C8 => evictions::c8(n.div_ceil(5), n - n.div_ceil(5), 2 * n, variant),
-        })
+        asking_always(
+            variant,
+            match self {
+                Case::C1 => scaling::c1(n, (n / 5).max(1), 2 * n, variant),
+                Case::C2 => scaling::c2(n, n, n + 2, variant),
+                Case::C3 => nodes::c3_at_scale(n, variant),
+                Case::C4 => nodes::c4(n, 2 * n + 1, variant),
+                Case::C5 => evictions::c5_at_scale(n, variant),
+                Case::C6 => nodes::c6(n, n, variant),
+                Case::C7 => evictions::c7(1, n.saturating_sub(1), 5 * n, variant),
+                Case::C8 => evictions::c8(n.div_ceil(5), n - n.div_ceil(5), 2 * n, variant),
+            },
+        )
     }
 
     /// The case with so many nodes of each of its types and so many pods, none of which runs at the start. The most
@@ -83,16 +86,19 @@ impl Case {
         let all: u32 = nodes.iter().sum();
         let most = (2 * pods).min(7 * all).max(pods);
         let second = nodes.get(1).copied().unwrap_or(0);
-        asking_always(variant, match self {
-            Case::C1 => scaling::c1(all, pods, most, variant),
-            Case::C2 => without_placement(scaling::c2(all, pods, most, variant)),
-            Case::C3 => nodes::c3(nodes[0], second, pods, most, variant),
-            Case::C4 => nodes::c4(all, pods, variant),
-            Case::C5 => evictions::c5(nodes[0], second, pods, variant),
-            Case::C6 => without_placement(nodes::c6(all, pods, variant)),
-            Case::C7 => evictions::c7(nodes[0], second, pods, variant),
-            Case::C8 => evictions::c8(nodes[0], second, pods, variant),
-        })
+        asking_always(
+            variant,
+            match self {
+                Case::C1 => scaling::c1(all, pods, most, variant),
+                Case::C2 => without_placement(scaling::c2(all, pods, most, variant)),
+                Case::C3 => nodes::c3(nodes[0], second, pods, most, variant),
+                Case::C4 => nodes::c4(all, pods, variant),
+                Case::C5 => evictions::c5(nodes[0], second, pods, variant),
+                Case::C6 => without_placement(nodes::c6(all, pods, variant)),
+                Case::C7 => evictions::c7(nodes[0], second, pods, variant),
+                Case::C8 => evictions::c8(nodes[0], second, pods, variant),
+            },
+        )
     }
 }
 

@@ -131,7 +131,8 @@ fn search(
         None => vec![search.breadth_first()?],
     };
     for (at, intent) in intents.iter().enumerate() {
-        let mut outcomes = reports.iter().map(|report| outcome((of, &cluster), &report.verdicts[at].1));
+        let mut outcomes =
+            reports.iter().map(|report| outcome((of, &cluster), &report.verdicts[at].1));
         let first = outcomes.next().unwrap_or(Outcome::Unknown(Limit::Sampled));
         let verdict = outcomes.fold(first, |one, other| match one {
             Outcome::Violated(_) => one,
@@ -149,10 +150,7 @@ fn search(
     Ok(())
 }
 
-fn outcome(
-    (of, cluster): (&Description, &Cluster),
-    verdict: &Verdict<State, Action>,
-) -> Outcome {
+fn outcome((of, cluster): (&Description, &Cluster), verdict: &Verdict<State, Action>) -> Outcome {
     match verdict {
         Verdict::Held { .. } => Outcome::Held,
         Verdict::Violated { run: Some(run) } => Outcome::Violated(told::trace(of, cluster, run)),

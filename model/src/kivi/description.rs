@@ -86,7 +86,8 @@ impl Deployment {
     /// The bounds of its autoscaler.
     pub fn bounds(&self) -> Option<(u32, u32)> {
         let spec = self.autoscaler.as_ref()?;
-        let number = |field: &str| spec[field].as_u64().and_then(|number| u32::try_from(number).ok());
+        let number =
+            |field: &str| spec[field].as_u64().and_then(|number| u32::try_from(number).ok());
         Some((number("minReplicas").unwrap_or(1), number("maxReplicas")?))
     }
 }

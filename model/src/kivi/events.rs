@@ -37,7 +37,11 @@ pub(super) fn all(of: &Description, mode: Mode) -> Vec<Box<dyn Event>> {
             What::CpuPattern => {}
             What::CpuChange { deployment, unit_milli } => {
                 let deployment = of.deployments[*deployment].name.clone();
-                all.push(Box::new(usage::Change { deployment, unit_milli: *unit_milli, modifiers }));
+                all.push(Box::new(usage::Change {
+                    deployment,
+                    unit_milli: *unit_milli,
+                    modifiers,
+                }));
             }
             What::KernelPanic => {
                 all.push(Box::new(nodes::Panic { mode, modifiers }));

@@ -59,16 +59,25 @@ pub fn svg(sweep: &Sweep, title: &str) -> String {
          <title>{title}</title>\n<text x=\"{CELL}\" y=\"18\" font-size=\"14\">{title}</text>\n",
         title = escaped(title),
     );
-    let place = |nodes_of: u32, pods_of: u32| (ROOM + (pods_of - 1) * CELL, ROOM + (nodes - nodes_of) * CELL);
+    let place = |nodes_of: u32, pods_of: u32| {
+        (ROOM + (pods_of - 1) * CELL, ROOM + (nodes - nodes_of) * CELL)
+    };
     let smallest = sweep.first_violation().map(|one| (one.size.all_nodes(), one.size.all_pods()));
     for (at, (kind, told)) in &cells {
         let (x, y) = place(at.0, at.1);
-        let mark = if Some(*at) == smallest { " stroke=\"#000\" stroke-width=\"3\"" } else { " stroke=\"#fff\"" };
-        line(&mut svg, &format!(
-            "<rect x=\"{x}\" y=\"{y}\" width=\"{CELL}\" height=\"{CELL}\" fill=\"{}\"{mark}><title>{}</title></rect>",
-            kind.colour().0,
-            escaped(&told.join("\n")),
-        ));
+        let mark = if Some(*at) == smallest {
+            " stroke=\"#000\" stroke-width=\"3\""
+        } else {
+            " stroke=\"#fff\""
+        };
+        line(
+            &mut svg,
+            &format!(
+                "<rect x=\"{x}\" y=\"{y}\" width=\"{CELL}\" height=\"{CELL}\" fill=\"{}\"{mark}><title>{}</title></rect>",
+                kind.colour().0,
+                escaped(&told.join("\n")),
+            ),
+        );
     }
     axes(&mut svg, nodes, pods);
     legend(&mut svg, ROOM + (nodes + 2) * CELL);
@@ -81,7 +90,8 @@ fn line(into: &mut String, text: &str) {
 }
 
 fn told_of(one: &Swept, kind: Kind) -> String {
-    let violated = one.checked.verdicts.iter().filter(|judged| matches!(judged.verdict, Outcome::Violated(_)));
+    let violated =
+        one.checked.verdicts.iter().filter(|judged| matches!(judged.verdict, Outcome::Violated(_)));
     let violated: Vec<&str> = violated.map(|judged| &*judged.title).collect();
     match violated.is_empty() {
         true => format!("{} {}: {}", one.index, one.size, kind.colour().1),
@@ -93,7 +103,10 @@ fn axes(svg: &mut String, nodes: u32, pods: u32) {
     let middle = CELL / 2;
     for number in 1..=nodes {
         let y = ROOM + (nodes - number) * CELL + middle + 4;
-        line(svg, &format!("<text x=\"{}\" y=\"{y}\" text-anchor=\"end\">{number}</text>", ROOM - 6));
+        line(
+            svg,
+            &format!("<text x=\"{}\" y=\"{y}\" text-anchor=\"end\">{number}</text>", ROOM - 6),
+        );
     }
     for number in (1..=pods).filter(|number| *number == 1 || number % 5 == 0) {
         let (x, y) = (ROOM + (number - 1) * CELL + middle, ROOM + nodes * CELL + 14);
@@ -106,10 +119,16 @@ fn axes(svg: &mut String, nodes: u32, pods: u32) {
 fn legend(svg: &mut String, y: u32) {
     for (at, kind) in [Kind::Clean, Kind::Unknown, Kind::Violating].into_iter().enumerate() {
         let (x, (colour, word)) = (ROOM + at as u32 * 5 * CELL, kind.colour());
-        line(svg, &format!("<rect x=\"{x}\" y=\"{y}\" width=\"12\" height=\"12\" fill=\"{colour}\"/>"));
+        line(
+            svg,
+            &format!("<rect x=\"{x}\" y=\"{y}\" width=\"12\" height=\"12\" fill=\"{colour}\"/>"),
+        );
         line(svg, &format!("<text x=\"{}\" y=\"{}\">{word}</text>", x + 16, y + 10));
     }
-    line(svg, &format!("<text x=\"{ROOM}\" y=\"{}\">framed: the smallest violation</text>", y + 28));
+    line(
+        svg,
+        &format!("<text x=\"{ROOM}\" y=\"{}\">framed: the smallest violation</text>", y + 28),
+    );
 }
 
 fn escaped(text: &str) -> String {

@@ -6,12 +6,7 @@
 
 use std::sync::Arc;
 
-use super::{
-    description::Description,
-    intent::Intent,
-    options::Mode,
-    pods,
-};
+use super::{description::Description, intent::Intent, options::Mode, pods};
 use crate::{
     Fairness, Property,
     cluster::{Action, Cluster, State, events::Monitor},

@@ -2,7 +2,7 @@
 
 use serde_json::{Map, Value, json};
 
-use super::description::{Deployment, Description, Descheduler, Labels, Node, Written};
+use super::description::{Deployment, Descheduler, Description, Labels, Node, Written};
 
 /// The namespace of all that is described.
 pub const NAMESPACE: &str = "default";
@@ -19,7 +19,13 @@ pub fn objects(of: &Description) -> Vec<Value> {
     let deployments = there().map(|one| deployment(of, one));
     let autoscalers = there().filter_map(autoscaler);
     let policy = of.descheduler.iter().map(policy);
-    nodes.chain(others).chain(deployments).chain(autoscalers).chain(policy).chain(of.others.iter().cloned()).collect()
+    nodes
+        .chain(others)
+        .chain(deployments)
+        .chain(autoscalers)
+        .chain(policy)
+        .chain(of.others.iter().cloned())
+        .collect()
 }
 
 /// A Node that is well.
@@ -39,9 +45,10 @@ fn node(of: &Node) -> Value {
             "conditions": [{"type": "Ready", "status": ready}],
         },
     });
-    let taints = of.taints.iter().map(|taint| {
-        json!({"key": taint.key, "value": taint.value, "effect": taint.effect})
-    });
+    let taints = of
+        .taints
+        .iter()
+        .map(|taint| json!({"key": taint.key, "value": taint.value, "effect": taint.effect}));
     let mut taints: Vec<Value> = taints.collect();
     if of.is_down {
         taints.push(not_ready());
@@ -97,7 +104,9 @@ pub(super) fn written(of: &Description, written: &Written) -> Value {
     let like = &of.deployments[written.deployment];
     let mut value = deployment(of, &Deployment { replicas: written.replicas, ..like.clone() });
     // Its pods are its own: two deployments that select the same pods fight for them.
-    for place in ["/metadata/labels", "/spec/selector/matchLabels", "/spec/template/metadata/labels"] {
+    for place in
+        ["/metadata/labels", "/spec/selector/matchLabels", "/spec/template/metadata/labels"]
+    {
         if let Some(labels) = value.pointer_mut(place) {
             labels["app"] = json!(written.name);
         }
@@ -108,7 +117,8 @@ pub(super) fn written(of: &Description, written: &Written) -> Value {
 
 pub(super) fn autoscaler(of: &Deployment) -> Option<Value> {
     let mut spec = of.autoscaler.clone()?;
-    spec["scaleTargetRef"] = json!({"apiVersion": "apps/v1", "kind": "Deployment", "name": of.name});
+    spec["scaleTargetRef"] =
+        json!({"apiVersion": "apps/v1", "kind": "Deployment", "name": of.name});
     Some(json!({
         "apiVersion": "autoscaling/v2", "kind": "HorizontalPodAutoscaler",
         "metadata": {"name": of.name, "namespace": NAMESPACE}, "spec": spec,
@@ -178,9 +188,7 @@ impl Pods {
             of_nodes.insert("requiredDuringSchedulingIgnoredDuringExecution".to_owned(), terms);
         }
         if !self.preferred.is_empty() {
-            let weighted = |(weight, labels): &(u32, Labels)| {
-                json!({"weight": weight, "preference": term(labels)})
-            };
+            let weighted = |(weight, labels): &(u32, Labels)| json!({"weight": weight, "preference": term(labels)});
             let terms = self.preferred.iter().map(weighted).collect();
             of_nodes.insert("preferredDuringSchedulingIgnoredDuringExecution".to_owned(), terms);
         }
@@ -189,9 +197,8 @@ impl Pods {
 }
 
 fn term(labels: &Labels) -> Value {
-    let expressions = labels.iter().map(|(key, value)| {
-        json!({"key": key, "operator": "In", "values": [value]})
-    });
+    let expressions =
+        labels.iter().map(|(key, value)| json!({"key": key, "operator": "In", "values": [value]}));
     json!({"matchExpressions": expressions.collect::<Vec<Value>>()})
 }
 

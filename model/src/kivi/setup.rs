@@ -17,15 +17,16 @@ use super::{
 use crate::{
     System,
     cluster::{
-        Action, ClientSetup, Cluster, Granularity, Setup, State,
-        api::Api,
-        setup::SetupError,
+        Action, ClientSetup, Cluster, Granularity, Setup, State, api::Api, setup::SetupError,
         time::NOW,
     },
 };
 
-/// Of longer ages no controller of Kivi's asks: autoscalers look at the last 15 s, as nothing is stabilized.
-const HORIZON_SECONDS: u32 = 60;
+/// What is longer ago is as good as this long ago: autoscalers scale by no more than a rate in 15 s, where nothing is
+/// stabilized. Of two pods, of which one has to go, only whether they are older than this is known.
+const HORIZON_SECONDS: u32 = 15;
+/// The same where nodes fail and the node controllers taint them: one node in 100 s where most of a zone are well.
+const TAINTS_SECONDS: u32 = 120;
 
 /// The cluster of a description, with the monitors of these intents.
 ///
@@ -46,7 +47,7 @@ pub fn cluster(
         granularity: options.granularity,
         events: events::all(of, options.mode),
         monitors: intents::monitors(of, intents, options.mode),
-        horizon: Duration::from_secs(horizon_seconds(of).into()),
+        horizon: Duration::from_secs(horizon_seconds(of, options.mode).into()),
         all_ties: options.all_ties,
         ..Setup::default()
     })
@@ -62,11 +63,8 @@ fn clients(of: &Description, options: &Options) -> Vec<ClientSetup> {
     if of.descheduler.is_some() {
         all.push(Controller::Descheduler);
     }
-    let fails = of.occurrences.iter().any(|one| {
-        matches!(one.what, What::KernelPanic | What::NodeFailure { .. })
-    });
     let taints = of.nodes.iter().flat_map(|node| &node.taints);
-    let by_controllers = fails && options.mode == Mode::Exact;
+    let by_controllers = fails(of) && options.mode == Mode::Exact;
     if by_controllers {
         all.push(Controller::NodeLifecycle);
     }
@@ -87,11 +85,18 @@ fn in_order(controller: Controller, granularity: Granularity) -> bool {
         || matches!(controller, Controller::Scheduler | Controller::TaintEviction)
 }
 
-fn horizon_seconds(of: &Description) -> u32 {
+fn fails(of: &Description) -> bool {
+    let fails = |what: &What| matches!(what, What::KernelPanic | What::NodeFailure { .. });
+    of.occurrences.iter().any(|one| fails(&one.what))
+}
+
+fn horizon_seconds(of: &Description, mode: Mode) -> u32 {
     let steps = of.templates.iter().flat_map(|template| &template.usage);
     let windows = of.deployments.iter().filter_map(|one| window_seconds(one.autoscaler.as_ref()?));
     let longest = steps.map(|(from, _)| *from).chain(windows).max().unwrap_or(0);
-    HORIZON_SECONDS.max(longest + 15)
+    let least = if mode == Mode::Exact && fails(of) { TAINTS_SECONDS } else { HORIZON_SECONDS };
+    let looked_at = if longest > 0 { longest + HORIZON_SECONDS } else { 0 };
+    least.max(looked_at)
 }
 
 /// For how long an autoscaler looks back.
@@ -104,7 +109,7 @@ fn window_seconds(autoscaler: &Value) -> Option<u32> {
 
 /// All objects when the pods that a description places run: made by the controllers themselves, bound as it says.
 fn placed(of: &Description) -> Result<Vec<Value>, SetupError> {
-    let made = rest(of, manifests::objects(of))?;
+    let made = rest(manifests::objects(of))?;
     let (cluster, state) = made;
     let api = Api { objects: &cluster.objects, now: NOW, is_known: &|_, _, _| false };
     let mut store = state.store().clone();
@@ -117,19 +122,19 @@ fn placed(of: &Description) -> Result<Vec<Value>, SetupError> {
         }
     }
     let bound = store.values(&cluster.objects).map(|(_, value)| value.clone()).collect();
-    let (cluster, state) = rest(of, bound)?;
+    let (cluster, state) = rest(bound)?;
     Ok(state.store().values(&cluster.objects).map(|(_, value)| value.clone()).collect())
 }
 
 /// What a cluster of these objects comes to without scheduler, autoscaler and all that may happen.
-fn rest(of: &Description, objects: Vec<Value>) -> Result<(Cluster, State), SetupError> {
+fn rest(objects: Vec<Value>) -> Result<(Cluster, State), SetupError> {
     let makers = [Controller::Deployment, Controller::ReplicaSet, Controller::Kubelet];
-    let clients = makers.map(|controller| ClientSetup { in_order: true, ..ClientSetup::of(controller) });
+    let clients =
+        makers.map(|controller| ClientSetup { in_order: true, ..ClientSetup::of(controller) });
     let cluster = Cluster::new(Setup {
         objects,
         clients: clients.into(),
         granularity: Granularity::Drain,
-        horizon: Duration::from_secs(horizon_seconds(of).into()),
         ..Setup::default()
     })?;
     let mut state = cluster.initial().remove(0);

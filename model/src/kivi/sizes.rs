@@ -85,7 +85,8 @@ impl Bounds {
             }
             let most = (CONFIDENT * count).min(self.pods_per_node_max * count);
             let pods = combinations(&self.deployments, &self.deployments_scale, most);
-            let pods = thinned(pods, faster).into_iter().filter(|pods| pods.iter().any(|of| *of > 0));
+            let pods =
+                thinned(pods, faster).into_iter().filter(|pods| pods.iter().any(|of| *of > 0));
             all.extend(pods.map(|pods| Size { nodes: nodes.clone(), pods }));
         }
         if faster == Faster::LargestOfAll
@@ -128,7 +129,8 @@ fn thinned(mut all: Vec<Vec<u32>>, faster: Faster) -> Vec<Vec<u32>> {
     match faster {
         Faster::No => {}
         Faster::EverySecond => {
-            let is_kept = |count: &u32| *count <= ALL_UP_TO || (count - ALL_UP_TO).is_multiple_of(2);
+            let is_kept =
+                |count: &u32| *count <= ALL_UP_TO || (count - ALL_UP_TO).is_multiple_of(2);
             all.retain(|pods| pods.iter().all(is_kept));
         }
         Faster::Largest | Faster::LargestOfAll => {
@@ -187,8 +189,7 @@ mod tests {
             nodes_scale: Scale::Free,
             deployments_scale: Scale::Free,
         };
-        let pods: Vec<u32> =
-            bounds.sizes(Faster::EverySecond).iter().map(Size::all_pods).collect();
+        let pods: Vec<u32> = bounds.sizes(Faster::EverySecond).iter().map(Size::all_pods).collect();
         assert_eq!(pods, [1, 2, 3, 4, 5, 6, 7, 9, 11]);
     }
 }

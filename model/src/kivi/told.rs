@@ -40,11 +40,16 @@ impl Snapshot {
         for (_, node) in store.of_kind(objects, KindId::NODE) {
             snapshot.nodes.insert(node.key.name.to_string(), 0);
             let body = node.seen().map(|seen| &seen.body);
-            if !matches!(body, Some(controllers::Body::Node(node)) if node.ready && !node.unschedulable) {
+            if !matches!(body, Some(controllers::Body::Node(node)) if node.ready && !node.unschedulable)
+            {
                 snapshot.out.push(node.key.name.to_string());
             }
         }
-        let names = of.deployments.iter().map(|one| &one.name).chain(of.written.iter().map(|one| &one.name));
+        let names = of
+            .deployments
+            .iter()
+            .map(|one| &one.name)
+            .chain(of.written.iter().map(|one| &one.name));
         for name in names {
             let Some(replicas) = super::events::replicas(objects, store, name) else { continue };
             let live: Vec<_> = pods::live(objects, store, name).collect();
@@ -66,8 +71,9 @@ impl Snapshot {
 impl std::fmt::Display for Snapshot {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         let deployments = self.deployments.iter();
-        let mut parts: Vec<String> =
-            deployments.map(|(name, (spec, pods))| format!("{name}: {pods} of {spec} pods")).collect();
+        let mut parts: Vec<String> = deployments
+            .map(|(name, (spec, pods))| format!("{name}: {pods} of {spec} pods"))
+            .collect();
         parts.extend(self.nodes.iter().map(|(name, pods)| {
             let out = if self.out.contains(name) { " (out)" } else { "" };
             format!("{name}{out}: {pods}")

@@ -23,8 +23,7 @@ impl Api<'_> {
             return Err(NOT_FOUND);
         };
         let phase = value["status"]["phase"].as_str().unwrap_or("");
-        let is_free =
-            matches!(phase, "Succeeded" | "Failed" | "Pending") || is_deleted(value);
+        let is_free = matches!(phase, "Succeeded" | "Failed" | "Pending") || is_deleted(value);
         let store = if is_free { store.clone() } else { self.spend(store, key, seen)? };
         let mut value = value.clone();
         if !is_said(&value) {

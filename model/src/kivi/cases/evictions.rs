@@ -2,7 +2,7 @@
 
 use super::{
     Variant,
-    parts::{self, NODE, POD, app, description, descheduler, pods, with_taken},
+    parts::{self, NODE, POD, app, descheduler, description, pods, with_taken},
 };
 use crate::kivi::{
     description::{Description, Taint},

@@ -25,7 +25,13 @@ pub(super) fn c3_at_scale(n: u32, variant: Variant) -> Description {
 }
 
 /// Pods in two zones, spread over nodes and zones; one of them comes to use more.
-pub(super) fn c3(first: u32, second: u32, replicas: u32, most: u32, variant: Variant) -> Description {
+pub(super) fn c3(
+    first: u32,
+    second: u32,
+    replicas: u32,
+    most: u32,
+    variant: Variant,
+) -> Description {
     let mut nodes = parts::nodes(1, first, &[(ZONE, "1")]);
     nodes.extend(parts::nodes(1 + first, second, &[(ZONE, "2")]));
     let mut of = pods(POD);

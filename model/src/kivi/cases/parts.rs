@@ -2,7 +2,7 @@
 
 use crate::kivi::{
     amounts::GIB,
-    description::{Deployment, Description, Descheduler, Labels, Node, PodTemplate},
+    description::{Deployment, Descheduler, Description, Labels, Node, PodTemplate},
     manifests::Pods,
 };
 
@@ -47,12 +47,7 @@ pub(super) fn with_taken(mut nodes: Vec<Node>, units: u64) -> Vec<Node> {
 
 /// Pods that ask for so many units.
 pub(super) fn pods(units: u64) -> Pods {
-    Pods {
-        labels: app(),
-        cpu_milli: units * CPU,
-        memory_bytes: units * GIB,
-        ..Pods::default()
-    }
+    Pods { labels: app(), cpu_milli: units * CPU, memory_bytes: units * GIB, ..Pods::default() }
 }
 
 /// Nodes, and one deployment.

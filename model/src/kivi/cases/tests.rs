@@ -20,8 +20,11 @@ fn checked(of: &Description, mode: Mode) -> Checked {
 /// Numbers of pods that a run's deployment is to have, without repetitions.
 fn replicas(checked: &Checked) -> Vec<i64> {
     let (_, trace) = checked.violation().expect("a violation");
-    let mut all: Vec<i64> =
-        trace.states.iter().flat_map(|state| state.deployments.values().map(|(spec, _)| *spec)).collect();
+    let mut all: Vec<i64> = trace
+        .states
+        .iter()
+        .flat_map(|state| state.deployments.values().map(|(spec, _)| *spec))
+        .collect();
     all.dedup();
     all
 }

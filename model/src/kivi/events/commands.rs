@@ -21,7 +21,12 @@ pub(super) fn of(of: &Description, what: &What, modifiers: Modifiers) -> Option<
         What::CreateTarget { deployment } => {
             let deployment = &of.deployments[*deployment];
             let autoscaler = manifests::autoscaler(deployment);
-            Does::Create([Some(manifests::deployment(of, deployment)), autoscaler].into_iter().flatten().collect())
+            Does::Create(
+                [Some(manifests::deployment(of, deployment)), autoscaler]
+                    .into_iter()
+                    .flatten()
+                    .collect(),
+            )
         }
         What::Create { written } => {
             Does::Create(vec![manifests::written(of, &of.written[*written])])

@@ -46,9 +46,8 @@ pub(in crate::kivi) fn is_broken(stored: &Stored) -> bool {
 
 /// Whether a node has too little left.
 fn is_exhausted(objects: &Objects, store: &Store, name: &str, node: &scheduler::Node) -> bool {
-    let on_node = pods::all(objects, store).filter(|found| {
-        *found.pod.node == *name && !found.pod.has_ended()
-    });
+    let on_node = pods::all(objects, store)
+        .filter(|found| *found.pod.node == *name && !found.pod.has_ended());
     let used: i64 = on_node
         .map(|found| {
             let metrics = store.get(objects, &key("PodMetrics", &found.stored.key.name));
@@ -109,7 +108,13 @@ fn delete(key: ObjectKey, uid: String) -> Request {
 }
 
 /// The store after a node is not ready any more.
-fn fail(objects: &Objects, store: &Store, name: &str, mode: Mode, annotation: Option<&str>) -> Store {
+fn fail(
+    objects: &Objects,
+    store: &Store,
+    name: &str,
+    mode: Mode,
+    annotation: Option<&str>,
+) -> Store {
     let failed = write(objects, store, name, |node| {
         set_ready(node, false);
         annotation.into_iter().for_each(|annotation| annotate(node, annotation));
@@ -123,9 +128,9 @@ fn fail(objects: &Objects, store: &Store, name: &str, mode: Mode, annotation: Op
     if mode == Mode::Exact {
         return failed;
     }
-    guests(objects, &failed, name).into_iter().fold(failed, |store, (key, uid)| {
-        api(objects).carry_out(&store, &delete(key, uid)).0
-    })
+    guests(objects, &failed, name)
+        .into_iter()
+        .fold(failed, |store, (key, uid)| api(objects).carry_out(&store, &delete(key, uid)).0)
 }
 
 /// A node with too little left breaks down.
@@ -288,8 +293,7 @@ impl Event for Maintenance {
                 annotate(node, OUT);
             });
             let guests = guests(objects, &cordoned, name);
-            let store =
-                guests.iter().fold(cordoned, |store, (key, _)| evict(objects, &store, key));
+            let store = guests.iter().fold(cordoned, |store, (key, _)| evict(objects, &store, key));
             let told = format!("Node {name} goes out of service").into();
             let wait = u64::from(self.every_seconds) << Self::NODES;
             Some(Choice { told, store, progress: progress | bit | wait })

@@ -39,7 +39,8 @@ struct Usage {
 impl Usage {
     fn of(template: &PodTemplate) -> Usage {
         let labels = template.value["metadata"]["labels"].as_object().into_iter().flatten();
-        let labels = labels.map(|(key, value)| (key.clone(), value.as_str().unwrap_or("").to_owned()));
+        let labels =
+            labels.map(|(key, value)| (key.clone(), value.as_str().unwrap_or("").to_owned()));
         let requests = &template.value["spec"]["containers"][0]["resources"]["requests"];
         let asked = requests["cpu"].as_str().and_then(super::super::amounts::milli).unwrap_or(0);
         let steps = match template.usage.is_empty() {
@@ -50,9 +51,9 @@ impl Usage {
     }
 
     fn is_of(&self, labels: &Labels) -> bool {
-        self.labels.iter().all(|(key, value)| {
-            labels.get(key.as_str()).is_some_and(|found| **found == **value)
-        })
+        self.labels
+            .iter()
+            .all(|(key, value)| labels.get(key.as_str()).is_some_and(|found| **found == **value))
     }
 
     fn at(&self, age_seconds: u32) -> u64 {
@@ -83,7 +84,8 @@ impl Measured {
         objects: &'o Objects,
         store: &'s Store,
     ) -> impl Iterator<Item = (Found<'o>, &'m Usage)> + use<'s, 'm, 'o> {
-        let running = pods::all(objects, store).filter(|found| found.is_live() && found.is_running());
+        let running =
+            pods::all(objects, store).filter(|found| found.is_live() && found.is_running());
         running.filter_map(|found| {
             let usage = self.usages.iter().find(|usage| usage.is_of(&found.object.meta.labels))?;
             Some((found, usage))
@@ -111,6 +113,16 @@ impl Measured {
             }],
         })
     }
+}
+
+/// Whether what a pod uses is what is measured.
+fn is_measured(objects: &Objects, store: &Store, found: &Found<'_>, usage: &Usage) -> bool {
+    let known = store.get(objects, &key("PodMetrics", &found.stored.key.name));
+    known.and_then(Stored::value).is_some_and(|known| {
+        let cpu = known["containers"][0]["usage"]["cpu"].as_str();
+        let wanted = usage.at(age(found)) + beyond(known);
+        cpu.and_then(|cpu| cpu.strip_suffix('m')?.parse().ok()) == Some(wanted)
+    })
 }
 
 fn beyond(metrics: &Value) -> u64 {
@@ -143,8 +155,11 @@ impl Event for Measured {
             running.iter().all(|(found, _)| found.stored.key.name != metrics.key.name)
         });
         let gone: Vec<ObjectKey> = gone.map(|(_, metrics)| metrics.key.clone()).collect();
-        let mut after = gone.iter().fold(store.clone(), |store, key| store.with(objects, key, None));
-        for one in &running {
+        let mut after =
+            gone.iter().fold(store.clone(), |store, key| store.with(objects, key, None));
+        let outdated =
+            |(found, usage): &&(Found<'_>, &Usage)| !is_measured(objects, store, found, usage);
+        for one in running.iter().filter(outdated) {
             let key = key("PodMetrics", &one.0.stored.key.name);
             after = after.with(objects, &key, Some(Measured::wanted(objects, store, *one)));
         }
@@ -180,8 +195,12 @@ impl Event for Change {
         if progress != 0 {
             return vec![];
         }
-        let pods = pods::live(objects, store, &self.deployment);
-        let changes = pods.flat_map(|found| (1..=UNITS).map(move |units| (found, units)));
+        let mut pods: Vec<Found<'_>> = pods::live(objects, store, &self.deployment).collect();
+        // Those on one node are alike: one stands for all.
+        pods.sort_by(|one, other| one.pod.node.cmp(&other.pod.node));
+        pods.dedup_by(|one, other| one.pod.node == other.pod.node);
+        let changes =
+            pods.into_iter().flat_map(|found| (1..=UNITS).map(move |units| (found, units)));
         changes.filter_map(|(found, units)| self.choice(objects, store, &found, units)).collect()
     }
 }

@@ -158,7 +158,8 @@ fn what(
 fn node_place(para: &Field<'_>, of: &Description) -> Result<usize, InputError> {
     let said = if para.value.is_object() { para.any(&["node", "i", "id"]) } else { para.clone() };
     let all = of.nodes.len();
-    let by_name = said.value.as_str().and_then(|name| of.nodes.iter().position(|node| node.name == name));
+    let by_name =
+        said.value.as_str().and_then(|name| of.nodes.iter().position(|node| node.name == name));
     let by_number = || said.number::<usize>().ok().filter(|number| (1..=all).contains(number));
     let place = by_name.or_else(|| by_number().map(|number| number - 1));
     place.ok_or_else(|| said.wrong(format!("the number of a node, from 1 to {all}, or its name")))

@@ -13,18 +13,23 @@ pub fn read(files: &[File<'_>]) -> Result<Input, InputError> {
         found.ok_or(InputError::Missing { directory: "a configuration", file: name })
     };
     let is_manifest = |file: &&File<'_>| {
-        file.path.starts_with("yaml/") && (file.path.ends_with(".yaml") || file.path.ends_with(".yml"))
+        file.path.starts_with("yaml/")
+            && (file.path.ends_with(".yaml") || file.path.ends_with(".yml"))
     };
     let mut yaml: Vec<File<'_>> = files.iter().filter(is_manifest).copied().collect();
     yaml.sort_by_key(|file| file.path);
     let (mut description, mut notes) = (Description::default(), Vec::new());
     manifests::read(&yaml, &mut description, &mut notes)?;
     if description.deployments.is_empty() {
-        return Err(InputError::Missing { directory: "a configuration", file: "yaml/*.yaml with a Deployment" });
+        return Err(InputError::Missing {
+            directory: "a configuration",
+            file: "yaml/*.yaml with a Deployment",
+        });
     }
     let (file, asked) = (named("cluster_configs.json")?, named("intents.json")?);
     let value = field::json(file)?;
-    let mut growing = configs::read(&field::Field::root(file.path, &value), &mut description, &mut notes)?;
+    let mut growing =
+        configs::read(&field::Field::root(file.path, &value), &mut description, &mut notes)?;
     let value = field::json(asked)?;
     let root = field::Field::root(asked.path, &value);
     description.intents.push(Intent::AlwaysSchedulable);
@@ -33,6 +38,7 @@ pub fn read(files: &[File<'_>]) -> Result<Input, InputError> {
     growing.types = description;
     notes.sort();
     let least = growing.bounds.sizes(crate::kivi::options::Faster::No);
-    let description = least.first().map_or_else(|| growing.types.clone(), |size| growing.of_size(size));
+    let description =
+        least.first().map_or_else(|| growing.types.clone(), |size| growing.of_size(size));
     Ok(Input { description, growing: Some(growing), notes })
 }

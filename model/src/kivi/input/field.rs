@@ -63,7 +63,8 @@ impl<'a> Field<'a> {
             Value::Array(list) => list,
             _ => return Err(self.wrong("a list")),
         };
-        let item = |(at, value)| Field { file: self.file, path: format!("{}[{at}]", self.path), value };
+        let item =
+            |(at, value)| Field { file: self.file, path: format!("{}[{at}]", self.path), value };
         Ok(list.iter().enumerate().map(item).collect())
     }
 

@@ -35,7 +35,8 @@ pub(super) fn of_size(
 ) -> Description {
     let of_type = |(node, count): (&Node, &u32)| {
         let named = |number: u32| {
-            let name = if number == 0 { node.name.clone() } else { format!("{}-{number:03}", node.name) };
+            let name =
+                if number == 0 { node.name.clone() } else { format!("{}-{number:03}", node.name) };
             Node { name, ..node.clone() }
         };
         (0..*count).map(named).collect::<Vec<Node>>()

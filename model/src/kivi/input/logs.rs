@@ -78,7 +78,11 @@ fn is_skipped(item: &Field<'_>) -> bool {
     namespace.value.as_str().is_some_and(|name| SKIPPED.contains(&name))
 }
 
-fn deployment(item: &Field<'_>, of: &mut Description, found: &mut Vec<Note>) -> Result<(), InputError> {
+fn deployment(
+    item: &Field<'_>,
+    of: &mut Description,
+    found: &mut Vec<Note>,
+) -> Result<(), InputError> {
     if is_skipped(item) {
         return Ok(());
     }
@@ -107,7 +111,8 @@ fn pod(item: &Field<'_>, of: &mut Description, found: &mut Vec<Note>) -> Result<
     let Some(on) = node.value.as_str() else { return Ok(()) };
     let names: Vec<&str> = of.nodes.iter().map(|node| &*node.name).collect();
     let expected = format!("a node of describenode: {}", names.join(", "));
-    let at = of.nodes.iter().position(|node| node.name == on).ok_or_else(|| node.wrong(expected))?;
+    let at =
+        of.nodes.iter().position(|node| node.name == on).ok_or_else(|| node.wrong(expected))?;
     let owners = metadata.get("ownerReferences").items()?;
     let sets = owners.iter().filter_map(|owner| owner.get("name").value.as_str());
     let is_owner = |deployment: &Deployment, set: &str| {
@@ -118,7 +123,10 @@ fn pod(item: &Field<'_>, of: &mut Description, found: &mut Vec<Note>) -> Result<
     };
     let mut sets = sets.filter_map(|set| of.deployments.iter().position(|one| is_owner(one, set)));
     let Some(owner) = sets.next() else {
-        found.push(notes::of(&metadata.get("name"), "a pod of no deployment: what it asks for is taken"));
+        found.push(notes::of(
+            &metadata.get("name"),
+            "a pod of no deployment: what it asks for is taken",
+        ));
         return Ok(());
     };
     let template = &of.templates[of.deployments[owner].template].value;

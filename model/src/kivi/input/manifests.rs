@@ -126,7 +126,10 @@ fn other(
         notes::of_pods(&root.get("spec"), found)?;
         object = with_defaults(&object);
     } else {
-        found.push(notes::of(&root.get("kind"), format!("Kivi leaves {kind} {name} unread; here it counts")));
+        found.push(notes::of(
+            &root.get("kind"),
+            format!("Kivi leaves {kind} {name} unread; here it counts"),
+        ));
     }
     into.others.push(object);
     Ok(())

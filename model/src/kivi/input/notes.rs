@@ -36,7 +36,8 @@ pub(super) fn of_pods(spec: &Field<'_>, notes: &mut Vec<Note>) -> Result<(), Inp
         let memory = container.get("resources").get("requests").get("memory");
         let bytes = memory.value.as_str().and_then(amounts::bytes);
         if let Some(bytes) = bytes.filter(|bytes| !bytes.is_multiple_of(GIB)) {
-            let text = format!("Kivi takes it for {} GiB; here it is as it is", bytes.div_ceil(GIB));
+            let text =
+                format!("Kivi takes it for {} GiB; here it is as it is", bytes.div_ceil(GIB));
             notes.push(of(&memory, text));
         }
     }

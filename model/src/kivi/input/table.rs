@@ -78,7 +78,10 @@ mod tests {
             assert_eq!(cells, expect, "{text}");
         };
         check("name,cpu(cores)\na,10m\n", &[("CPU", "10m"), ("NAME", "a")]);
-        check("NAME,TARGETS\na,\"cpu: 1%/2%, memory: 3%/4%\"", &[("NAME", "a"), ("TARGETS", "cpu: 1%/2%, memory: 3%/4%")]);
+        check(
+            "NAME,TARGETS\na,\"cpu: 1%/2%, memory: 3%/4%\"",
+            &[("NAME", "a"), ("TARGETS", "cpu: 1%/2%, memory: 3%/4%")],
+        );
         check("NAME   CPU(cores)\n\na      10m", &[("CPU", "10m"), ("NAME", "a")]);
     }
 }

@@ -1,7 +1,7 @@
 //! Inputs as Kivi's users write them, and what is wrong with others.
 
 use super::*;
-use crate::kivi::{intent::Intent, options::Faster, occurrence::What};
+use crate::kivi::{intent::Intent, occurrence::What, options::Faster};
 
 const YAML: &str = r#"
 apiVersion: apps/v1
@@ -55,7 +55,10 @@ fn a_configuration_directory_is_read() {
     assert_eq!(told, ["<1, 1>", "<1, 2>", "<2, 1>", "<2, 2>", "<2, 3>"]);
     let of = growing.of_size(&sizes[4]);
     let web = &of.deployments[0];
-    assert_eq!((of.nodes.len(), of.nodes[0].cpu_milli, of.nodes[0].memory_bytes), (2, 4000, 16 << 30));
+    assert_eq!(
+        (of.nodes.len(), of.nodes[0].cpu_milli, of.nodes[0].memory_bytes),
+        (2, 4000, 16 << 30)
+    );
     // As many at least as there are at the start, as it was written; twice as many at most, and what nodes may have.
     assert_eq!((web.replicas, web.bounds()), (3, Some((3, 4))));
     let Intent::MeetExpected { expected, .. } = &of.intents[1] else { panic!("{:?}", of.intents) };
@@ -68,8 +71,10 @@ fn a_configuration_directory_is_read() {
 #[test]
 fn what_kivi_misreads_is_told() {
     let notes = directory(CONFIGS, INTENTS).expect("an input").notes;
-    let told: Vec<String> = notes.iter().map(|note| format!("{} {}", note.field, note.text)).collect();
-    let has = |part: &str| assert!(told.iter().any(|text| text.contains(part)), "{part}: {told:#?}");
+    let told: Vec<String> =
+        notes.iter().map(|note| format!("{} {}", note.field, note.text)).collect();
+    let has =
+        |part: &str| assert!(told.iter().any(|text| text.contains(part)), "{part}: {told:#?}");
     has("events_assumption[0].para.p Kivi looks for it among the deployments");
     has("spec.strategy Kivi leaves it unread");
     has("requests.memory Kivi takes it for 2 GiB");
@@ -82,7 +87,11 @@ fn errors_say_file_field_and_what_was_expected() {
         let error = directory(configs, intents).expect_err("an error").to_string();
         assert_eq!(error, expect);
     };
-    check("{", INTENTS, "read user_input/cluster_configs.json: EOF while parsing an object at line 1 column 1");
+    check(
+        "{",
+        INTENTS,
+        "read user_input/cluster_configs.json: EOF while parsing an object at line 1 column 1",
+    );
     check(
         r#"{"nodesTypes": [{"template": {"cpu": "much", "memory": 1}}]}"#,
         INTENTS,
@@ -101,7 +110,8 @@ fn errors_say_file_field_and_what_was_expected() {
         "read user_input/intents.json: [0].para.expReplicas: expected a whole number, or an expression of specReplicas, \
          minReplicas and maxReplicas, found \"many\"",
     );
-    let error = directory::read(&[File { path: "yaml/web.yaml", text: YAML }]).expect_err("an error");
+    let error =
+        directory::read(&[File { path: "yaml/web.yaml", text: YAML }]).expect_err("an error");
     assert_eq!(error.to_string(), "read a configuration: there is no cluster_configs.json");
 }
 
@@ -136,12 +146,19 @@ fn a_uniform_json_is_read() {
     assert_eq!(of.nodes[0].taken, (8, 8 << 30));
     assert_eq!(of.nodes[1].taken, (60, 60 << 30));
     assert_eq!((&*of.nodes[1].name, &*of.nodes[1].taints[0].effect), ("node-002-2", "NoExecute"));
-    assert_eq!((&of.deployments[0].placed[..], of.deployments[0].bounds()), (&[0][..], Some((1, 4))));
+    assert_eq!(
+        (&of.deployments[0].placed[..], of.deployments[0].bounds()),
+        (&[0][..], Some((1, 4)))
+    );
     assert_eq!(of.templates[0].usage, [(0, 8), (30, 3)]);
     let spread = &of.templates[0].value["spec"]["topologySpreadConstraints"][0];
     assert_eq!(spread["whenUnsatisfiable"], "ScheduleAnyway");
     let policy = &of.descheduler.as_ref().expect("a descheduler").policy;
-    assert!(policy.contains("maxNoOfPodsToEvictPerNode: 3") && policy.contains("enabled: [RemoveDuplicates]"), "{policy}");
+    assert!(
+        policy.contains("maxNoOfPodsToEvictPerNode: 3")
+            && policy.contains("enabled: [RemoveDuplicates]"),
+        "{policy}"
+    );
     assert!(of.occurrences[0].priority);
     assert_eq!(of.intents[1], Intent::Balance { deployment: 0, max_skew: 2 });
     let told: Vec<&str> = input.notes.iter().map(|note| &*note.field).collect();
@@ -203,8 +220,14 @@ Allocatable:
         File { path: "setup/1_getdeployment.json", text: &deployment },
         File { path: "setup/1_getpod.json", text: &pods },
         File { path: "setup/1_describenode.txt", text: describe },
-        File { path: "setup/1_toppod.csv", text: "NAME,CPU(cores),MEMORY(bytes)\nweb-5f-a,250m,1Mi\nweb-5f-b,150m,1Mi\n" },
-        File { path: "setup/1_gethpa.csv", text: "NAME,REFERENCE,TARGETS,MINPODS,MAXPODS\nweb,Deployment/web,40%/50%,1,4\n" },
+        File {
+            path: "setup/1_toppod.csv",
+            text: "NAME,CPU(cores),MEMORY(bytes)\nweb-5f-a,250m,1Mi\nweb-5f-b,150m,1Mi\n",
+        },
+        File {
+            path: "setup/1_gethpa.csv",
+            text: "NAME,REFERENCE,TARGETS,MINPODS,MAXPODS\nweb,Deployment/web,40%/50%,1,4\n",
+        },
         File { path: "user_input/intents.json", text: "[]" },
     ]);
     let input = input.expect("an input");
@@ -212,7 +235,10 @@ Allocatable:
     let labels: Vec<&str> = of.nodes[0].labels.keys().map(|key| &**key).collect();
     assert_eq!((labels, of.nodes[0].taken), (vec!["disk", "zone"], (100, 70 << 20)));
     assert_eq!((of.nodes[1].cpu_milli, &*of.nodes[1].taints[0].key), (2000, "k"));
-    assert_eq!((&of.deployments[0].placed[..], of.deployments[0].bounds()), (&[0, 1][..], Some((1, 4))));
+    assert_eq!(
+        (&of.deployments[0].placed[..], of.deployments[0].bounds()),
+        (&[0, 1][..], Some((1, 4)))
+    );
     assert_eq!(of.templates[0].usage, [(0, 200)]);
     // A pod of another deployment, whose name begins as this one's.
     assert_eq!(input.notes.len(), 1, "{:?}", input.notes);

@@ -100,7 +100,8 @@ fn deployment(
     let name = name(of, format!("deployment-{}", at + 1))?;
     let place = of.get("podTemplateId");
     let template = place.number::<usize>()?.checked_sub(1).and_then(|at| templates.get(at));
-    let wanted = || place.wrong(format!("the number of a pod template, from 1 to {}", templates.len()));
+    let wanted =
+        || place.wrong(format!("the number of a pod template, from 1 to {}", templates.len()));
     let (value, usage) = template::read(template.ok_or_else(wanted)?, &name, into, found)?;
     into.deployments.push(Deployment {
         replicas: of.any(&["specReplicas", "replicas"]).number_or(1)?,
@@ -179,7 +180,8 @@ fn place(pods: &Field<'_>, of: &mut Description) -> Result<(), InputError> {
         let wrong = || owner.wrong(format!("the number of a deployment, from 1 to {deployments}"));
         let at = owner.number::<usize>()?.checked_sub(1).filter(|at| *at < deployments);
         let deployment = &mut of.deployments[at.ok_or_else(wrong)?];
-        let requests = &of.templates[deployment.template].value["spec"]["containers"][0]["resources"]["requests"];
+        let requests = &of.templates[deployment.template].value["spec"]["containers"][0]["resources"]
+            ["requests"];
         let (cpu, memory) = template::amounts(requests);
         host.taken = (host.taken.0.saturating_sub(cpu), host.taken.1.saturating_sub(memory));
         deployment.placed.push(node - 1);
@@ -192,7 +194,8 @@ fn written(of: &Field<'_>, description: &Description) -> Result<Written, InputEr
         said if said.is_there() => intents::deployment(&said, description)?,
         _ => 0,
     };
-    let name = description.deployments.get(deployment).map_or_else(String::new, |one| one.name.clone());
+    let name =
+        description.deployments.get(deployment).map_or_else(String::new, |one| one.name.clone());
     Ok(Written { deployment, name, replicas: of.get("specReplicas").number_or(1)? })
 }
 
@@ -212,10 +215,17 @@ fn growing(of: &Field<'_>, description: &Description) -> Result<Option<Growing>,
     for one in types.iter().take(grown.deployments.len()) {
         deployments.push(configs::range(one)?);
         let number = |name: &str| one.get(name).number_or::<u32>(0);
-        let per_node = (number("proportionNodeMin")?, number("proportionNodeMax")?, number("proportionNodeSpec")?);
+        let per_node = (
+            number("proportionNodeMin")?,
+            number("proportionNodeMax")?,
+            number("proportionNodeSpec")?,
+        );
         replicas.push(Replicas {
             factor: one.any(&["HPAfactor", "proportionHPA"]).number_or(2)?,
-            min: Some(one.get("minHPAReplicas")).filter(Field::is_there).map(|min| min.number()).transpose()?,
+            min: Some(one.get("minHPAReplicas"))
+                .filter(Field::is_there)
+                .map(|min| min.number())
+                .transpose()?,
             per_node: (per_node.2 > 0).then_some(per_node),
         });
     }

@@ -250,7 +250,9 @@ impl Changes {
                 .then(|| value["spec"]["replicas"].to_string()),
             None => match kind {
                 "Deployment" => Some(value["spec"]["replicas"].to_string()),
-                "Pod" => Some(format!("{} {}", value["spec"]["nodeName"], value["status"]["phase"])),
+                "Pod" => {
+                    Some(format!("{} {}", value["spec"]["nodeName"], value["status"]["phase"]))
+                }
                 "Node" => Some(format!("{} {}", value["spec"], is_broken(stored))),
                 _ => None,
             },

@@ -32,7 +32,8 @@ pub(super) fn read(file: &File<'_>) -> Result<Vec<Node>, InputError> {
         let Some(node) = nodes.last_mut() else { continue };
         match section {
             "Labels" if !text.is_empty() && text != "<none>" => {
-                let (key, value) = text.split_once('=').ok_or_else(|| wrong("a label key=value"))?;
+                let (key, value) =
+                    text.split_once('=').ok_or_else(|| wrong("a label key=value"))?;
                 node.labels.insert(key.to_owned(), value.to_owned());
             }
             "Taints" if !text.is_empty() && text != "<none>" => {

@@ -29,7 +29,12 @@ pub(super) fn read(
         _ => match node.number::<usize>()? {
             0 => String::new(),
             number => {
-                let wrong = || node.wrong(format!("the number of a node, from 1 to {}, or 0", into.nodes.len()));
+                let wrong = || {
+                    node.wrong(format!(
+                        "the number of a node, from 1 to {}, or 0",
+                        into.nodes.len()
+                    ))
+                };
                 into.nodes.get(number - 1).ok_or_else(wrong)?.name.clone()
             }
         },
@@ -125,5 +130,8 @@ fn usage(of: &Field<'_>) -> Result<Vec<(u32, u64)>, InputError> {
 /// CPU and memory of requests, in thousandths and bytes.
 pub(super) fn amounts(requests: &Value) -> (u64, u64) {
     let text = |name: &str| requests[name].as_str();
-    (text("cpu").and_then(amounts::milli).unwrap_or(0), text("memory").and_then(amounts::bytes).unwrap_or(0))
+    (
+        text("cpu").and_then(amounts::milli).unwrap_or(0),
+        text("memory").and_then(amounts::bytes).unwrap_or(0),
+    )
 }
