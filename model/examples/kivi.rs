@@ -94,7 +94,7 @@ fn told(checked: &Checked) -> String {
             trace.steps.len(),
             trace.loops_to,
             if std::env::var_os("TRACE").is_some() {
-                format!("\n    {}", trace.steps.join("\n    "))
+                format!("\n    {}", trace.lines(4).join("\n    "))
             } else {
                 String::new()
             }

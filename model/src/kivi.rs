@@ -22,6 +22,7 @@ pub mod occurrence;
 pub mod options;
 mod pods;
 pub mod setup;
+pub mod simulate;
 pub mod sizes;
 pub mod sweep;
 pub mod told;

@@ -123,7 +123,8 @@ fn search(
     search.fairness = &fairness;
     search.threads = threads;
     search.all_violations = options.all_violations;
-    search.budgets = Budgets { states: options.states_max, deadline, ..Budgets::default() };
+    let depth = options.random.map_or(u64::MAX, |random| random.depth);
+    search.budgets = Budgets { states: options.states_max, depth, deadline, ..Budgets::default() };
     let reports = match options.random {
         Some(random) => (0..u64::from(random.seeds))
             .map(|seed| search.random_walk(random.seed + seed, random.runs))

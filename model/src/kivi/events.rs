@@ -16,6 +16,9 @@ use crate::cluster::{
     time::NOW,
 };
 
+/// The name of what measures pods.
+pub(super) const MEASURED: &str = "podCpuChangeWithPattern";
+
 mod commands;
 mod nodes;
 mod usage;

@@ -6,7 +6,7 @@
 
 use std::sync::Arc;
 
-use super::{description::Description, intent::Intent, options::Mode, pods};
+use super::{description::Description, events, intent::Intent, options::Mode, pods};
 use crate::{
     Fairness, Property,
     cluster::{Action, Cluster, State, events::Monitor},
@@ -145,9 +145,8 @@ pub(super) fn fairness(cluster: &Cluster) -> Vec<Fairness<'static, Cluster>> {
     });
     let time = Fairness::weak("time", |action| matches!(action, Action::Tick { .. }));
     let events = cluster.setup.events.iter().enumerate();
-    let back = events.filter(|(_, event)| {
-        matches!(event.name(), "recovery" | "return" | "podCpuChangeWithPattern")
-    });
+    let back = events
+        .filter(|(_, event)| matches!(event.name(), "recovery" | "return" | events::MEASURED));
     let back = back.map(|(at, event)| {
         Fairness::weak(event.name(), move |action: &Action| {
             matches!(action, Action::Event { event, .. } if usize::from(*event) == at)

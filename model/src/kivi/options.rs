@@ -28,7 +28,8 @@ pub enum Faster {
     LargestOfAll,
 }
 
-/// Kivi's options (`-c`, `-p` and `-log` say what is checked: see [`super::cases`] and [`super::input`]).
+/// Kivi's options (`-c`, `-p` and `-log` say what is checked: see [`super::cases`] and [`super::input`]; `-si`: [`super::simulate`];
+/// `-to`: whoever has a clock hands in a deadline).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Options {
     /// `-s`: how large a case is.
@@ -47,8 +48,6 @@ pub struct Options {
     pub random: Option<Random>,
     /// `-l`: ask whether the cluster comes to rest, too.
     pub loops: bool,
-    /// `-si`: one random run, of which events are told.
-    pub simulate: bool,
     /// `-v`: how much of a run is told, from 1 to 6.
     pub detail: u8,
     /// How much is one step.
@@ -72,6 +71,8 @@ pub struct Random {
     pub seeds: u32,
     /// Runs from each.
     pub runs: u64,
+    /// States on a run, at most: a cluster with an autoscaler never stops.
+    pub depth: u64,
 }
 
 impl Default for Options {
@@ -85,7 +86,6 @@ impl Default for Options {
             intents_per_group: None,
             random: None,
             loops: false,
-            simulate: false,
             detail: 1,
             granularity: Granularity::Write,
             mode: Mode::Parity,

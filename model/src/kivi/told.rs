@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use super::{description::Description, pods};
+use super::{description::Description, events::MEASURED, pods};
 use crate::{
     Run, System,
     cluster::{Action, Cluster, State, kinds::KindId},
@@ -13,11 +13,54 @@ use crate::{
 pub struct Trace {
     /// Each state, one more than there are steps.
     pub states: Vec<Snapshot>,
-    /// Each step, in words.
-    pub steps: Vec<String>,
+    /// Each step.
+    pub steps: Vec<Told>,
     /// For a run without end: the state from which on it goes on for ever, as the last one is the same. The last one's
     /// own place means that nothing happens any more.
     pub loops_to: Option<usize>,
+}
+
+/// A step in words.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Told {
+    /// In how detailed a report it is told, from 1: what users and nodes do, what controllers do, time and measuring.
+    pub detail: u8,
+    /// What happens.
+    pub text: String,
+}
+
+impl Told {
+    pub(super) fn of(cluster: &Cluster, action: &Action) -> Told {
+        let detail = match action {
+            Action::Event { event, .. } => {
+                let name = cluster.setup.events[usize::from(*event)].name();
+                if name == MEASURED { 3 } else { 1 }
+            }
+            Action::Acts(_) => 2,
+            _ => 3,
+        };
+        Told { detail, text: cluster.label(action) }
+    }
+}
+
+/// From this detail on (`-v`), it is told what each step comes to.
+const STATES: u8 = 4;
+
+impl Trace {
+    /// The run, a line a step, with as many stars as it takes detail to be told.
+    pub fn lines(&self, detail: u8) -> Vec<String> {
+        let mut lines = Vec::new();
+        for (at, step) in self.steps.iter().enumerate().filter(|(_, step)| step.detail <= detail) {
+            if self.loops_to == Some(at) {
+                lines.push("from here on for ever:".to_owned());
+            }
+            lines.push(format!("[{}] {}", "*".repeat(step.detail.into()), step.text));
+            if let Some(state) = self.states.get(at + 1).filter(|_| detail >= STATES) {
+                lines.push(format!("[{}] {state}", "*".repeat(STATES.into())));
+            }
+        }
+        lines
+    }
 }
 
 /// What matters of a state.
@@ -34,7 +77,7 @@ pub struct Snapshot {
 }
 
 impl Snapshot {
-    fn of(of: &Description, cluster: &Cluster, state: &State) -> Snapshot {
+    pub(super) fn of(of: &Description, cluster: &Cluster, state: &State) -> Snapshot {
         let (objects, store) = (&cluster.objects, state.store());
         let mut snapshot = Snapshot::default();
         for (_, node) in store.of_kind(objects, KindId::NODE) {
@@ -89,7 +132,7 @@ impl std::fmt::Display for Snapshot {
 pub(super) fn trace(of: &Description, cluster: &Cluster, run: &Run<State, Action>) -> Trace {
     Trace {
         states: run.states.iter().map(|state| Snapshot::of(of, cluster, state)).collect(),
-        steps: run.actions.iter().map(|action| cluster.label(action)).collect(),
+        steps: run.actions.iter().map(|action| Told::of(cluster, action)).collect(),
         loops_to: run.loops_to,
     }
 }

@@ -5,7 +5,7 @@
 
 use controllers::object::Labels;
 use serde_json::{Value, json};
-use trace::{ObjectKey, Time};
+use trace::Time;
 
 use super::{Modifiers, key};
 use crate::{
@@ -92,9 +92,8 @@ impl Measured {
         })
     }
 
-    fn wanted(objects: &Objects, store: &Store, (found, usage): (Found<'_>, &Usage)) -> Value {
+    fn wanted(known: Option<&Value>, (found, usage): (Found<'_>, &Usage)) -> Value {
         let name = &found.stored.key.name;
-        let known = store.get(objects, &key("PodMetrics", name)).and_then(Stored::value);
         let beyond = known.map_or(0, beyond);
         let milli = usage.at(age(&found)) + beyond;
         let labels: Vec<(&str, &str)> =
@@ -116,13 +115,10 @@ impl Measured {
 }
 
 /// Whether what a pod uses is what is measured.
-fn is_measured(objects: &Objects, store: &Store, found: &Found<'_>, usage: &Usage) -> bool {
-    let known = store.get(objects, &key("PodMetrics", &found.stored.key.name));
-    known.and_then(Stored::value).is_some_and(|known| {
-        let cpu = known["containers"][0]["usage"]["cpu"].as_str();
-        let wanted = usage.at(age(found)) + beyond(known);
-        cpu.and_then(|cpu| cpu.strip_suffix('m')?.parse().ok()) == Some(wanted)
-    })
+fn is_measured(known: &Value, found: &Found<'_>, usage: &Usage) -> bool {
+    let cpu = known["containers"][0]["usage"]["cpu"].as_str();
+    let wanted = usage.at(age(found)) + beyond(known);
+    cpu.and_then(|cpu| cpu.strip_suffix('m')?.parse().ok()) == Some(wanted)
 }
 
 fn beyond(metrics: &Value) -> u64 {
@@ -137,7 +133,7 @@ fn age(found: &Found<'_>) -> u32 {
 
 impl Event for Measured {
     fn name(&self) -> &str {
-        "podCpuChangeWithPattern"
+        super::MEASURED
     }
 
     fn when(&self) -> When {
@@ -150,18 +146,22 @@ impl Event for Measured {
 
     fn choices(&self, objects: &Objects, store: &Store, _progress: u64) -> Vec<Choice> {
         let kind = KindId::named("PodMetrics").expect("the type is served");
-        let running: Vec<(Found<'_>, &Usage)> = self.running(objects, store).collect();
-        let gone = store.of_kind(objects, kind).filter(|(_, metrics)| {
-            running.iter().all(|(found, _)| found.stored.key.name != metrics.key.name)
-        });
-        let gone: Vec<ObjectKey> = gone.map(|(_, metrics)| metrics.key.clone()).collect();
-        let mut after =
-            gone.iter().fold(store.clone(), |store, key| store.with(objects, key, None));
-        let outdated =
-            |(found, usage): &&(Found<'_>, &Usage)| !is_measured(objects, store, found, usage);
-        for one in running.iter().filter(outdated) {
-            let key = key("PodMetrics", &one.0.stored.key.name);
-            after = after.with(objects, &key, Some(Measured::wanted(objects, store, *one)));
+        // Both are in the order of their names.
+        let mut known = store.of_kind(objects, kind).map(|(_, metrics)| metrics).peekable();
+        let mut after = store.clone();
+        for (found, usage) in self.running(objects, store) {
+            let name = &found.stored.key.name;
+            while let Some(gone) = known.next_if(|metrics| metrics.key.name < *name) {
+                after = after.with(objects, &gone.key, None);
+            }
+            let known = known.next_if(|metrics| metrics.key.name == *name).and_then(Stored::value);
+            if !known.is_some_and(|known| is_measured(known, &found, usage)) {
+                let wanted = Measured::wanted(known, (found, usage));
+                after = after.with(objects, &key("PodMetrics", name), Some(wanted));
+            }
+        }
+        for gone in known {
+            after = after.with(objects, &gone.key, None);
         }
         match after == *store {
             true => vec![],
