@@ -1,4 +1,5 @@
-//! Kivi's cases, timed: `kivi CASE|all violating|clean|cured single|scaled|sweep drain|reconcile|write [SCALE] [exact]`.
+//! Kivi's cases, timed:
+//! `kivi CASE|all violating|clean|cured single|scaled|sweep drain|reconcile|write [SCALE] [parity|exact] [STATES]`.
 //!
 //! `single` is the cluster of that scale, `scaled` grows to the first violation, `sweep` sees all sizes.
 #![allow(clippy::print_stdout)]

@@ -1,8 +1,8 @@
 //! Kivi (Liu and others, ATC 2024): do a cluster's controllers and its configuration get along?
 //!
-//! Kivi translates a cluster and what is asked of it to a model for SPIN. Here it is a [`description::Description`], from
-//! which a cluster of this crate's own is built: with the controllers of `world/controllers`, which are Kubernetes' own
-//! and not Kivi's simpler ones. Kivi's work is under the MIT licence; facts of it are used, no code.
+//! Kivi translates a cluster and what is asked of it to a model for SPIN. Here it is a [`description::Description`],
+//! from which a cluster of this crate's own is built: with the controllers of `world/controllers`, which do what
+//! Kubernetes' own do, and are not Kivi's simpler ones. Kivi is under the MIT licence; facts of it are used, no code.
 //!
 //! Reading order: [`description`], [`occurrence`] (what may happen), [`intent`] (what must hold), [`manifests`] and
 //! [`setup`] (the cluster), `events`, `intents`, [`check`] (one cluster), [`sweep`] (clusters that grow), [`cases`].

@@ -102,8 +102,8 @@ impl Case {
     }
 }
 
-/// Kivi asks always whether a node is found. Here a case that violates its intent is asked for that alone: C4 leaves a pod
-/// without a node long before a node breaks down for the third time.
+/// Kivi asks always whether a node is found. Here a case that violates its intent is asked for that alone: C4 leaves a
+/// pod without a node long before a node breaks down for the third time.
 fn asking_always(variant: Variant, mut of: Description) -> Description {
     if variant != Variant::Violating && !of.intents.contains(&Intent::AlwaysSchedulable) {
         of.intents.push(Intent::AlwaysSchedulable);

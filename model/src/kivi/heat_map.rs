@@ -73,7 +73,8 @@ pub fn svg(sweep: &Sweep, title: &str) -> String {
         line(
             &mut svg,
             &format!(
-                "<rect x=\"{x}\" y=\"{y}\" width=\"{CELL}\" height=\"{CELL}\" fill=\"{}\"{mark}><title>{}</title></rect>",
+                "<rect x=\"{x}\" y=\"{y}\" width=\"{CELL}\" height=\"{CELL}\" fill=\"{}\"{mark}>\
+                 <title>{}</title></rect>",
                 kind.colour().0,
                 escaped(&told.join("\n")),
             ),

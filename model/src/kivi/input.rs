@@ -1,5 +1,5 @@
-//! Kivi's inputs: a configuration directory, a directory of logs, its uniform JSON. Whoever has the files hands in their
-//! names and texts.
+//! Kivi's inputs: a configuration directory, a directory of logs, its uniform JSON. Whoever has the files hands in
+//! their names and texts.
 //!
 //! Errors name file, field and what was expected. What Kivi leaves unread or reads otherwise than Kubernetes does is no
 //! error: it is told as a note.

@@ -1,8 +1,8 @@
 //! Intents as properties of a cluster.
 //!
-//! In mode parity they are Kivi's: a monitor counts what happened, and the intent is violated when the count is reached.
-//! In mode exact what repeats for ever is a run without end that is fair, of which the cluster comes back to one state
-//! again and again: monitors keep only what the last step was.
+//! In mode parity they are Kivi's: a monitor counts what happened, and the intent is violated when the count is
+//! reached. In mode exact what repeats for ever is a run without end that is fair, of which the cluster comes back to
+//! one state again and again: monitors keep only what the last step was.
 
 use std::sync::Arc;
 

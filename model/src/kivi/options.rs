@@ -28,8 +28,8 @@ pub enum Faster {
     LargestOfAll,
 }
 
-/// Kivi's options (`-c`, `-p` and `-log` say what is checked: see [`super::cases`] and [`super::input`]; `-si`: [`super::simulate`];
-/// `-to`: whoever has a clock hands in a deadline).
+/// Kivi's options. `-c`, `-p` and `-log` say what is checked: see [`super::cases`] and [`super::input`]. `-si`:
+/// [`super::simulate`]. `-to`: whoever has a clock hands in a deadline. `-v`: [`super::told::Trace::lines`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Options {
     /// `-s`: how large a case is.
@@ -44,11 +44,11 @@ pub struct Options {
     pub faster: Faster,
     /// `-ig`: how many intents are asked in one search; none for all.
     pub intents_per_group: Option<NonZeroUsize>,
-    /// `-r`: so many random runs from each seed instead of all; none for all.
+    /// `-r`: random runs instead of all; none for all.
     pub random: Option<Random>,
     /// `-l`: ask whether the cluster comes to rest, too.
     pub loops: bool,
-    /// `-v`: how much of a run is told, from 1 to 6.
+    /// `-v`: how much of a run is told, from 1 to 4 (Kivi: 6).
     pub detail: u8,
     /// How much is one step.
     pub granularity: Granularity,

@@ -65,7 +65,8 @@ pub(super) fn description(nodes: Vec<Node>, pods: &Pods, replicas: u32) -> Descr
 /// A descheduler with one plugin of the extension point Balance, with its arguments as YAML of one line.
 pub(super) fn descheduler(plugin: &str, args: &str) -> Descheduler {
     let policy = format!(
-        "apiVersion: descheduler/v1alpha2\nkind: DeschedulerPolicy\nprofiles:\n- name: kivi\n  pluginConfig:\n  - name: {plugin}\n    args: {args}\n  plugins:\n    balance:\n      enabled: [{plugin}]\n"
+        "apiVersion: descheduler/v1alpha2\nkind: DeschedulerPolicy\nprofiles:\n- name: kivi\n  pluginConfig:\n  \
+         - name: {plugin}\n    args: {args}\n  plugins:\n    balance:\n      enabled: [{plugin}]\n"
     );
     Descheduler { policy }
 }

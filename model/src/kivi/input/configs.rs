@@ -135,8 +135,8 @@ fn what(
         "maintenance" => {
             let said = if para.value.is_object() { para.any(&["p", "num"]) } else { para.clone() };
             if para.value.is_object() {
-                let text = "Kivi looks for it among the deployments, and ends with an error; here it is how many nodes \
-                            are out at a time";
+                let text = "Kivi looks for it among the deployments, and ends with an error; here it is how many \
+                            nodes are out at a time";
                 found.push(notes::of(&said, text));
             }
             let at_a_time = said.number_or(1)?;
@@ -172,8 +172,8 @@ fn created(para: &Field<'_>, into: &mut Description) -> Result<usize, InputError
     Ok(deployment)
 }
 
-/// What a command writes: by its place in `deploymentTemplates`, or of a deployment that is named, with one replica where
-/// nothing is said.
+/// What a command writes: by its place in `deploymentTemplates`, or of a deployment that is named, with one replica
+/// where nothing is said.
 fn written(para: &Field<'_>, into: &mut Description, anew: bool) -> Result<usize, InputError> {
     let place = para.number::<usize>().ok().filter(|at| (1..=into.written.len()).contains(at));
     if let Some(place) = place {

@@ -25,8 +25,7 @@ impl Default for Replicas {
     }
 }
 
-/// The cluster of a size. Its nodes have new names, but for the first of each type where there is one only: a pod may name
-/// it.
+/// The cluster of a size. Its nodes have new names, but for the first of each type: a pod may name it.
 pub(super) fn of_size(
     types: &Description,
     replicas: &[Replicas],

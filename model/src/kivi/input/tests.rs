@@ -31,12 +31,14 @@ spec:
     resource: {name: cpu, target: {type: Utilization, averageUtilization: 50}}
 "#;
 const CONFIGS: &str = r#"{
-  "nodesTypes": [{"template": {"cpu": 4000, "memory": 16, "labels": {"zone": 1}}, "lowerBound": 1, "upperBound": 2}],
+  "nodesTypes": [{"template": {"cpu": 4000, "memory": 16, "labels": {"zone": 1}},
+                  "lowerBound": 1, "upperBound": 2}],
   "dTypes": [{"name": "web", "num": 2, "minSize": 1, "maxSize": 3}],
   "events_assumption": [{"name": "maintenance", "para": {"p": 1}, "after_stable": true}],
   "max_pod_per_node": 2
 }"#;
-const INTENTS: &str = r#"[{"name": "replica_num_always_meet_exp", "para": {"did": 1, "expReplicas": "specReplicas - 1"}}]"#;
+const INTENTS: &str = r#"
+[{"name": "replica_num_always_meet_exp", "para": {"did": 1, "expReplicas": "specReplicas - 1"}}]"#;
 
 fn directory(configs: &str, intents: &str) -> Result<Input, InputError> {
     directory::read(&[
@@ -101,14 +103,14 @@ fn errors_say_file_field_and_what_was_expected() {
     check(
         CONFIGS,
         r#"[{"name": "no_oscillation_eviction", "para": {"did": 2}}]"#,
-        "read user_input/intents.json: [0].para.did: expected the number of a deployment from 1 to 1, or its name: web, \
-         found 2",
+        "read user_input/intents.json: [0].para.did: expected the number of a deployment from 1 to 1, or its name: \
+         web, found 2",
     );
     check(
         CONFIGS,
         r#"[{"name": "replica_num_always_meet_exp", "para": {"did": 1, "expReplicas": "many"}}]"#,
-        "read user_input/intents.json: [0].para.expReplicas: expected a whole number, or an expression of specReplicas, \
-         minReplicas and maxReplicas, found \"many\"",
+        "read user_input/intents.json: [0].para.expReplicas: expected a whole number, or an expression of \
+         specReplicas, minReplicas and maxReplicas, found \"many\"",
     );
     let error =
         directory::read(&[File { path: "yaml/web.yaml", text: YAML }]).expect_err("an error");
@@ -120,22 +122,29 @@ fn a_uniform_json_is_read() {
     let text = r#"{
       "setup": {
         "nodes": [
-          {"id": 1, "name": "a", "cpu": 64, "memory": 64, "cpuLeft": 48, "memLeft": 48, "status": 1, "labels": {"zone": "1"}},
-          {"id": 2, "name": 2, "cpu": 64, "memory": 64, "cpuLeft": 4, "memLeft": 4, "status": 1, "taint": ["k=v:NoExecute"]}
+          {"id": 1, "name": "a", "cpu": 64, "memory": 64,
+           "cpuLeft": 48, "memLeft": 48, "status": 1, "labels": {"zone": "1"}},
+          {"id": 2, "name": 2, "cpu": 64, "memory": 64,
+           "cpuLeft": 4, "memLeft": 4, "status": 1, "taint": ["k=v:NoExecute"]}
         ],
         "pods": [{"id": 1, "loc": 1, "status": 1, "workloadId": 1}, {"id": 2, "loc": 0, "workloadId": 1}],
         "d": [{
-          "id": 1, "name": "web", "status": 1, "specReplicas": 2, "podTemplateId": 1, "strategy": 1, "maxSurge": 50,
-          "hpaSpec": {"isEnabled": 1, "numMetrics": 1, "metricNames": [0], "metricTargets": [50], "metricTypes": [1], "minReplicas": 1, "maxReplicas": 4}
+          "id": 1, "name": "web", "status": 1, "specReplicas": 2, "podTemplateId": 1,
+          "strategy": 1, "maxSurge": 50,
+          "hpaSpec": {"isEnabled": 1, "numMetrics": 1, "metricNames": [0], "metricTargets": [50],
+                      "metricTypes": [1], "minReplicas": 1, "maxReplicas": 4}
         }],
         "podTemplates": [{
-          "labels": {"name": 1}, "cpuRequested": 8, "memRequested": 8, "maxCpuChange": 2, "curCpuRequest": [8, 3], "timeCpuRequest": [0, 300],
+          "labels": {"name": 1}, "cpuRequested": 8, "memRequested": 8, "maxCpuChange": 2,
+          "curCpuRequest": [8, 3], "timeCpuRequest": [0, 300],
           "numTopoSpreadConstraints": 1,
-          "topoSpreadConstraints": [{"maxSkew": 1, "minDomains": 1, "topologyKey": "hostname", "whenUnsatisfiable": 1, "labels": {"name": 1}}]
+          "topoSpreadConstraints": [{"maxSkew": 1, "minDomains": 1, "topologyKey": "hostname",
+                                     "whenUnsatisfiable": 1, "labels": {"name": 1}}]
         }]
       },
       "controllers": {"scheduler": {}, "hpa": {}, "deployment": {}, "descheduler": {
-        "profiles": [{"removeDuplicates": {}, "nodeAffinity": {}}], "args": {"constraintsTopologySpread": 2}, "configs": {"maxNoOfPodsToEvictPerNode": 3}
+        "profiles": [{"removeDuplicates": {}, "nodeAffinity": {}}], 
+        "args": {"constraintsTopologySpread": 2}, "configs": {"maxNoOfPodsToEvictPerNode": 3}
       }},
       "events": [], "userCommand": [{"name": "scaleDeployment", "para": 1, "priority": 1}],
       "intents": [{"name": "checkBalanceNode", "para": {"did": 1, "maxSkew": 2}}, "[](x -> y)"]
@@ -173,14 +182,20 @@ fn logs_are_read() {
             "replicas": 2,
             "template": {
                 "metadata": {"labels": {"app": "web"}},
-                "spec": {"containers": [{"name": "web", "image": "web", "resources": {"requests": {"cpu": "500m", "memory": "1Gi"}}}]},
+                "spec": {"containers": [{
+                    "name": "web", "image": "web",
+                    "resources": {"requests": {"cpu": "500m", "memory": "1Gi"}},
+                }]},
             },
         },
     }]})
     .to_string();
     let pod = |name: &str, namespace: &str, owner: &str, node: &str| {
         serde_json::json!({
-            "metadata": {"name": name, "namespace": namespace, "ownerReferences": [{"kind": "ReplicaSet", "name": owner}]},
+            "metadata": {
+                "name": name, "namespace": namespace,
+                "ownerReferences": [{"kind": "ReplicaSet", "name": owner}],
+            },
             "spec": {"nodeName": node},
         })
     };
