@@ -104,3 +104,6 @@ fn key(kind: &str, name: &str) -> ObjectKey {
     let kind = KindId::named(kind).expect("the type is served");
     ObjectKey::new(kind.resource(), super::manifests::NAMESPACE, name)
 }
+
+#[cfg(test)]
+mod tests;

@@ -73,3 +73,39 @@ fn the_smallest_violations_are_kivis() {
     check(Case::C8, &[1, 2], 5, false);
     check(Case::C8, &[1, 2], 6, true);
 }
+
+/// What repeats for ever, without counting. C1's pods go up and down once, which is no loop.
+#[test]
+fn exact_violations_are_loops_that_are_fair() {
+    let check = |case: Case, variant: Variant, expect: Option<bool>| {
+        let found = checked(&case.at_scale(3, variant), Mode::Exact);
+        let looped = found.violation().map(|(_, trace)| trace.loops_to.is_some());
+        assert_eq!(looped, expect, "{} {variant:?}: {:?}", case.name(), found.verdicts);
+        assert!(expect.is_some() || found.is_clean());
+    };
+    check(Case::C1, Variant::Violating, None);
+    check(Case::C2, Variant::Violating, Some(false));
+    check(Case::C3, Variant::Violating, Some(true));
+    check(Case::C5, Variant::Violating, Some(true));
+    check(Case::C7, Variant::Violating, Some(true));
+    check(Case::C8, Variant::Violating, Some(true));
+    check(Case::C2, Variant::Cured, None);
+    check(Case::C5, Variant::Clean, None);
+    check(Case::C7, Variant::Clean, None);
+    check(Case::C8, Variant::Clean, None);
+}
+
+/// Whether a cluster comes to rest is asked on top.
+#[test]
+fn a_cluster_that_evicts_for_ever_does_not_come_to_rest() {
+    let rests = |variant: Variant| {
+        let options =
+            Options { granularity: Granularity::Drain, loops: true, ..Options::default() };
+        let mut of = Case::C7.at_scale(1, variant);
+        of.intents.clear();
+        let intents = check::asked(&of, &options);
+        let found = check::check(&of, &intents, &options, NonZeroUsize::MIN, None);
+        found.expect("a search").is_clean()
+    };
+    assert_eq!([Variant::Violating, Variant::Clean].map(rests), [false, true]);
+}
