@@ -84,3 +84,53 @@ fn is_said(pod: &Value) -> bool {
     let said = |one: &Value| one["type"] == "DisruptionTarget" && one["status"] == "True";
     conditions.into_iter().flatten().any(said)
 }
+
+#[cfg(test)]
+mod tests {
+    use controllers::Request;
+    use serde_json::json;
+
+    use super::*;
+    use crate::cluster::{Cluster, Setup, time::NOW};
+
+    #[test]
+    fn a_budget_refuses_what_it_does_not_allow() {
+        let check = |allowed: i64, expect: Option<u16>, left: i64| {
+            let pod = json!({
+                "apiVersion": "v1", "kind": "Pod",
+                "metadata": {"name": "a", "labels": {"app": "a"}},
+                "spec": {"nodeName": "n", "containers": []},
+                "status": {"phase": "Running", "conditions": [{"type": "Ready", "status": "True"}]},
+            });
+            let budget = json!({
+                "apiVersion": "policy/v1", "kind": "PodDisruptionBudget",
+                "metadata": {"name": "b"}, "spec": {"selector": {"matchLabels": {"app": "a"}}},
+                "status": {"disruptionsAllowed": allowed, "observedGeneration": 1},
+            });
+            let setup = Setup { objects: vec![pod, budget], ..Setup::default() };
+            let cluster = Cluster::new(setup).expect("a cluster");
+            let state = crate::System::initial(&cluster).remove(0);
+            let api = Api { objects: &cluster.objects, now: NOW, is_known: &|_, _, _| false };
+            let named = |kind: &str, name: &str| {
+                let kind = KindId::named(kind).expect("a kind");
+                ObjectKey::new(kind.resource(), "default", name)
+            };
+            let (key, profile) = (named("Pod", "a"), "p".into());
+            let request = Request::Evict { key, profile, plugin: "q", grace_seconds: None };
+            let (store, answer) = api.carry_out(state.store(), &request);
+            let refused = match answer {
+                Answer::Refused(code, _) => Some(code),
+                _ => None,
+            };
+            let value = |kind: &str, name: &str| {
+                store.get(&cluster.objects, &named(kind, name)).and_then(Stored::value).cloned()
+            };
+            let budget = value("PodDisruptionBudget", "b").expect("a budget");
+            assert_eq!((refused, &budget["status"]["disruptionsAllowed"]), (expect, &json!(left)));
+            let pod = value("Pod", "a").expect("a pod that goes, or stays");
+            assert_eq!(is_deleted(&pod), expect.is_none());
+        };
+        check(1, None, 0);
+        check(0, Some(429), 0);
+    }
+}
