@@ -7,6 +7,7 @@
 mod binding;
 pub mod cluster;
 pub mod footprint;
+pub mod kivi;
 pub mod properties;
 pub mod schedule;
 pub mod search;

@@ -18,7 +18,7 @@ mod judge;
 mod lasso;
 mod liveness;
 mod numbering;
-mod parallel;
+pub(crate) mod parallel;
 mod paused;
 mod rebuild;
 mod table;

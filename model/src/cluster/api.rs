@@ -27,6 +27,7 @@ use super::{
 };
 
 mod edit;
+mod eviction;
 
 use edit::{Edit, edit};
 
@@ -151,6 +152,7 @@ impl Api<'_> {
                 });
                 Ok((after, Answer::Written(None)))
             }
+            Request::Evict { key, grace_seconds, .. } => self.evict(store, key, *grace_seconds),
             request => {
                 let key = edit::key_of(request).ok_or(Answer::Refused(501, "NotImplemented"))?;
                 let id = store.id(self.objects, key).ok_or(NOT_FOUND)?;

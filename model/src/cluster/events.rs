@@ -41,6 +41,17 @@ pub trait Event: fmt::Debug + Send + Sync {
         false
     }
 
+    /// In how many seconds it can happen though nothing else does before; none if never. Time passes until then only
+    /// if no controller has anything to do.
+    fn due(&self, _objects: &Objects, _store: &Store, _progress: u64) -> Option<u32> {
+        None
+    }
+
+    /// How far it is after so many seconds in which nothing happened.
+    fn waited(&self, progress: u64, _seconds: u32) -> u64 {
+        progress
+    }
+
     /// All ways in which it can happen on `store`, if it is so far; 0 at the start. Writes go through the API server.
     fn choices(&self, api: &Api<'_>, store: &Store, progress: u64) -> Vec<Choice>;
 }

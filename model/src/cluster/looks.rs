@@ -46,7 +46,8 @@ pub struct Asked {
 }
 
 impl Asked {
-    pub(super) fn of(request: Request) -> Arc<Asked> {
+    /// A request, with what is kept of it.
+    pub fn of(request: Request) -> Arc<Asked> {
         let (told, hash) =
             (words::of(&request).into(), xxh3_128(format!("{request:?}").as_bytes()));
         Arc::new(Asked { request, told, hash })
@@ -78,6 +79,7 @@ pub(super) fn keys_of(controller: Controller) -> KindSet {
         Controller::Disruption => KindSet::of(&["PodDisruptionBudget"]),
         Controller::Autoscaler => KindSet::of(&["HorizontalPodAutoscaler"]),
         Controller::Quota => KindSet::of(&["ResourceQuota"]),
+        Controller::Descheduler => KindSet::of(&["ConfigMap"]),
         Controller::Scheduler | Controller::TaintEviction => KindSet::of(&["Pod"]),
         Controller::NodeLifecycle => KindSet::of(&["Node"]),
         Controller::Kubelet => KindSet::of(&["Pod", "Node"]),
@@ -135,6 +137,15 @@ pub(super) fn reads(controller: Controller) -> KindSet {
             "PersistentVolumeClaim",
             "PersistentVolume",
             "ServiceAccount",
+        ]),
+        Controller::Descheduler => KindSet::of(&[
+            "ConfigMap",
+            "Pod",
+            "Node",
+            "Namespace",
+            "PersistentVolumeClaim",
+            "PodDisruptionBudget",
+            "PriorityClass",
         ]),
         Controller::PodGc | Controller::NodeLifecycle | Controller::TaintEviction => {
             KindSet::of(&["Pod", "Node", "memory"])

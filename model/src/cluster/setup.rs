@@ -85,17 +85,31 @@ pub struct ClientSetup {
     pub node: Option<Arc<str>>,
     /// Whether what it does takes place at once, in the step of whoever gave it cause.
     pub at_once: bool,
+    /// Whether it has one queue, the scheduler's or a small controller's: of the keys with which it has something to do
+    /// it takes the first by name. Else it may take any, as one with many workers.
+    pub in_order: bool,
 }
 
 impl ClientSetup {
     /// A controller under its own name.
     pub fn of(controller: Controller) -> ClientSetup {
-        ClientSetup { name: controller.short_name().into(), controller, node: None, at_once: false }
+        ClientSetup {
+            name: controller.short_name().into(),
+            controller,
+            node: None,
+            at_once: false,
+            in_order: false,
+        }
     }
 
     /// How often it looks at a key, whatever happens; none if it looks when something does.
     pub(super) fn period(&self) -> Option<Duration> {
-        (self.controller == Controller::Autoscaler).then_some(Duration::from_secs(15))
+        match self.controller {
+            Controller::Autoscaler => Some(Duration::from_secs(15)),
+            // The interval of the project's own manifests.
+            Controller::Descheduler => Some(Duration::from_secs(300)),
+            _ => None,
+        }
     }
 }
 

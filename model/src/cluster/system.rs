@@ -243,7 +243,13 @@ impl Cluster {
             }
             for place in self.reader(client).visible(&state.history) {
                 let look = self.look(self.client(client_at), state.history.at(place));
+                let mut first = None;
                 for one in self.candidates(client_at, client, &look) {
+                    // Chance may leave several ways to deal with the first key.
+                    let first = first.get_or_insert(&one.key);
+                    if self.client(client_at).in_order && **first != one.key {
+                        break;
+                    }
                     self.act(state, client_at, place, one, into);
                 }
             }
@@ -349,7 +355,10 @@ impl Cluster {
                 Some(u32::try_from(due.as_millis().div_ceil(1000)).unwrap_or(u32::MAX))
             }
         });
-        let due = due.min()?.max(1);
+        let events = self.setup.events.iter().zip(&state.environment.events);
+        let events = events
+            .filter_map(|(event, progress)| event.due(&self.objects, state.store(), *progress));
+        let due = due.chain(events).min()?.max(1);
         state.environment.seconds.is_none_or(|left| due <= left).then_some(due)
     }
 
@@ -372,7 +381,9 @@ impl Cluster {
             Client { due, next: None, ..client.clone() }
         });
         let left = state.environment.seconds.map(|left| left - seconds);
-        let environment = Environment { seconds: left, ..(*state.environment).clone() };
+        let events = self.setup.events.iter().zip(&state.environment.events);
+        let events = events.map(|(event, progress)| event.waited(*progress, seconds)).collect();
+        let environment = Environment { seconds: left, events, ..(*state.environment).clone() };
         State {
             history: History::new(older),
             clients: clients.collect(),

@@ -23,6 +23,7 @@ pub(super) fn of(request: &Request) -> String {
             format!("delete all {resource} in {namespace}")
         }
         Request::List { resource, namespace } => format!("list {resource} in {namespace}"),
+        Request::Evict { key, plugin, .. } => format!("evict {} for {plugin}", name(key)),
         Request::Bind { key, node, .. } => format!("bind {} to {node}", name(key)),
         Request::SetScale { key, replicas, .. } => {
             format!("scale {} replicas={replicas}", name(key))

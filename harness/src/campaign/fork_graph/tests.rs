@@ -1,3 +1,5 @@
+//! What is written of a fork graph is read again.
+
 use model::traces::{Read, Trace, read};
 
 use super::*;

@@ -265,7 +265,7 @@ fn set(object: &mut Value, pointer: &str, value: &Value) {
 
 /// A strategic merge patch of a status: null removes, lists of conditions and of container statuses are merged by `type`
 /// and `name`, other lists are replaced.
-fn merge(into: &mut Value, patch: &Value) {
+pub(super) fn merge(into: &mut Value, patch: &Value) {
     let Value::Object(fields) = patch else {
         *into = patch.clone();
         return;

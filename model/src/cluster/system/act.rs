@@ -82,7 +82,8 @@ impl Cluster {
         }
     }
 
-    pub(super) fn api<'a>(&'a self, is_known: &'a dyn Fn(KindId, &str, &str) -> bool) -> Api<'a> {
+    /// The API server of this cluster, given who knows which names.
+    pub fn api<'a>(&'a self, is_known: &'a dyn Fn(KindId, &str, &str) -> bool) -> Api<'a> {
         Api { objects: &self.objects, now: NOW, is_known, writes: &self.writes }
     }
 
