@@ -83,8 +83,35 @@ pub struct Api<'a> {
     pub objects: &'a Objects,
     /// The time.
     pub now: Time,
-    /// Whether somebody may still know an object of this key or uid, though the store has none: neither is given again.
-    pub is_known: &'a dyn Fn(KindId, &str, &str) -> bool,
+    /// What anybody still knows of objects of a key, though the store may have none: no name, uid or revision of them is
+    /// given again.
+    pub known: &'a dyn Fn(&ObjectKey) -> Traces,
+}
+
+/// What is known of objects of one key.
+#[derive(Debug, Default)]
+pub struct Traces {
+    uids: Vec<String>,
+    /// The newest version of them; 0 if none is known.
+    version: u32,
+}
+
+impl Traces {
+    /// An object of the key is known by this uid and version.
+    pub fn add(&mut self, uid: &str, version: u32) {
+        self.uids.push(uid.to_owned());
+        self.version = self.version.max(version);
+    }
+
+    /// The newest version of them.
+    pub(super) fn version(&self) -> u32 {
+        self.version
+    }
+
+    /// The revision of the next write.
+    fn next_version(&self) -> String {
+        (self.version + 1).to_string()
+    }
 }
 
 type Outcome = Result<(Store, Answer), Answer>;
@@ -185,11 +212,11 @@ impl Api<'_> {
         if store.id(self.objects, &key).is_some() {
             return Err(EXISTS);
         }
-        let uid = self.free_uid(store, kind, &key);
+        let uid = self.free_uid(store, &key);
         let metadata = &mut value["metadata"];
         metadata["name"] = json!(name);
         metadata["uid"] = json!(uid);
-        metadata["resourceVersion"] = json!("1");
+        metadata["resourceVersion"] = json!((self.known)(&key).next_version());
         metadata["creationTimestamp"] = json!(self.now.rfc3339());
         if !key.namespace.is_empty() {
             metadata["namespace"] = json!(key.namespace);
@@ -210,25 +237,26 @@ impl Api<'_> {
     fn free_name(&self, store: &Store, kind: KindId, namespace: &str, prefix: &str) -> String {
         let is_free = |name: &String| {
             let key = ObjectKey::new(kind.resource(), namespace, name);
-            store.id(self.objects, &key).is_none() && !(self.is_known)(kind, namespace, name)
+            store.id(self.objects, &key).is_none() && (self.known)(&key).uids.is_empty()
         };
         let names = (0_usize..).map(|number| format!("{prefix}{number}"));
         names.into_iter().find(is_free).expect("some number is free")
     }
 
-    fn free_uid(&self, store: &Store, kind: KindId, key: &ObjectKey) -> String {
+    fn free_uid(&self, store: &Store, key: &ObjectKey) -> String {
         let is_named = |uid: &String| {
             store.values(self.objects).any(|(_, value)| {
                 let owners = value["metadata"]["ownerReferences"].as_array();
                 owners.into_iter().flatten().any(|owner| owner["uid"] == *uid.as_str())
             })
         };
-        let is_known = (self.is_known)(kind, &key.namespace, &key.name);
-        let uids = (usize::from(is_known)..).map(|number| match number {
+        let known = (self.known)(key).uids;
+        let uids = (0_usize..).map(|number| match number {
             0 => key.to_string(),
             number => format!("{key}#{number}"),
         });
-        uids.into_iter().find(|uid| !is_named(uid)).expect("some number is free")
+        let is_free = |uid: &String| !known.contains(uid) && !is_named(uid);
+        uids.into_iter().find(is_free).expect("some number is free")
     }
 
     /// Writes an object, unless nothing is different; it goes if nothing keeps it any more.
@@ -242,7 +270,7 @@ impl Api<'_> {
             return (store.with(self.objects, key, None), Answer::Written(None));
         }
         if let Some(stored) = stored {
-            bump(&mut value, stored);
+            bump(&mut value, stored, (self.known)(key).next_version());
         }
         let store = store.with(self.objects, key, Some(value));
         let written = store.id(self.objects, key).map(|id| self.known(id));
@@ -312,11 +340,10 @@ fn finalizers(value: &Value) -> usize {
     value["metadata"]["finalizers"].as_array().map_or(0, Vec::len)
 }
 
-/// The next revision, and the next generation where the spec changed or a deletion began.
-fn bump(value: &mut Value, stored: &Value) {
-    let number = |text: &Value| text.as_str().and_then(|text| text.parse::<u64>().ok());
-    let before = number(&stored["metadata"]["resourceVersion"]).unwrap_or(0);
-    value["metadata"]["resourceVersion"] = json!((before + 1).to_string());
+/// The next revision, and the next generation where the spec changed or a deletion began. The revision is newer than all
+/// that are known: where histories branch, the same object has others elsewhere.
+fn bump(value: &mut Value, stored: &Value, version: String) {
+    value["metadata"]["resourceVersion"] = json!(version);
     let generation = stored["metadata"]["generation"].as_i64();
     let began = is_deleted(value) && !is_deleted(stored);
     if let Some(generation) = generation.filter(|_| began || value["spec"] != stored["spec"]) {

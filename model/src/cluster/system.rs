@@ -14,8 +14,9 @@ use controllers::{Kinds, Request, View};
 
 use super::{
     events::{Step, When},
-    history::{Consistency, History, Place, Reader},
+    history::{History, Read},
     kinds,
+    kubelet::{Sync, node_key},
     looks::{Candidate, First, Look, Looking},
     memo::Memo,
     objects::{Content, Id, Objects},
@@ -26,12 +27,22 @@ use super::{
 };
 
 mod act;
+mod readers;
 
 /// One step.
 #[derive(Debug, Clone)]
 pub enum Action {
     /// A controller begins, or goes on.
     Acts(Arc<Act>),
+    /// A kubelet starts and ends pods.
+    Syncs(Arc<Sync>),
+    /// From now on a controller may read what is stored now, though newer is stored: where one alone may be behind.
+    Behind {
+        /// Which: its place in the setup.
+        client: u16,
+        /// Its name.
+        name: Arc<str>,
+    },
     /// A controller dies between two requests, and starts again.
     Crash {
         /// Which: its place in the setup.
@@ -67,8 +78,8 @@ pub enum Action {
 pub struct Act {
     /// Which controller: its place in the setup.
     pub client: u16,
-    /// The place of the store that it reads.
-    pub read: Place,
+    /// What it reads.
+    pub read: Read,
     /// About which key, and the request that comes next.
     pub candidate: Candidate,
     /// What goes wrong.
@@ -90,10 +101,12 @@ impl PartialEq for Action {
     fn eq(&self, other: &Action) -> bool {
         match (self, other) {
             (Action::Acts(one), Action::Acts(two)) => {
-                (one.client, one.read, &one.told, one.fault)
-                    == (two.client, two.read, &two.told, two.fault)
+                (one.client, &one.read, &one.told, one.fault)
+                    == (two.client, &two.read, &two.told, two.fault)
             }
+            (Action::Syncs(one), Action::Syncs(two)) => one == two,
             (Action::Crash { client: one, .. }, Action::Crash { client: two, .. })
+            | (Action::Behind { client: one, .. }, Action::Behind { client: two, .. })
             | (Action::Restart { client: one, .. }, Action::Restart { client: two, .. }) => {
                 one == two
             }
@@ -114,6 +127,7 @@ impl Action {
     pub fn client(&self) -> Option<usize> {
         match self {
             Action::Acts(act) => Some(usize::from(act.client)),
+            Action::Syncs(sync) => Some(usize::from(sync.client)),
             _ => None,
         }
     }
@@ -179,10 +193,6 @@ impl Cluster {
         &self.setup.clients[usize::from(at)]
     }
 
-    pub(super) fn reader(&self, client: &Client) -> Reader {
-        Reader { of: self.setup.consistency, next: client.next, lag_max: self.setup.lag_max }
-    }
-
     /// What controllers see of a store.
     pub(super) fn view(&self, store: &Store) -> View {
         VIEWS.with_borrow_mut(|views| {
@@ -225,24 +235,25 @@ impl Cluster {
     fn acts(&self, state: &State, into: &mut Vec<Action>) {
         for (at, client) in state.clients.iter().enumerate() {
             let client_at = at as u16;
+            if self.is_like_a_later_one(state, client_at) {
+                continue;
+            }
             if let Some(work) = &client.work {
                 let (key, first, request) = (&work.key, &work.next, &work.told);
                 let one =
                     Candidate { key: key.clone(), first: first.clone(), told: request.clone() };
-                self.act(state, client_at, state.history.newest(), &one, into);
+                self.act(state, client_at, &state.history.latest(), &one, into);
                 continue;
             }
-            for place in self.reader(client).visible(&state.history) {
-                let look = self.look(self.client(client_at), state.history.at(place));
-                for one in self.candidates(client_at, client, &look) {
-                    self.act(state, client_at, place, one, into);
-                }
+            for read in self.reader(state, client_at).visible(&state.history) {
+                let store = state.history.store(&self.objects, &read);
+                self.acts_on(state, client_at, (&read, &store), into);
             }
         }
     }
 
     /// A step of a client, and the same going wrong.
-    fn act(&self, state: &State, at: u16, read: Place, one: &Candidate, into: &mut Vec<Action>) {
+    fn act(&self, state: &State, at: u16, read: &Read, one: &Candidate, into: &mut Vec<Action>) {
         let work = state.clients[usize::from(at)].work.as_deref();
         let (key, request) = (super::words::name(&one.key), &one.told);
         let (what, sends) = match (self.setup.granularity, work.map(|work| &work.sent)) {
@@ -253,11 +264,7 @@ impl Cluster {
         let budgets = state.environment.budgets;
         let conflicts = sends && budgets.conflicts > 0 && act::may_conflict(&one.first);
         let loses = sends && budgets.lost_answers > 0 && act::is_write(&one.first);
-        let behind = match state.history.newest() - read {
-            0 => String::new(),
-            1 => ", 1 write behind".to_owned(),
-            behind => format!(", {behind} writes behind"),
-        };
+        let behind = state.history.told(read);
         let name = &self.client(at).name;
         for (fault, possible, wrong) in [
             (None, true, ""),
@@ -266,6 +273,7 @@ impl Cluster {
         ] {
             if possible {
                 let told = format!("{name}: {what}{behind}{wrong}").into();
+                let read = read.clone();
                 let act = Act { client: at, read, candidate: one.clone(), fault, told };
                 into.push(Action::Acts(Arc::new(act)));
             }
@@ -305,8 +313,17 @@ impl Cluster {
             if budgets.crashes > 0 && client.work.is_some() {
                 into.push(Action::Crash { client: at, name: name.clone() });
             }
-            if budgets.restarts > 0 && client.work.is_none() && *client != Client::default() {
-                into.push(Action::Restart { client: at, name });
+            let is_kubelet = self.client(at).node.is_some();
+            let is_old = is_kubelet || *client != Client::default();
+            if budgets.restarts > 0
+                && client.work.is_none()
+                && is_old
+                && !self.is_like_a_later_one(state, at)
+            {
+                into.push(Action::Restart { client: at, name: name.clone() });
+            }
+            if self.may_fall_behind(state, at) {
+                into.push(Action::Behind { client: at, name });
             }
         }
     }
@@ -341,7 +358,7 @@ impl Cluster {
         let clients = state.clients.iter().map(|client| {
             let due = client.due.iter().filter(|(_, left)| *left > seconds);
             let due = due.map(|(key, left)| (key.clone(), left - seconds)).collect();
-            Client { due, next: None, ..client.clone() }
+            Client { due, read: None, ..client.clone() }
         });
         let left = state.environment.seconds.map(|left| left - seconds);
         let environment = Environment { seconds: left, ..(*state.environment).clone() };
@@ -356,12 +373,15 @@ impl Cluster {
         let choice = self.choices(state, event).into_iter().nth(choice)?;
         let mut environment = (*state.environment).clone();
         environment.events[event] = choice.progress;
-        let newest = state.history.newest();
+        let mut clients = state.clients.to_vec();
         let history = match choice.store == *state.store() {
             true => state.history.clone(),
-            false => state.history.followed_by(self.setup.consistency, choice.store, newest),
+            false => {
+                let store = self.newly_versioned(state, choice.store);
+                self.append(state, &mut clients, store, &state.history.latest())
+            }
         };
-        Some(State { history, clients: state.clients.clone(), environment: Arc::new(environment) })
+        Some(State { history, clients: clients.into(), environment: Arc::new(environment) })
     }
 
     fn starts_again(&self, state: &State, at: u16, spend: impl FnOnce(&mut Budgets)) -> State {
@@ -369,11 +389,13 @@ impl Cluster {
         spend(&mut environment.budgets);
         let mut clients = state.clients.to_vec();
         clients[usize::from(at)] = Client::default();
-        let kept = self.without_memories(self.client(at).controller, state.store());
-        let newest = state.history.newest();
+        let mut kept = self.without_memories(self.client(at).controller, state.store());
+        if let Some(node) = &self.client(at).node {
+            kept = kept.with(&self.objects, &node_key(node), None);
+        }
         let history = match kept == *state.store() {
             true => state.history.clone(),
-            false => state.history.followed_by(self.setup.consistency, kept, newest),
+            false => self.append(state, &mut clients, kept, &state.history.latest()),
         };
         State { history, clients: clients.into(), environment: Arc::new(environment) }
     }
@@ -445,6 +467,13 @@ impl System for Cluster {
         let name = |client: u16| &*self.client(client).name;
         let (next, by, told) = match action {
             Action::Acts(act) => (self.perform(state, act), name(act.client), &*act.told),
+            Action::Syncs(sync) => (self.synced(state, sync), name(sync.client), &*sync.told),
+            Action::Behind { client, .. } => {
+                let mut state = state.clone();
+                state.history.behind = Some((*client, 0));
+                Arc::make_mut(&mut state.environment).budgets.lags -= 1;
+                (state, "", "")
+            }
             Action::Crash { client, .. } => {
                 (self.starts_again(state, *client, |left| left.crashes -= 1), "", "")
             }
@@ -464,6 +493,8 @@ impl System for Cluster {
     fn label(&self, action: &Action) -> String {
         match action {
             Action::Acts(act) => act.told.to_string(),
+            Action::Syncs(sync) => sync.told.to_string(),
+            Action::Behind { name, .. } => format!("{name}: falls behind"),
             Action::Crash { name, .. } => format!("{name}: crashes and starts again"),
             Action::Restart { name, .. } => format!("{name}: starts again"),
             Action::Event { told, .. } => told.to_string(),

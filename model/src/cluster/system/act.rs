@@ -3,13 +3,14 @@
 use std::sync::Arc;
 
 use controllers::{Controller, Request, request::Memory};
+use serde_json::json;
 use trace::ObjectKey;
 use xxhash_rust::xxh3::xxh3_128;
 
 use super::{Act, Cluster, Fault};
 use crate::cluster::{
-    api::{Answer, Api},
-    kinds::KindId,
+    api::{Answer, Api, Traces},
+    history::Consistency,
     looks::{self, Candidate},
     objects,
     objects::Content,
@@ -66,7 +67,9 @@ impl Cluster {
                 answers: work.answers.to_vec(),
                 next: Some((work.next.clone(), work.told.clone())),
             },
-            None => Reconcile::begin(&act.candidate, state.history.at(act.read)),
+            None => {
+                Reconcile::begin(&act.candidate, &state.history.store(&self.objects, &act.read))
+            }
         };
         match self.setup.granularity {
             Granularity::Request => self.in_parts(state, act, reconcile),
@@ -83,23 +86,47 @@ impl Cluster {
         }
     }
 
-    fn api<'a>(&'a self, is_known: &'a dyn Fn(KindId, &str, &str) -> bool) -> Api<'a> {
-        Api { objects: &self.objects, now: NOW, is_known }
-    }
-
     /// Carries out a request on a store of a state, in which others may know objects that are gone.
     fn carry_out(&self, state: &State, store: &Store, request: &Request) -> (Store, Answer) {
-        let is_known = |kind: KindId, namespace: &str, name: &str| {
-            let key = ObjectKey::new(kind.resource(), namespace, name);
-            state.known().any(|known| known.id(&self.objects, &key).is_some())
-                || state.clients.iter().any(|one| one.runs.iter().any(|run| run.key == key))
-        };
-        self.api(&is_known).carry_out(store, request)
+        let known = |key: &ObjectKey| self.traces(state, store, key);
+        Api { objects: &self.objects, now: NOW, known: &known }.carry_out(store, request)
+    }
+
+    /// What anybody knows of objects of a key, on the way from a state to `store`.
+    fn traces(&self, state: &State, store: &Store, key: &ObjectKey) -> Traces {
+        let mut traces = Traces::default();
+        let stored = state.known().chain([store]).filter_map(|known| known.get(&self.objects, key));
+        for (stored, seen) in stored.filter_map(|stored| Some((stored, stored.seen()?))) {
+            traces.add(&seen.meta.uid, stored.version);
+        }
+        let runs = state.clients.iter().flat_map(|client| client.runs.iter());
+        for run in runs.filter(|run| run.key == *key) {
+            traces.add(&run.uid, 0);
+        }
+        traces
+    }
+
+    /// What an event made of what is stored, with revisions that nobody knows yet.
+    pub(super) fn newly_versioned(&self, state: &State, store: Store) -> Store {
+        let changed = store.changed_since(&self.objects, state.store());
+        changed.into_iter().fold(store.clone(), |store, (_, now)| {
+            let Some((now, value)) = now.and_then(|now| Some((now, now.value()?))) else {
+                return store;
+            };
+            let traces = self.traces(state, state.store(), &now.key);
+            if traces.version() < now.version {
+                return store;
+            }
+            let mut value = value.clone();
+            value["metadata"]["resourceVersion"] = json!((traces.version() + 1).to_string());
+            store.with(&self.objects, &now.key, Some(value))
+        })
     }
 
     /// The next request, and what is stored afterwards.
     fn one(&self, state: &State, act: &Act, mut of: Reconcile) -> (Store, Reconcile) {
         let base = self.base(state, act);
+        let base = &base;
         let Some((request, _)) = &of.next else { return (base.clone(), of) };
         let (store, answer) = match act.fault {
             Some(Fault::Conflict) => (base.clone(), Answer::Refused(409, "Conflict")),
@@ -114,10 +141,12 @@ impl Cluster {
     }
 
     /// What a write of this step follows.
-    fn base<'s>(&self, state: &'s State, act: &Act) -> &'s Store {
+    fn base(&self, state: &State, act: &Act) -> Store {
         match self.setup.consistency {
-            super::Consistency::OptimisticLinear => state.history.at(act.read),
-            _ => state.store(),
+            Consistency::OptimisticLinear | Consistency::Causal => {
+                state.history.store(&self.objects, &act.read)
+            }
+            _ => state.store().clone(),
         }
     }
 
@@ -147,7 +176,7 @@ impl Cluster {
             let look = self.look(self.client(act.client), state.store());
             let Some(next) = self.candidates(act.client, client, &look).next() else { break };
             let of = Reconcile::begin(next, state.store());
-            let read = state.history.newest();
+            let read = state.history.latest();
             let (client, told) = (act.client, act.told.clone());
             let act = Act { client, read, candidate: next.clone(), fault: None, told };
             let (store, more) = self.whole(&state, &act, of);
@@ -197,7 +226,11 @@ impl Cluster {
         let mut clients = state.clients.to_vec();
         let client = &mut clients[at];
         if client.work.is_none() {
-            client.next = self.reader(client).after(act.read);
+            client.read = self.reader(state, act.client).after(&state.history, &act.read);
+            if let Some(node) = &self.client(act.client).node {
+                let seen = state.history.store(&self.objects, &act.read);
+                client.runs = self.runs_after(node, client, &seen, &act.candidate.first);
+            }
         }
         client.work = of.and_then(|of| {
             let (next, told) = of.next?;
@@ -215,9 +248,9 @@ impl Cluster {
                 Fault::LostAnswer => budgets.lost_answers -= 1,
             }
         }
-        let history = match store == *self.base(state, act) {
+        let history = match store == self.base(state, act) {
             true => state.history.clone(),
-            false => state.history.followed_by(self.setup.consistency, store, act.read),
+            false => self.append(state, &mut clients, store, &act.read),
         };
         State { history, clients: clients.into(), environment }
     }
@@ -286,7 +319,7 @@ impl Cluster {
                 let look = self.look(self.client(at), state.store());
                 let client = &state.clients[usize::from(at)];
                 let Some(one) = self.candidates(at, client, &look).next() else { continue };
-                let (read, told) = (state.history.newest(), one.told.clone());
+                let (read, told) = (state.history.latest(), one.told.clone());
                 let act = Act { client: at, read, candidate: one.clone(), fault: None, told };
                 let of = Reconcile::begin(one, state.store());
                 let (store, more) = self.whole(&state, &act, of);
