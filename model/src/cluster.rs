@@ -12,15 +12,17 @@
 //!
 //! - which objects a controller is asked about, and what it reads: `cluster/looks.rs`;
 //! - what a write does, or why it is refused: `cluster/api.rs`, `cluster/api/edit.rs`;
-//! - which stores a client may read: `cluster/history.rs`;
+//! - which stores a client may read: `cluster/history/reading.rs`;
+//! - what the kubelet of a node keeps in mind: `cluster/kubelet.rs`;
 //! - when two states count as one: `cluster/normal.rs`.
 
 pub mod api;
 pub mod events;
 pub mod history;
 pub mod kinds;
+pub mod kubelet;
 pub mod looks;
-mod memo;
+pub(crate) mod memo;
 mod normal;
 pub mod objects;
 pub mod setup;

@@ -13,6 +13,7 @@ pub mod schedule;
 pub mod search;
 pub mod system;
 pub mod systems;
+pub mod themelios;
 pub mod tla;
 pub mod traces;
 pub mod verdict;

@@ -90,11 +90,32 @@ pub struct Api<'a> {
     pub objects: &'a Objects,
     /// The time.
     pub now: Time,
-    /// Whether somebody may still know an object of this type, namespace and name, though the store has none: neither its
-    /// name nor its uid is given again.
-    pub is_known: &'a dyn Fn(KindId, &str, &str) -> bool,
+    /// What anybody still knows of objects of a key, though the store may have none: no name, uid or revision of them is
+    /// given again.
+    pub known: &'a dyn Fn(&ObjectKey) -> Traces,
     /// What came of writes to single objects.
     pub(super) writes: &'a Memo<Wrote>,
+}
+
+/// What is known of objects of one key.
+#[derive(Debug, Default)]
+pub struct Traces {
+    uids: Vec<String>,
+    /// The newest version of them; 0 if none is known.
+    version: u32,
+}
+
+impl Traces {
+    /// An object of the key is known by this uid and version.
+    pub fn add(&mut self, uid: &str, version: u32) {
+        self.uids.push(uid.to_owned());
+        self.version = self.version.max(version);
+    }
+
+    /// The newest version of them.
+    pub(super) fn version(&self) -> u32 {
+        self.version
+    }
 }
 
 /// What came of a write to one object.
@@ -157,8 +178,9 @@ impl Api<'_> {
                 let key = edit::key_of(request).ok_or(Answer::Refused(501, "NotImplemented"))?;
                 let id = store.id(self.objects, key).ok_or(NOT_FOUND)?;
                 let stored = self.objects.get(id);
-                let fed = stored.hash.rotate_left(13) ^ asked.hash;
-                let wrote = self.writes.get(fed, || self.edited(stored, request));
+                let version = (self.known)(key).version() + 1;
+                let fed = (stored.hash.rotate_left(13) ^ asked.hash).wrapping_add(version.into());
+                let wrote = self.writes.get(fed, || self.edited(stored, request, version));
                 self.wrote(store, key, id, &wrote)
             }
         }
@@ -178,7 +200,7 @@ impl Api<'_> {
     }
 
     /// What comes of a request to an object that is there.
-    fn edited(&self, stored: &Stored, request: &Request) -> Wrote {
+    fn edited(&self, stored: &Stored, request: &Request, version: u32) -> Wrote {
         let Some(before) = stored.value() else { return Wrote::Refused(404, "NotFound") };
         let Some(Edit { uid, revision, change }) = edit(request, self.now) else {
             return Wrote::Refused(501, "NotImplemented");
@@ -192,19 +214,19 @@ impl Api<'_> {
         let mut value = before.clone();
         match change(&mut value) {
             Err(Answer::Refused(code, reason)) => Wrote::Refused(code, reason),
-            _ => self.settled(&stored.key, before, value),
+            _ => self.settled(&stored.key, before, value, version),
         }
     }
 
     /// What an object becomes that somebody wrote: it goes if nothing keeps it any more.
-    fn settled(&self, key: &ObjectKey, before: &Value, mut value: Value) -> Wrote {
+    fn settled(&self, key: &ObjectKey, before: &Value, mut value: Value, version: u32) -> Wrote {
         if *before == value {
             return Wrote::Same;
         }
         if is_deleted(&value) && finalizers(&value) == 0 && grace(&value) == 0 {
             return Wrote::Gone;
         }
-        bump(&mut value, before);
+        bump(&mut value, before, version);
         Wrote::Written(self.objects.add(key, value))
     }
 
@@ -216,7 +238,8 @@ impl Api<'_> {
                 .map_or_else(|_| store.clone(), |(store, _)| store);
         };
         let Some(before) = self.objects.get(id).value() else { return store.clone() };
-        let wrote = self.settled(key, before, value);
+        let version = (self.known)(key).version() + 1;
+        let wrote = self.settled(key, before, value, version);
         self.wrote(store, key, id, &wrote).map_or_else(|_| store.clone(), |(store, _)| store)
     }
 
@@ -254,7 +277,9 @@ impl Api<'_> {
             _ => return Err(Answer::Refused(501, "NotImplemented")),
         };
         let (key, uid) = self.identity(store, key, prefix)?;
+        let version = (self.known)(&key).version() + 1;
         let mut fed = asked.hash.to_le_bytes().to_vec();
+        fed.extend(version.to_le_bytes());
         fed.extend(key.to_string().as_bytes());
         fed.extend(uid.as_bytes());
         let wrote = self.writes.get(xxh3_128(&fed), || {
@@ -266,7 +291,7 @@ impl Api<'_> {
                 Request::CreateReplicaSet(new) => bodies::replica_set(new),
                 _ => return Wrote::Refused(501, "NotImplemented"),
             };
-            Wrote::Written(self.objects.add(&key, self.begun(&key, &uid, value)))
+            Wrote::Written(self.objects.add(&key, self.begun(&key, (&uid, version), value)))
         });
         let Wrote::Written(id) = wrote else { return Err(Answer::Refused(501, "NotImplemented")) };
         let store = store.with_id(self.objects, &key, Some(id));
@@ -291,7 +316,7 @@ impl Api<'_> {
         if store.id(self.objects, &key).is_some() {
             return Err(EXISTS);
         }
-        let uid = self.free_uid(store, kind, &key);
+        let uid = self.free_uid(store, &key);
         Ok((key, uid))
     }
 
@@ -302,18 +327,19 @@ impl Api<'_> {
     pub fn create(&self, store: &Store, key: &ObjectKey, value: Value) -> Outcome {
         let prefix = value["metadata"]["generateName"].as_str().unwrap_or("").to_owned();
         let (key, uid) = self.identity(store, key.clone(), &prefix)?;
-        let id = self.objects.add(&key, self.begun(&key, &uid, value));
+        let version = (self.known)(&key).version() + 1;
+        let id = self.objects.add(&key, self.begun(&key, (&uid, version), value));
         let store = store.with_id(self.objects, &key, Some(id));
         Ok((store, Answer::Written(Some(self.known(id)))))
     }
 
     /// A new object with its metadata.
-    fn begun(&self, key: &ObjectKey, uid: &str, mut value: Value) -> Value {
+    fn begun(&self, key: &ObjectKey, (uid, version): (&str, u32), mut value: Value) -> Value {
         let Some(kind) = KindId::of(&key.resource) else { return value };
         let metadata = &mut value["metadata"];
         metadata["name"] = json!(key.name);
         metadata["uid"] = json!(uid);
-        metadata["resourceVersion"] = json!("1");
+        metadata["resourceVersion"] = json!(version.to_string());
         metadata["creationTimestamp"] = json!(self.now.rfc3339());
         if !key.namespace.is_empty() {
             metadata["namespace"] = json!(key.namespace);
@@ -335,20 +361,25 @@ impl Api<'_> {
         let taken: BTreeSet<u32> =
             there.filter_map(|key| key.name.strip_prefix(prefix)?.parse().ok()).collect();
         let numbers = (0..).filter(|number| !taken.contains(number));
-        let mut names = numbers.map(|number| format!("{prefix}{number}"));
-        names.find(|name| !(self.is_known)(kind, namespace, name)).expect("some number is free")
+        let names = numbers.map(|number| format!("{prefix}{number}"));
+        let is_free = |name: &String| {
+            let key = ObjectKey::new(kind.resource(), namespace, name);
+            (self.known)(&key).uids.is_empty()
+        };
+        names.into_iter().find(is_free).expect("some number is free")
     }
 
-    fn free_uid(&self, store: &Store, kind: KindId, key: &ObjectKey) -> String {
+    fn free_uid(&self, store: &Store, key: &ObjectKey) -> String {
         let all = || store.ids().iter().filter_map(|id| self.objects.get(*id).seen());
         let is_named =
             |uid: &str| all().any(|seen| seen.meta.owners.iter().any(|owner| *owner.uid == *uid));
-        let is_known = (self.is_known)(kind, &key.namespace, &key.name);
-        let mut uids = (usize::from(is_known)..).map(|number| match number {
+        let known = (self.known)(key).uids;
+        let uids = (0_usize..).map(|number| match number {
             0 => key.to_string(),
             number => format!("{key}#{number}"),
         });
-        uids.find(|uid| !is_named(uid)).expect("some number is free")
+        let is_free = |uid: &String| !known.contains(uid) && !is_named(uid);
+        uids.into_iter().find(is_free).expect("some number is free")
     }
 }
 
@@ -378,11 +409,10 @@ fn finalizers(value: &Value) -> usize {
     value["metadata"]["finalizers"].as_array().map_or(0, Vec::len)
 }
 
-/// The next revision, and the next generation where the spec changed or a deletion began.
-fn bump(value: &mut Value, stored: &Value) {
-    let number = |text: &Value| text.as_str().and_then(|text| text.parse::<u64>().ok());
-    let before = number(&stored["metadata"]["resourceVersion"]).unwrap_or(0);
-    value["metadata"]["resourceVersion"] = json!((before + 1).to_string());
+/// The next revision, and the next generation where the spec changed or a deletion began. The revision is newer than all
+/// that are known: where histories branch, the same object has others elsewhere.
+fn bump(value: &mut Value, stored: &Value, version: u32) {
+    value["metadata"]["resourceVersion"] = json!(version.to_string());
     let generation = stored["metadata"]["generation"].as_i64();
     let began = is_deleted(value) && !is_deleted(stored);
     if let Some(generation) = generation.filter(|_| began || value["spec"] != stored["spec"]) {

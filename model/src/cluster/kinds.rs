@@ -152,6 +152,11 @@ impl KindSet {
     pub(super) fn has(self, kind: KindId) -> bool {
         self.0 & kind.bit().0 != 0
     }
+
+    /// All of them but memories.
+    pub(super) fn kinds(self) -> impl Iterator<Item = KindId> {
+        (0..ROWS.len() as u8).map(KindId).filter(move |kind| self.has(*kind))
+    }
 }
 
 #[cfg(test)]

@@ -34,20 +34,20 @@ type Shard<V> = RwLock<HashMap<u128, V, BuildHasherDefault<AsItIs>>>;
 
 /// Results by the hash of what they follow from, 128 bits. A shard that is full is emptied: nothing but time is lost.
 #[derive(Debug)]
-pub(super) struct Memo<V> {
+pub(crate) struct Memo<V> {
     shards: Box<[Shard<V>]>,
     shard_max: usize,
 }
 
 impl<V: Clone> Memo<V> {
     /// A table of at most so many results.
-    pub(super) fn new(most: usize) -> Memo<V> {
+    pub(crate) fn new(most: usize) -> Memo<V> {
         let shards = (0..SHARDS).map(|_| Shard::default()).collect();
         Memo { shards, shard_max: most.div_ceil(SHARDS) }
     }
 
     /// The result for `key`, which is worked out if it is not known.
-    pub(super) fn get(&self, key: u128, work_out: impl FnOnce() -> V) -> V {
+    pub(crate) fn get(&self, key: u128, work_out: impl FnOnce() -> V) -> V {
         let shard = &self.shards[(key >> 64) as usize % SHARDS];
         if let Some(known) = read(shard).get(&key) {
             return known.clone();

@@ -11,7 +11,7 @@ use trace::ObjectKey;
 
 use super::{
     api::{Answer, Known},
-    history::{Consistency, Place, Reader},
+    history::{Consistency, Cursor, Past, REVISIONS_MAX},
     objects::{Content, Id, Objects},
     state::{Client, State, Work},
     store::Store,
@@ -25,23 +25,82 @@ impl Cluster {
     }
 
     fn without_unread(&self, mut state: State) -> State {
-        let newest = state.history.newest();
-        let reader = |client: &Client| self.reader(client).oldest(newest);
-        let restarts =
-            state.environment.budgets.restarts > 0 || state.environment.budgets.crashes > 0;
-        let fresh = Reader { of: self.setup.consistency, next: None, lag_max: self.setup.lag_max };
-        let again = match self.setup.consistency {
-            Consistency::ResettableSession if restarts => Some(fresh.oldest(newest)),
-            // Whoever writes may go back.
-            Consistency::OptimisticLinear => Some(0),
-            _ => None,
+        let behind = state.history.behind.filter(|(client, writes)| {
+            *writes <= self.setup.lag_max && self.may_go_back(&state, *client)
+        });
+        state.history.behind = behind;
+        let kept = self.readable(&state);
+        if kept != state.history.all() {
+            state.history = state.history.only(kept);
+            state.clients = state.clients.iter().map(|client| moved(client, kept)).collect();
+        }
+        // Whoever knows nothing is as if it had just started, where that lets it read all.
+        let as_new = |client: &Client| {
+            self.reads_all() && client.read.as_ref().is_some_and(Cursor::is_nothing)
         };
-        let oldest = state.clients.iter().map(reader).chain(again).min().unwrap_or(newest);
-        if oldest > 0 {
-            state.history = state.history.from(oldest);
-            state.clients = state.clients.iter().map(|client| moved(client, oldest)).collect();
+        if state.clients.iter().any(as_new) {
+            let of = |client: &Client| match as_new(client) {
+                true => Client { read: None, ..client.clone() },
+                false => client.clone(),
+            };
+            state.clients = state.clients.iter().map(of).collect();
         }
         state
+    }
+
+    /// Whether a client that starts may read anything.
+    fn reads_all(&self) -> bool {
+        match self.setup.consistency {
+            Consistency::Synchronous
+            | Consistency::MonotonicSession
+            | Consistency::PerKind { resettable: false } => false,
+            Consistency::ResettableSession
+            | Consistency::OptimisticLinear
+            | Consistency::Causal
+            | Consistency::PerKind { resettable: true } => true,
+        }
+    }
+
+    /// Whether a client may read anything now, or after it has started again.
+    fn reads_all_again(&self, state: &State) -> bool {
+        let budgets = state.environment.budgets;
+        self.reads_all() && (budgets.restarts > 0 || budgets.crashes > 0)
+    }
+
+    /// Whether a client may ever read the revision at place 0, if that is not the newest.
+    pub(super) fn may_go_back(&self, state: &State, client: u16) -> bool {
+        let again = self.reads_all_again(state);
+        match &state.clients[usize::from(client)].read {
+            None => again || self.reads_all(),
+            Some(cursor) => again || !cursor.of_all().has(0),
+        }
+    }
+
+    /// The places of revisions that somebody may ever read.
+    fn readable(&self, state: &State) -> Past {
+        let (setup, history) = (&self.setup, &state.history);
+        let maxima = history.maxima();
+        if setup.one_behind {
+            return if history.behind.is_some() { maxima.with(0) } else { maxima };
+        }
+        if setup.consistency == Consistency::Synchronous {
+            return maxima;
+        }
+        let oldest = history.newest().saturating_sub(setup.lag_max.min(REVISIONS_MAX - 2));
+        let window = history.all().without(oldest.checked_sub(1).map_or(Past::NONE, Past::up_to));
+        // Whoever writes may go back.
+        let is_linear_branch = setup.consistency == Consistency::OptimisticLinear;
+        if is_linear_branch || self.reads_all_again(state) {
+            return window;
+        }
+        let unknown = |client: &Client| match &client.read {
+            Some(cursor) => window.without(cursor.of_all()),
+            None if self.reads_all() => window,
+            None => Past::NONE,
+        };
+        let unknown = state.clients.iter().map(unknown).fold(Past::NONE, Past::and);
+        let beside = history.beside_another();
+        maxima.and(unknown).and(beside.both(window))
     }
 
     fn with_ranks(&self, state: State) -> State {
@@ -98,8 +157,8 @@ impl Cluster {
     }
 }
 
-fn moved(client: &Client, by: Place) -> Client {
-    Client { next: client.next.map(|next| next.saturating_sub(by)), ..client.clone() }
+fn moved(client: &Client, kept: Past) -> Client {
+    Client { read: client.read.as_ref().map(|read| read.within(kept)), ..client.clone() }
 }
 
 /// The ranks of versions, of objects of which they are others than the versions themselves.

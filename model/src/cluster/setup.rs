@@ -42,6 +42,9 @@ pub struct Setup {
     pub consistency: Consistency,
     /// By how many writes a client may be behind, at most.
     pub lag_max: u16,
+    /// Whether at most one client at a time may be behind, then by at most `lag_max` writes: it falls behind in a step of its
+    /// own, which a budget allows. Else all may be.
+    pub one_behind: bool,
     /// What may go wrong.
     pub budgets: Budgets,
     /// What else may happen.
@@ -64,6 +67,7 @@ impl Default for Setup {
             granularity: Granularity::Write,
             consistency: Consistency::Synchronous,
             lag_max: u16::MAX,
+            one_behind: false,
             budgets: Budgets::default(),
             events: vec![],
             monitors: vec![],
@@ -81,13 +85,16 @@ pub struct ClientSetup {
     pub name: Arc<str>,
     /// Which.
     pub controller: Controller,
-    /// Of a kubelet: the node whose pods it runs; none for all pods, of which it keeps nothing in mind.
+    /// Of a kubelet: the node whose pods it runs (`cluster/kubelet.rs`); none for all pods, of which it keeps nothing in
+    /// mind.
     pub node: Option<Arc<str>>,
     /// Whether what it does takes place at once, in the step of whoever gave it cause.
     pub at_once: bool,
     /// Whether it has one queue, the scheduler's or a small controller's: of the keys with which it has something to do
     /// it takes the first by name. Else it may take any, as one with many workers.
     pub in_order: bool,
+    /// Whether it may fall behind, where one alone may be behind ([`Setup::one_behind`]).
+    pub lags: bool,
 }
 
 impl ClientSetup {
@@ -99,7 +106,14 @@ impl ClientSetup {
             node: None,
             at_once: false,
             in_order: false,
+            lags: true,
         }
+    }
+
+    /// The kubelet of one node.
+    pub fn kubelet_of(node: &str) -> ClientSetup {
+        let name = format!("kubelet {node}").into();
+        ClientSetup { name, node: Some(node.into()), ..ClientSetup::of(Controller::Kubelet) }
     }
 
     /// How often it looks at a key, whatever happens; none if it looks when something does.

@@ -9,7 +9,7 @@ use trace::ObjectKey;
 
 use super::{
     api::Answer,
-    history::{History, Place},
+    history::{Cursor, History},
     looks::Asked,
     store::Store,
 };
@@ -34,15 +34,15 @@ impl State {
     /// Every store that somebody knows.
     pub(super) fn known(&self) -> impl Iterator<Item = &Store> {
         let works = self.clients.iter().filter_map(|client| client.work.as_deref());
-        self.history.stores().iter().chain(works.map(|work| &work.seen))
+        self.history.stores().chain(works.map(|work| &work.seen))
     }
 }
 
 /// A controller that runs.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Default)]
 pub struct Client {
-    /// The place behind the store that it read last; none when it has just started.
-    pub next: Option<Place>,
+    /// What it read last; none when it has just started.
+    pub read: Option<Cursor>,
     /// The reconcile that it is in the middle of.
     pub work: Option<Arc<Work>>,
     /// Keys that it looks at by the clock, and in how many seconds it looks at them next; those that are not here, at
@@ -115,4 +115,6 @@ pub struct Budgets {
     pub conflicts: u8,
     /// A request is carried out, and the client learns nothing of it.
     pub lost_answers: u8,
+    /// A controller falls behind, where one alone may be ([`super::Setup::one_behind`]).
+    pub lags: u8,
 }

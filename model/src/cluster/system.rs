@@ -17,8 +17,9 @@ use controllers::{Kinds, View};
 use super::{
     api::Wrote,
     events::{Step, When},
-    history::{Consistency, History, Place, Reader},
+    history::{History, Read},
     kinds,
+    kubelet::{Sync, node_key},
     looks::{Asked, Candidate, First, Look, Looking},
     memo::Memo,
     objects::{Content, Id, Objects},
@@ -29,12 +30,22 @@ use super::{
 };
 
 mod act;
+mod readers;
 
 /// One step.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Action {
     /// A controller begins, or goes on.
     Acts(Act),
+    /// A kubelet starts and ends pods.
+    Syncs(Arc<Sync>),
+    /// From now on a controller may read what is stored now, though newer is stored: where one alone may be behind.
+    Behind {
+        /// Which: its place in the setup.
+        client: u16,
+        /// Its name.
+        name: Arc<str>,
+    },
     /// A controller dies between two requests, and starts again.
     Crash {
         /// Which: its place in the setup.
@@ -70,10 +81,10 @@ pub enum Action {
 pub struct Act {
     /// Which controller: its place in the setup.
     pub client: u16,
-    /// The place of the store that it reads.
-    pub read: Place,
-    /// By how many writes that store is behind.
-    pub behind: Place,
+    /// What it reads.
+    pub read: Read,
+    /// How far that is behind, in words; none if it is not.
+    pub behind: Option<Arc<str>>,
     /// About which key, and the request that comes next.
     pub candidate: Arc<Candidate>,
     /// What of it takes place.
@@ -104,8 +115,8 @@ pub enum Fault {
 
 impl PartialEq for Act {
     fn eq(&self, other: &Act) -> bool {
-        (self.client, self.read, self.part, self.fault)
-            == (other.client, other.read, other.part, other.fault)
+        (self.client, self.part, self.fault) == (other.client, other.part, other.fault)
+            && self.read == other.read
             && self.candidate.first.hash == other.candidate.first.hash
             && self.candidate.key == other.candidate.key
     }
@@ -118,6 +129,7 @@ impl Action {
     pub fn client(&self) -> Option<usize> {
         match self {
             Action::Acts(act) => Some(usize::from(act.client)),
+            Action::Syncs(sync) => Some(usize::from(sync.client)),
             _ => None,
         }
     }
@@ -187,10 +199,6 @@ impl Cluster {
         &self.setup.clients[usize::from(at)]
     }
 
-    pub(super) fn reader(&self, client: &Client) -> Reader {
-        Reader { of: self.setup.consistency, next: client.next, lag_max: self.setup.lag_max }
-    }
-
     /// What controllers see of a store.
     pub(super) fn view(&self, store: &Store) -> View {
         VIEWS.with_borrow_mut(|views| {
@@ -236,22 +244,17 @@ impl Cluster {
     fn acts(&self, state: &State, into: &mut Vec<Action>) {
         for (at, client) in state.clients.iter().enumerate() {
             let client_at = at as u16;
-            if let Some(work) = &client.work {
-                let one = Candidate { key: work.key.clone(), first: work.next.clone() };
-                self.act(state, client_at, state.history.newest(), &Arc::new(one), into);
+            if self.is_like_a_later_one(state, client_at) {
                 continue;
             }
-            for place in self.reader(client).visible(&state.history) {
-                let look = self.look(self.client(client_at), state.history.at(place));
-                let mut first = None;
-                for one in self.candidates(client_at, client, &look) {
-                    // Chance may leave several ways to deal with the first key.
-                    let first = first.get_or_insert(&one.key);
-                    if self.client(client_at).in_order && **first != one.key {
-                        break;
-                    }
-                    self.act(state, client_at, place, one, into);
-                }
+            if let Some(work) = &client.work {
+                let one = Candidate { key: work.key.clone(), first: work.next.clone() };
+                self.act(state, client_at, &state.history.latest(), &Arc::new(one), into);
+                continue;
+            }
+            for read in self.reader(state, client_at).visible(&state.history) {
+                let store = state.history.store(&self.objects, &read);
+                self.acts_on(state, client_at, (&read, &store), into);
             }
         }
     }
@@ -261,7 +264,7 @@ impl Cluster {
         &self,
         state: &State,
         client: u16,
-        read: Place,
+        read: &Read,
         candidate: &Arc<Candidate>,
         into: &mut Vec<Action>,
     ) {
@@ -275,11 +278,12 @@ impl Cluster {
         let sends = part == Part::Sends;
         let conflicts = sends && budgets.conflicts > 0 && act::may_conflict(request);
         let loses = sends && budgets.lost_answers > 0 && act::is_write(request);
-        let behind = state.history.newest() - read;
+        let behind = state.history.told(read);
+        let behind: Option<Arc<str>> = (!behind.is_empty()).then(|| behind.into());
         let faults =
             [(true, None), (conflicts, Some(Fault::Conflict)), (loses, Some(Fault::LostAnswer))];
         for (_, fault) in faults.into_iter().filter(|(possible, _)| *possible) {
-            let candidate = candidate.clone();
+            let (read, behind, candidate) = (read.clone(), behind.clone(), candidate.clone());
             into.push(Action::Acts(Act { client, read, behind, candidate, part, fault }));
         }
     }
@@ -292,11 +296,7 @@ impl Cluster {
             Part::Sends => first.told.to_string(),
             Part::Hears => format!("hears of {}", first.told),
         };
-        let behind = match act.behind {
-            0 => String::new(),
-            1 => ", 1 write behind".to_owned(),
-            behind => format!(", {behind} writes behind"),
-        };
+        let behind = act.behind.as_deref().unwrap_or("");
         let wrong = match act.fault {
             None => "",
             Some(Fault::Conflict) => ", refused with 409",
@@ -328,8 +328,8 @@ impl Cluster {
 
     fn choices(&self, state: &State, event: usize) -> Vec<super::events::Choice> {
         let progress = state.environment.events[event];
-        let is_known = self.is_known(state);
-        self.setup.events[event].choices(&self.api(&is_known), state.store(), progress)
+        let known = |key: &trace::ObjectKey| self.traces(state, state.store(), key);
+        self.setup.events[event].choices(&self.api(&known), state.store(), progress)
     }
 
     fn failures(&self, state: &State, into: &mut Vec<Action>) {
@@ -339,8 +339,17 @@ impl Cluster {
             if budgets.crashes > 0 && client.work.is_some() {
                 into.push(Action::Crash { client: at, name: name.clone() });
             }
-            if budgets.restarts > 0 && client.work.is_none() && *client != Client::default() {
-                into.push(Action::Restart { client: at, name });
+            let is_kubelet = self.client(at).node.is_some();
+            let is_old = is_kubelet || *client != Client::default();
+            if budgets.restarts > 0
+                && client.work.is_none()
+                && is_old
+                && !self.is_like_a_later_one(state, at)
+            {
+                into.push(Action::Restart { client: at, name: name.clone() });
+            }
+            if self.may_fall_behind(state, at) {
+                into.push(Action::Behind { client: at, name });
             }
         }
     }
@@ -378,7 +387,7 @@ impl Cluster {
         let clients = state.clients.iter().map(|client| {
             let due = client.due.iter().filter(|(_, left)| *left > seconds);
             let due = due.map(|(key, left)| (key.clone(), left - seconds)).collect();
-            Client { due, next: None, ..client.clone() }
+            Client { due, read: None, ..client.clone() }
         });
         let left = state.environment.seconds.map(|left| left - seconds);
         let events = self.setup.events.iter().zip(&state.environment.events);
@@ -395,12 +404,15 @@ impl Cluster {
         let choice = self.choices(state, event).into_iter().nth(choice)?;
         let mut environment = (*state.environment).clone();
         environment.events[event] = choice.progress;
-        let newest = state.history.newest();
+        let mut clients = state.clients.to_vec();
         let history = match choice.store == *state.store() {
             true => state.history.clone(),
-            false => state.history.followed_by(self.setup.consistency, choice.store, newest),
+            false => {
+                let store = self.newly_versioned(state, choice.store);
+                self.append(state, &mut clients, store, &state.history.latest())
+            }
         };
-        Some(State { history, clients: state.clients.clone(), environment: Arc::new(environment) })
+        Some(State { history, clients: clients.into(), environment: Arc::new(environment) })
     }
 
     fn starts_again(&self, state: &State, at: u16, spend: impl FnOnce(&mut Budgets)) -> State {
@@ -408,11 +420,13 @@ impl Cluster {
         spend(&mut environment.budgets);
         let mut clients = state.clients.to_vec();
         clients[usize::from(at)] = Client::default();
-        let kept = self.without_memories(self.client(at).controller, state.store());
-        let newest = state.history.newest();
+        let mut kept = self.without_memories(self.client(at).controller, state.store());
+        if let Some(node) = &self.client(at).node {
+            kept = kept.with(&self.objects, &node_key(node), None);
+        }
         let history = match kept == *state.store() {
             true => state.history.clone(),
-            false => state.history.followed_by(self.setup.consistency, kept, newest),
+            false => self.append(state, &mut clients, kept, &state.history.latest()),
         };
         State { history, clients: clients.into(), environment: Arc::new(environment) }
     }
@@ -489,6 +503,13 @@ impl System for Cluster {
             Action::Acts(act) => {
                 (self.perform(state, act), name(act.client), &*act.candidate.first.told)
             }
+            Action::Syncs(sync) => (self.synced(state, sync), name(sync.client), &*sync.told),
+            Action::Behind { client, .. } => {
+                let mut state = state.clone();
+                state.history.behind = Some((*client, 0));
+                Arc::make_mut(&mut state.environment).budgets.lags -= 1;
+                (state, "", "")
+            }
             Action::Crash { client, .. } => {
                 (self.starts_again(state, *client, |left| left.crashes -= 1), "", "")
             }
@@ -508,6 +529,8 @@ impl System for Cluster {
     fn label(&self, action: &Action) -> String {
         match action {
             Action::Acts(act) => self.told(act),
+            Action::Syncs(sync) => sync.told.to_string(),
+            Action::Behind { name, .. } => format!("{name}: falls behind"),
             Action::Crash { name, .. } => format!("{name}: crashes and starts again"),
             Action::Restart { name, .. } => format!("{name}: starts again"),
             Action::Event { told, .. } => told.to_string(),

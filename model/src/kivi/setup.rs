@@ -17,7 +17,8 @@ use super::{
 use crate::{
     System,
     cluster::{
-        Action, ClientSetup, Cluster, Granularity, Setup, State, looks::Asked, setup::SetupError,
+        Action, ClientSetup, Cluster, Granularity, Setup, State, api::Traces, looks::Asked,
+        setup::SetupError,
     },
 };
 
@@ -110,7 +111,7 @@ fn window_seconds(autoscaler: &Value) -> Option<u32> {
 fn placed(of: &Description) -> Result<Vec<Value>, SetupError> {
     let made = rest(manifests::objects(of))?;
     let (cluster, state) = made;
-    let api = cluster.api(&|_, _, _| false);
+    let api = cluster.api(&|_| Traces::default());
     let mut store = state.store().clone();
     for deployment in &of.deployments {
         let pods = pods::live(&cluster.objects, state.store(), &deployment.name);

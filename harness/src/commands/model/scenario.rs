@@ -60,13 +60,14 @@ impl Scenario {
             granularity: spec.granularity.into(),
             consistency: spec.consistency.into(),
             lag_max: spec.lag_max.unwrap_or(u16::MAX),
-            budgets: Budgets { crashes, restarts, conflicts, lost_answers },
+            budgets: Budgets { crashes, restarts, conflicts, lost_answers, ..Budgets::default() },
             events,
             monitors: vec![],
             horizon: Duration::from_secs(horizon_seconds(&objects)),
             seconds: spec.seconds,
             all_ties: spec.all_ties,
             objects,
+            ..Setup::default()
         };
         let cluster = Cluster::new(setup).map_err(|error| wrong(error.to_string()))?;
         Ok(Scenario { cluster, asked, notes })

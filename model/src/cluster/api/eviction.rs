@@ -92,7 +92,7 @@ mod tests {
     use serde_json::json;
 
     use super::*;
-    use crate::cluster::{Cluster, Setup, looks::Asked};
+    use crate::cluster::{Cluster, Setup, api::Traces, looks::Asked};
 
     #[test]
     fn a_budget_refuses_what_it_does_not_allow() {
@@ -111,7 +111,7 @@ mod tests {
             let setup = Setup { objects: vec![pod, budget], ..Setup::default() };
             let cluster = Cluster::new(setup).expect("a cluster");
             let state = crate::System::initial(&cluster).remove(0);
-            let api = cluster.api(&|_, _, _| false);
+            let api = cluster.api(&|_| Traces::default());
             let named = |kind: &str, name: &str| {
                 let kind = KindId::named(kind).expect("a kind");
                 ObjectKey::new(kind.resource(), "default", name)

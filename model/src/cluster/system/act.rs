@@ -3,13 +3,14 @@
 use std::sync::Arc;
 
 use controllers::{Controller, Request, request::Memory};
+use serde_json::json;
 use trace::ObjectKey;
 use xxhash_rust::xxh3::xxh3_128;
 
 use super::{Act, Cluster, Fault, Part};
 use crate::cluster::{
-    api::{Answer, Api},
-    kinds::KindId,
+    api::{Answer, Api, Traces},
+    history::Consistency,
     looks::{self, Asked, Candidate},
     objects,
     objects::Content,
@@ -65,7 +66,9 @@ impl Cluster {
                 answers: work.answers.to_vec(),
                 next: Some(work.next.clone()),
             },
-            None => Reconcile::begin(&act.candidate, state.history.at(act.read)),
+            None => {
+                Reconcile::begin(&act.candidate, &state.history.store(&self.objects, &act.read))
+            }
         };
         match self.setup.granularity {
             Granularity::Request => self.in_parts(state, act, reconcile),
@@ -82,31 +85,51 @@ impl Cluster {
         }
     }
 
-    /// The API server of this cluster, given who knows which names.
-    pub fn api<'a>(&'a self, is_known: &'a dyn Fn(KindId, &str, &str) -> bool) -> Api<'a> {
-        Api { objects: &self.objects, now: NOW, is_known, writes: &self.writes }
-    }
-
-    /// Whether somebody knows an object of a name, though it may be gone.
-    pub(super) fn is_known<'s>(
-        &'s self,
-        state: &'s State,
-    ) -> impl Fn(KindId, &str, &str) -> bool + 's {
-        move |kind, namespace, name| {
-            let key = ObjectKey::new(kind.resource(), namespace, name);
-            state.known().any(|known| known.id(&self.objects, &key).is_some())
-                || state.clients.iter().any(|one| one.runs.iter().any(|run| run.key == key))
-        }
+    /// The API server of this cluster, given what is known of objects.
+    pub fn api<'a>(&'a self, known: &'a dyn Fn(&ObjectKey) -> Traces) -> Api<'a> {
+        Api { objects: &self.objects, now: NOW, known, writes: &self.writes }
     }
 
     /// Carries out a request on a store of a state, in which others may know objects that are gone.
     fn carry_out(&self, state: &State, store: &Store, request: &Asked) -> (Store, Answer) {
-        self.api(&self.is_known(state)).carry_out(store, request)
+        self.api(&|key| self.traces(state, store, key)).carry_out(store, request)
+    }
+
+    /// What anybody knows of objects of a key, on the way from a state to `store`.
+    pub(super) fn traces(&self, state: &State, store: &Store, key: &ObjectKey) -> Traces {
+        let mut traces = Traces::default();
+        let stored = state.known().chain([store]).filter_map(|known| known.get(&self.objects, key));
+        for (stored, seen) in stored.filter_map(|stored| Some((stored, stored.seen()?))) {
+            traces.add(&seen.meta.uid, stored.version);
+        }
+        let runs = state.clients.iter().flat_map(|client| client.runs.iter());
+        for run in runs.filter(|run| run.key == *key) {
+            traces.add(&run.uid, 0);
+        }
+        traces
+    }
+
+    /// What an event made of what is stored, with revisions that nobody knows yet.
+    pub(super) fn newly_versioned(&self, state: &State, store: Store) -> Store {
+        let changed = store.changed_since(&self.objects, state.store());
+        changed.into_iter().fold(store.clone(), |store, (_, now)| {
+            let Some((now, value)) = now.and_then(|now| Some((now, now.value()?))) else {
+                return store;
+            };
+            let traces = self.traces(state, state.store(), &now.key);
+            if traces.version() < now.version {
+                return store;
+            }
+            let mut value = value.clone();
+            value["metadata"]["resourceVersion"] = json!((traces.version() + 1).to_string());
+            store.with(&self.objects, &now.key, Some(value))
+        })
     }
 
     /// The next request, and what is stored afterwards.
     fn one(&self, state: &State, act: &Act, mut of: Reconcile) -> (Store, Reconcile) {
         let base = self.base(state, act);
+        let base = &base;
         let Some(request) = &of.next else { return (base.clone(), of) };
         let (store, answer) = match act.fault {
             Some(Fault::Conflict) => (base.clone(), Answer::Refused(409, "Conflict")),
@@ -122,15 +145,17 @@ impl Cluster {
 
     /// A step on what is stored now, in which nothing goes wrong.
     fn simple(&self, state: &State, client: u16, candidate: &Arc<Candidate>) -> Act {
-        let (read, candidate) = (state.history.newest(), candidate.clone());
-        Act { client, read, behind: 0, candidate, part: Part::Sends, fault: None }
+        let (read, candidate) = (state.history.latest(), candidate.clone());
+        Act { client, read, behind: None, candidate, part: Part::Sends, fault: None }
     }
 
     /// What a write of this step follows.
-    fn base<'s>(&self, state: &'s State, act: &Act) -> &'s Store {
+    fn base(&self, state: &State, act: &Act) -> Store {
         match self.setup.consistency {
-            super::Consistency::OptimisticLinear => state.history.at(act.read),
-            _ => state.store(),
+            Consistency::OptimisticLinear | Consistency::Causal => {
+                state.history.store(&self.objects, &act.read)
+            }
+            _ => state.store().clone(),
         }
     }
 
@@ -208,7 +233,11 @@ impl Cluster {
         let mut clients = state.clients.to_vec();
         let client = &mut clients[at];
         if client.work.is_none() {
-            client.next = self.reader(client).after(act.read);
+            client.read = self.reader(state, act.client).after(&state.history, &act.read);
+            if let Some(node) = &self.client(act.client).node {
+                let seen = state.history.store(&self.objects, &act.read);
+                client.runs = self.runs_after(node, client, &seen, &act.candidate.first.request);
+            }
         }
         client.work = of.and_then(|of| {
             let Reconcile { key, seen, answers, next } = of;
@@ -225,9 +254,9 @@ impl Cluster {
                 Fault::LostAnswer => budgets.lost_answers -= 1,
             }
         }
-        let history = match store == *self.base(state, act) {
+        let history = match store == self.base(state, act) {
             true => state.history.clone(),
-            false => state.history.followed_by(self.setup.consistency, store, act.read),
+            false => self.append(state, &mut clients, store, &act.read),
         };
         State { history, clients: clients.into(), environment }
     }
