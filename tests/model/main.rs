@@ -1,5 +1,6 @@
 //! `trommel model`, on the specifications of this repository.
 
+mod clusters;
 mod confirm;
 mod inputs;
 mod page;

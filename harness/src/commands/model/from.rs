@@ -1,13 +1,15 @@
 //! `trommel model check --from DIR`: a folder of manifests on clusters of growing size.
 //!
 //! Sizes are tried by the number of nodes, the first types first, up to the first violation: so the cluster that is told is
-//! one of the smallest.
+//! one of the smallest. A step is all that a controller does with one key, kubelets act at once, and the scheduler takes
+//! pods in the order of their names: hundreds of states where single writes would be millions. A scenario file asks for
+//! more.
 
 use std::{collections::BTreeMap, fmt::Write, path::Path, str::FromStr};
 
 use super::{
     clusters::{self, Limits},
-    scenario::{ModelSpec, NodesSpec, Scenario},
+    scenario::{Granularity, ModelSpec, NodesSpec, Scenario},
 };
 use crate::exit::Exit;
 
@@ -52,6 +54,9 @@ impl FromStr for NodeType {
     }
 }
 
+/// How fine the model is, for people.
+const HOW: &str = "a step is all that a controller does with one object; kubelets act at once, the scheduler takes pods by name";
+
 /// The verdict on the smallest cluster that violates what is asked, or on all of them.
 ///
 /// # Errors
@@ -61,11 +66,13 @@ pub(super) fn check(
     types: &[NodeType],
     limits: Limits,
 ) -> anyhow::Result<(String, Exit)> {
-    let (mut told, mut unknown) = (String::new(), false);
+    let (mut told, mut unknown) = (format!("{HOW}\n"), false);
     for (nth, counts) in sizes(types).into_iter().enumerate() {
         let spec = ModelSpec {
             manifests: vec![folder.to_owned()],
             nodes: nodes(types, &counts),
+            granularity: Granularity::Reconcile,
+            coarse: true,
             ..ModelSpec::default()
         };
         let scenario = Scenario::of(&spec, Path::new(""), folder)?;

@@ -14,7 +14,7 @@ use std::{path::Path, time::Duration};
 
 use model::cluster::{Cluster, Setup, state::Budgets};
 
-pub(super) use file::{ModelSpec, NodesSpec};
+pub(super) use file::{Granularity, ModelSpec, NodesSpec};
 pub(super) use properties::{Asked, Truths, fairness};
 
 use crate::{commands::model::usage, config::reading};

@@ -1,3 +1,5 @@
+//! Heat maps of small sweeps, and where a sweep ends.
+
 use super::*;
 use crate::{
     cluster::Granularity,

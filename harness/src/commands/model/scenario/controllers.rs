@@ -14,7 +14,12 @@ use super::file::{ControllerSpec, EventSpec, ModelSpec};
 /// A name that no controller has.
 pub(super) fn all(spec: &ModelSpec, objects: &[Value]) -> Result<Vec<ClientSetup>, String> {
     let Some(named) = &spec.controllers else {
-        return Ok(needed(objects, &spec.events).into_iter().map(ClientSetup::of).collect());
+        let client = |controller| ClientSetup {
+            at_once: spec.coarse && controller == Controller::Kubelet,
+            in_order: spec.coarse && controller == Controller::Scheduler,
+            ..ClientSetup::of(controller)
+        };
+        return Ok(needed(objects, &spec.events).into_iter().map(client).collect());
     };
     let mut all = Vec::new();
     for (at, one) in named.iter().enumerate() {

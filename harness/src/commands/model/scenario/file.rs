@@ -21,6 +21,10 @@ pub(in crate::commands::model) struct ModelSpec {
     /// How much is one step.
     #[serde(default)]
     pub granularity: Granularity,
+    /// Of the controllers that are chosen because the manifests need them: kubelets act in the step that gives them cause,
+    /// and the scheduler takes pods in the order of their names.
+    #[serde(default)]
+    pub coarse: bool,
     /// What controllers may have read.
     #[serde(default)]
     pub consistency: Consistency,
