@@ -57,5 +57,5 @@ fn a_scenario_is_asked_what_its_file_asks() {
     check(&format!("{{name: grows, eventually: \"{pods} >= 7\"}}"), 100, "violated: grows");
     check("{name: wrong, always: pods}", 64, "spec.properties[0] (wrong): always:");
     check("{name: none}", 64, "it has one of always, sometimes");
-    check("{name: odd, alwais: 'true'}", 64, "scenario.yaml:11:");
+    check("{name: odd, alwais: 'true'}", 64, "scenario.yaml:10:19: unknown field");
 }
