@@ -5,14 +5,31 @@ use std::{fmt, sync::Arc};
 use super::{api::Api, objects::Objects, store::Store};
 
 /// When an event can happen.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum When {
     /// At any time.
+    #[default]
     Anytime,
     /// When no controller has anything to do.
     Stable,
     /// Before anything else.
     First,
+}
+
+/// When an event can happen, and what it keeps from happening.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Modifiers {
+    /// When it can happen.
+    pub when: When,
+    /// Whether nothing else happens as long as it can.
+    pub is_urgent: bool,
+}
+
+impl Modifiers {
+    /// Of an event that keeps nothing else from happening.
+    pub fn at(when: When) -> Modifiers {
+        Modifiers { when, is_urgent: false }
+    }
 }
 
 /// One way in which an event can happen.
@@ -32,13 +49,8 @@ pub trait Event: fmt::Debug + Send + Sync {
     fn name(&self) -> &str;
 
     /// When it can happen.
-    fn when(&self) -> When {
-        When::Anytime
-    }
-
-    /// Whether nothing else happens as long as it can.
-    fn is_urgent(&self) -> bool {
-        false
+    fn modifiers(&self) -> Modifiers {
+        Modifiers::default()
     }
 
     /// In how many seconds it can happen though nothing else does before; none if never. Time passes until then only

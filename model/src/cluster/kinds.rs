@@ -1,7 +1,7 @@
 //! The types that a cluster of a model serves.
 
 use controllers::{Kind, Kinds};
-use trace::GroupResource;
+use trace::{GroupResource, ObjectKey};
 
 /// A type: `apiVersion`, `kind`, group, resource, whether its objects live in namespaces.
 type Row = (&'static str, &'static str, &'static str, &'static str, bool);
@@ -92,6 +92,11 @@ impl KindId {
     pub(super) fn bit(self) -> KindSet {
         KindSet(1 << self.0)
     }
+}
+
+/// The key of a node.
+pub fn node_key(name: &str) -> ObjectKey {
+    ObjectKey::new(KindId::NODE.resource(), "", name)
 }
 
 /// The row of a `kind`, or the one behind the last for memories.

@@ -14,7 +14,7 @@ use trace::ObjectKey;
 
 use super::{
     history::Read,
-    kinds::KindId,
+    kinds::{KindId, node_key},
     looks::{Asked, Candidate},
     setup::{complete, key_of},
     state::{Client, Running, State},
@@ -32,11 +32,6 @@ pub struct Sync {
     pub read: Read,
     /// All this, in words.
     pub told: Arc<str>,
-}
-
-/// The key of a node.
-pub(super) fn node_key(node: &str) -> ObjectKey {
-    ObjectKey::new(KindId::NODE.resource(), "", node)
 }
 
 impl Cluster {

@@ -16,10 +16,10 @@ use controllers::{Kinds, View};
 
 use super::{
     api::Wrote,
-    events::{Step, When},
+    events::{Modifiers, Step, When},
     history::{History, Read},
-    kinds,
-    kubelet::{Sync, node_key},
+    kinds::{self, node_key},
+    kubelet::Sync,
     looks::{Asked, Candidate, First, Look, Looking},
     memo::Memo,
     objects::{Content, Id, Objects},
@@ -314,11 +314,10 @@ impl Cluster {
         acts.is_empty()
     }
 
-    fn events(&self, state: &State, when: &[When], into: &mut Vec<Action>) {
-        for (at, event) in self.setup.events.iter().enumerate() {
-            if !when.contains(&event.when()) {
-                continue;
-            }
+    /// The ways in which those events can happen now of which this is true.
+    fn events(&self, state: &State, which: impl Fn(Modifiers) -> bool, into: &mut Vec<Action>) {
+        let events = self.setup.events.iter().enumerate();
+        for (at, _) in events.filter(|(_, event)| which(event.modifiers())) {
             for (choice, one) in self.choices(state, at).into_iter().enumerate() {
                 let (event, choice) = (at as u16, choice as u16);
                 into.push(Action::Event { event, choice, told: one.told });
@@ -446,14 +445,9 @@ impl Cluster {
 
     /// Whether something that is urgent, or comes first, can happen: then nothing else does.
     fn preempting(&self, state: &State, into: &mut Vec<Action>) -> bool {
-        self.events(state, &[When::First], into);
+        self.events(state, |of| of.when == When::First, into);
         if into.is_empty() {
-            let is_urgent = |action: &Action| match action {
-                Action::Event { event, .. } => self.setup.events[usize::from(*event)].is_urgent(),
-                _ => false,
-            };
-            self.events(state, &[When::Anytime], into);
-            into.retain(is_urgent);
+            self.events(state, |of| of.when == When::Anytime && of.is_urgent, into);
         }
         !into.is_empty()
     }
@@ -487,9 +481,9 @@ impl System for Cluster {
         self.acts(state, into);
         let stable = into.is_empty();
         self.failures(state, into);
-        self.events(state, &[When::Anytime], into);
+        self.events(state, |of| of.when == When::Anytime, into);
         if stable {
-            self.events(state, &[When::Stable], into);
+            self.events(state, |of| of.when == When::Stable, into);
             // Once all is as old as the horizon, nothing changes by waiting.
             let matters = |seconds: &u32| self.tick(state, *seconds) != *state;
             let due = self.due(state).filter(matters);

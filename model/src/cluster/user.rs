@@ -5,8 +5,8 @@ use trace::ObjectKey;
 
 use super::{
     api::Api,
-    events::{Choice, Event, When},
-    kinds::KindId,
+    events::{Choice, Event, Modifiers},
+    kinds::{KindId, node_key},
     store::Store,
     words,
 };
@@ -17,9 +17,7 @@ pub struct UserEvent {
     /// How traces call it.
     pub name: String,
     /// When it can happen.
-    pub when: When,
-    /// Whether nothing else happens as long as it can.
-    pub urgent: bool,
+    pub modifiers: Modifiers,
     /// How often it can happen.
     pub times: u64,
     /// What happens.
@@ -59,12 +57,8 @@ impl Event for UserEvent {
         &self.name
     }
 
-    fn when(&self) -> When {
-        self.when
-    }
-
-    fn is_urgent(&self) -> bool {
-        self.urgent
+    fn modifiers(&self) -> Modifiers {
+        self.modifiers
     }
 
     fn choices(&self, api: &Api<'_>, store: &Store, progress: u64) -> Vec<Choice> {
@@ -122,39 +116,16 @@ impl Deed {
     }
 }
 
-fn node_key(node: &str) -> ObjectKey {
-    ObjectKey::new(KindId::NODE.resource(), "", node)
-}
-
 /// The store after an object got some fields; it is created if that is asked for and it is not there.
 fn patch(api: &Api<'_>, store: &Store, key: &ObjectKey, fields: &Value, creates: bool) -> Store {
     match store.get(api.objects, key).and_then(|stored| stored.value()) {
         Some(value) => {
             let mut value = value.clone();
-            merge(&mut value, fields);
+            json_patch::merge(&mut value, fields);
             api.put(store, key, value)
         }
         None if creates => api.put(store, key, fields.clone()),
         None => store.clone(),
-    }
-}
-
-/// RFC 7396.
-fn merge(into: &mut Value, fields: &Value) {
-    let Value::Object(fields) = fields else {
-        *into = fields.clone();
-        return;
-    };
-    if !into.is_object() {
-        *into = json!({});
-    }
-    for (name, value) in fields {
-        match (value, into.as_object_mut()) {
-            (Value::Null, Some(into)) => {
-                into.remove(name);
-            }
-            _ => merge(&mut into[name], value),
-        }
     }
 }
 

@@ -11,7 +11,7 @@ use super::{
 use crate::cluster::{
     Store,
     api::Api,
-    events::{Event, When},
+    events::{Event, Modifiers, When},
     kinds::KindId,
     looks::Asked,
 };
@@ -35,7 +35,7 @@ pub(super) fn all(of: &Description, mode: Mode) -> Vec<Box<dyn Event>> {
         all.push(Box::new(usage::Measured::of(of)));
     }
     for occurrence in &of.occurrences {
-        let modifiers = Modifiers::of(occurrence);
+        let modifiers = modifiers(occurrence);
         match &occurrence.what {
             What::CpuPattern => {}
             What::CpuChange { deployment, unit_milli } => {
@@ -66,21 +66,13 @@ pub(super) fn all(of: &Description, mode: Mode) -> Vec<Box<dyn Event>> {
 }
 
 /// When something may happen.
-#[derive(Debug, Clone, Copy)]
-struct Modifiers {
-    when: When,
-    is_urgent: bool,
-}
-
-impl Modifiers {
-    fn of(occurrence: &Occurrence) -> Modifiers {
-        let when = match (occurrence.first, occurrence.after_stable) {
-            (true, _) => When::First,
-            (false, true) => When::Stable,
-            (false, false) => When::Anytime,
-        };
-        Modifiers { when, is_urgent: occurrence.priority }
-    }
+fn modifiers(of: &Occurrence) -> Modifiers {
+    let when = match (of.first, of.after_stable) {
+        (true, _) => When::First,
+        (false, true) => When::Stable,
+        (false, false) => When::Anytime,
+    };
+    Modifiers { when, is_urgent: of.priority }
 }
 
 /// The store after an eviction.
@@ -88,10 +80,6 @@ fn evict(api: &Api<'_>, store: &Store, key: &ObjectKey) -> Store {
     let (profile, key) = ("".into(), key.clone());
     let request = Request::Evict { key, profile, plugin: "drain", grace_seconds: None };
     api.carry_out(store, &Asked::of(request)).0
-}
-
-fn node_key(name: &str) -> ObjectKey {
-    ObjectKey::new(KindId::NODE.resource(), "", name)
 }
 
 fn key(kind: &str, name: &str) -> ObjectKey {

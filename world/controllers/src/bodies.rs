@@ -6,6 +6,7 @@ use trace::ObjectKey;
 use crate::{
     Owner,
     deployment::{DeploymentCondition, DeploymentStatus},
+    namespace::Condition,
     object::Labels,
     replica_set::ReplicaSetStatus,
     request::NewReplicaSet,
@@ -75,6 +76,32 @@ pub fn eviction(
         },
         "deleteOptions": options,
     })
+}
+
+/// An entry of `status.conditions` of a Namespace.
+pub fn namespace_condition(condition: &Condition) -> Value {
+    json!({
+        "type": condition.kind,
+        "status": if condition.status { "True" } else { "False" },
+        "lastTransitionTime": condition.since.rfc3339(),
+        "reason": condition.reason,
+        "message": condition.message,
+    })
+}
+
+/// Sets what stands at a JSON pointer without escapes; null removes it.
+pub fn set(object: &mut Value, pointer: &str, value: &Value) {
+    let Some((parents, field)) = pointer.rsplit_once('/') else { return };
+    let mut at = object;
+    for step in parents.split('/').filter(|step| !step.is_empty()) {
+        at = &mut at[step];
+    }
+    match at.as_object_mut() {
+        Some(fields) if value.is_null() => {
+            fields.remove(field);
+        }
+        _ => at[field] = value.clone(),
+    }
 }
 
 fn selector(selector: &Selector) -> Value {

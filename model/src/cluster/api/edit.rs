@@ -1,6 +1,6 @@
 //! What a request changes of an object that is there.
 
-use controllers::{Propagation, Request, bodies, namespace::Condition};
+use controllers::{Propagation, Request, bodies};
 use serde_json::{Map, Value, json};
 use trace::{ObjectKey, Revision, Time};
 
@@ -115,7 +115,7 @@ pub(super) fn edit(request: &Request, now: Time) -> Option<Edit<'_>> {
         Request::SetFinalizers { revision, finalizers, .. } => {
             by_revision(*revision, move |value| {
                 let list = if finalizers.is_empty() { Value::Null } else { json!(finalizers) };
-                set(value, "/metadata/finalizers", &list);
+                bodies::set(value, "/metadata/finalizers", &list);
             })
         }
         Request::RemoveFinalizer { uid, name, .. } => by_uid(uid, move |value| {
@@ -130,7 +130,7 @@ pub(super) fn edit(request: &Request, now: Time) -> Option<Edit<'_>> {
         }),
         Request::Update { revision, fields, .. } => by_revision(*revision, move |value| {
             for (pointer, field) in fields {
-                set(value, pointer, field);
+                bodies::set(value, pointer, field);
             }
         }),
         Request::SetScale { revision, replicas, .. } => by_revision(*revision, move |value| {
@@ -158,7 +158,8 @@ pub(super) fn edit(request: &Request, now: Time) -> Option<Edit<'_>> {
             by_revision(*revision, move |value| {
                 value["status"] = json!({"phase": phase});
                 if !conditions.is_empty() {
-                    value["status"]["conditions"] = conditions.iter().map(condition).collect();
+                    value["status"]["conditions"] =
+                        conditions.iter().map(bodies::namespace_condition).collect();
                 }
             })
         }
@@ -218,16 +219,6 @@ fn bind(pod: &mut Value, node: &str, now: Time) -> Result<(), Answer> {
     Ok(())
 }
 
-fn condition(condition: &Condition) -> Value {
-    json!({
-        "type": condition.kind,
-        "status": if condition.status { "True" } else { "False" },
-        "lastTransitionTime": condition.since.rfc3339(),
-        "reason": condition.reason,
-        "message": condition.message,
-    })
-}
-
 /// Keeps of a list that is there what is to stay; an empty one goes.
 fn retain(of: &mut Value, field: &str, keeps: impl Fn(&Value) -> bool) {
     let Some(list) = of.get_mut(field).and_then(Value::as_array_mut) else { return };
@@ -245,21 +236,6 @@ fn add_to_list(of: &mut Value, field: &str, value: &Value) {
         Some(list) if list.contains(value) => {}
         Some(list) => list.push(value.clone()),
         None => of[field] = json!([value]),
-    }
-}
-
-/// Sets what stands at a JSON pointer without escapes; null removes it.
-fn set(object: &mut Value, pointer: &str, value: &Value) {
-    let Some((parents, field)) = pointer.rsplit_once('/') else { return };
-    let mut at = object;
-    for step in parents.split('/').filter(|step| !step.is_empty()) {
-        at = &mut at[step];
-    }
-    match at.as_object_mut() {
-        Some(fields) if value.is_null() => {
-            fields.remove(field);
-        }
-        _ => at[field] = value.clone(),
     }
 }
 

@@ -2,12 +2,12 @@
 
 use serde_json::{Value, json};
 
-use super::{Modifiers, key};
+use super::key;
 use crate::{
     cluster::{
         Objects, Store,
         api::Api,
-        events::{Choice, Event, When},
+        events::{Choice, Event, Modifiers},
         objects::Stored,
     },
     kivi::{description::Description, manifests, occurrence::What},
@@ -61,12 +61,8 @@ impl Event for Command {
         self.name
     }
 
-    fn when(&self) -> When {
-        self.modifiers.when
-    }
-
-    fn is_urgent(&self) -> bool {
-        self.modifiers.is_urgent
+    fn modifiers(&self) -> Modifiers {
+        self.modifiers
     }
 
     fn choices(&self, api: &Api<'_>, store: &Store, progress: u64) -> Vec<Choice> {

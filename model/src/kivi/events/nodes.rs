@@ -7,13 +7,13 @@ use controllers::{Request, scheduler};
 use serde_json::{Value, json};
 use trace::ObjectKey;
 
-use super::{Modifiers, evict, key, node_key};
+use super::{evict, key};
 use crate::{
     cluster::{
         Objects, Store,
         api::Api,
-        events::{Choice, Event, When},
-        kinds::KindId,
+        events::{Choice, Event, Modifiers, When},
+        kinds::{KindId, node_key},
         looks::Asked,
         objects::Stored,
     },
@@ -141,12 +141,8 @@ impl Event for Panic {
         "kernelPanic"
     }
 
-    fn when(&self) -> When {
-        self.modifiers.when
-    }
-
-    fn is_urgent(&self) -> bool {
-        self.modifiers.is_urgent
+    fn modifiers(&self) -> Modifiers {
+        self.modifiers
     }
 
     fn choices(&self, api: &Api<'_>, store: &Store, _progress: u64) -> Vec<Choice> {
@@ -172,8 +168,8 @@ impl Event for Recovery {
         "recovery"
     }
 
-    fn when(&self) -> When {
-        When::Stable
+    fn modifiers(&self) -> Modifiers {
+        Modifiers::at(When::Stable)
     }
 
     fn choices(&self, api: &Api<'_>, store: &Store, _progress: u64) -> Vec<Choice> {
@@ -215,12 +211,8 @@ impl Event for Failure {
         "nodeFailure"
     }
 
-    fn when(&self) -> When {
-        self.modifiers.when
-    }
-
-    fn is_urgent(&self) -> bool {
-        self.modifiers.is_urgent
+    fn modifiers(&self) -> Modifiers {
+        self.modifiers
     }
 
     fn choices(&self, api: &Api<'_>, store: &Store, progress: u64) -> Vec<Choice> {
@@ -256,12 +248,8 @@ impl Event for Maintenance {
         "maintenance"
     }
 
-    fn when(&self) -> When {
-        self.modifiers.when
-    }
-
-    fn is_urgent(&self) -> bool {
-        self.modifiers.is_urgent
+    fn modifiers(&self) -> Modifiers {
+        self.modifiers
     }
 
     fn due(&self, objects: &Objects, store: &Store, progress: u64) -> Option<u32> {
@@ -312,8 +300,8 @@ impl Event for Return {
         "return"
     }
 
-    fn when(&self) -> When {
-        When::Stable
+    fn modifiers(&self) -> Modifiers {
+        Modifiers::at(When::Stable)
     }
 
     fn choices(&self, api: &Api<'_>, store: &Store, _progress: u64) -> Vec<Choice> {

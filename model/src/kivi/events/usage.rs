@@ -7,12 +7,12 @@ use controllers::object::Labels;
 use serde_json::{Value, json};
 use trace::Time;
 
-use super::{Modifiers, key};
+use super::key;
 use crate::{
     cluster::{
         Objects, Store,
         api::Api,
-        events::{Choice, Event, When},
+        events::{Choice, Event, Modifiers, When},
         kinds::KindId,
         objects::Stored,
         time::NOW,
@@ -137,8 +137,8 @@ impl Event for Measured {
         super::MEASURED
     }
 
-    fn when(&self) -> When {
-        When::First
+    fn modifiers(&self) -> Modifiers {
+        Modifiers::at(When::First)
     }
 
     fn due(&self, objects: &Objects, store: &Store, _progress: u64) -> Option<u32> {
@@ -185,12 +185,8 @@ impl Event for Change {
         "eventCpuChange"
     }
 
-    fn when(&self) -> When {
-        self.modifiers.when
-    }
-
-    fn is_urgent(&self) -> bool {
-        self.modifiers.is_urgent
+    fn modifiers(&self) -> Modifiers {
+        self.modifiers
     }
 
     fn choices(&self, api: &Api<'_>, store: &Store, progress: u64) -> Vec<Choice> {

@@ -8,8 +8,7 @@ use std::sync::Arc;
 use base64::{Engine, engine::general_purpose::STANDARD};
 use bytes::Bytes;
 use controllers::{
-    Controller, Propagation, Request, Response, autoscaler::Scale, bodies, namespace::Condition,
-    request::PodState,
+    Controller, Propagation, Request, Response, autoscaler::Scale, bodies, request::PodState,
 };
 use serde_json::{Value, json};
 use trace::{Actor, GroupResource, ObjectKey, Revision, Verb};
@@ -275,7 +274,8 @@ fn call<'a>(
             let mut object = seen(live, key, *revision)?;
             object["status"] = json!({"phase": phase});
             if !conditions.is_empty() {
-                object["status"]["conditions"] = conditions.iter().map(condition).collect();
+                object["status"]["conditions"] =
+                    conditions.iter().map(bodies::namespace_condition).collect();
             }
             verb(Verb::Update, "status", JSON, object)
         }
@@ -289,7 +289,7 @@ fn call<'a>(
         Request::Update { revision, subresource, fields, .. } => {
             let mut object = seen(live, key, *revision)?;
             for (pointer, value) in fields {
-                set(&mut object, pointer, value);
+                bodies::set(&mut object, pointer, value);
             }
             verb(Verb::Update, subresource, JSON, object)
         }
@@ -419,37 +419,12 @@ fn token_secret(mut secret: Value, (account, uid): (&str, &str), authority: Opti
     secret
 }
 
-/// Sets what stands at a JSON pointer without escapes; null removes it.
-fn set(object: &mut Value, pointer: &str, value: &Value) {
-    let Some((parents, field)) = pointer.rsplit_once('/') else { return };
-    let mut at = object;
-    for step in parents.split('/').filter(|step| !step.is_empty()) {
-        at = &mut at[step];
-    }
-    match at.as_object_mut() {
-        Some(fields) if value.is_null() => {
-            fields.remove(field);
-        }
-        _ => at[field] = value.clone(),
-    }
-}
-
 fn policy(propagation: Propagation) -> &'static str {
     match propagation {
         Propagation::Orphan => "Orphan",
         Propagation::Background => "Background",
         Propagation::Foreground => "Foreground",
     }
-}
-
-fn condition(condition: &Condition) -> Value {
-    json!({
-        "type": condition.kind,
-        "status": if condition.status { "True" } else { "False" },
-        "lastTransitionTime": condition.since.rfc3339(),
-        "reason": condition.reason,
-        "message": condition.message,
-    })
 }
 
 /// A merge patch of all owner references.

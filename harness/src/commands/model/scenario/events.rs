@@ -1,7 +1,7 @@
 //! What users do and nodes suffer.
 
 use model::cluster::{
-    events::{Event, When},
+    events::{Event, Modifiers, When},
     kinds::KindId,
     setup::key_of,
     user::{Deed, UserEvent},
@@ -24,8 +24,8 @@ pub(super) fn all(specs: &[EventSpec]) -> Result<Vec<Box<dyn Event>>, String> {
             file::When::Stable => When::Stable,
             file::When::First => When::First,
         };
-        let (name, urgent, times) = (spec.name.clone(), spec.urgent, spec.times);
-        Ok(Box::new(UserEvent { name, when, urgent, times, deed }))
+        let modifiers = Modifiers { when, is_urgent: spec.urgent };
+        Ok(Box::new(UserEvent { name: spec.name.clone(), modifiers, times: spec.times, deed }))
     };
     specs.iter().enumerate().map(read).collect()
 }
