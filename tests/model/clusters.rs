@@ -1,6 +1,9 @@
 //! `trommel model check` on clusters of manifests: scenario files, and folders on clusters of growing size.
 
-use trommel_tests::{house::House, product::run};
+use trommel_tests::{
+    house::House,
+    product::{Ended, run},
+};
 
 const EXAMPLE: &str = "examples/skewed-spread";
 
@@ -20,11 +23,62 @@ fn a_folder_is_violated_at_the_smallest_size() {
     ];
     let ended = run(&house.root, arguments);
     let told = &ended.expect(100).stdout;
-    assert_eq!(told.matches(": held\n").count(), 4, "{told}");
-    let smallest = "1 of 8 cpu, 16Gi topology.kubernetes.io/zone=a and \
-                    2 of 8 cpu, 16Gi topology.kubernetes.io/zone=b: violated";
+    let smallest = "applied to an empty cluster: violated on \
+                    1 node (8 CPUs, 16Gi, topology.kubernetes.io/zone=a) and \
+                    2 nodes (8 CPUs, 16Gi, topology.kubernetes.io/zone=b); \
+                    held on the 4 tried before";
     assert!(told.contains(smallest), "{told}");
-    assert!(told.contains("violated: all pods come to run, and stay"), "{told}");
+    assert!(told.contains("violated: all pods come to run and stay"), "{told}");
+    // What never ends well needs no rollout to show it.
+    assert!(told.contains("rollout restart of Deployment shop: held on all 4 clusters"), "{told}");
+}
+
+const STUCK: &str = "examples/stuck-rollout";
+
+fn stuck(folder: &str, more: &[&str]) -> Ended {
+    let house = House::new(&format!("model/stuck-{folder}"), &[STUCK]);
+    let from = format!("{STUCK}/{folder}");
+    let nodes = "cpu=4,memory=8Gi,min=3,max=4";
+    let arguments = ["model", "check", "--from", &from, "--nodes", nodes];
+    run(&house.root, arguments.into_iter().chain(more.iter().copied()))
+}
+
+/// Two published incidents: a rollout that finds no node, and a budget that lets no node be drained.
+#[test]
+fn rollouts_and_drains_are_asked_for() {
+    let ended = stuck("broken", &[]);
+    let told = &ended.expect(100).stdout;
+    for expect in [
+        "applied to an empty cluster: held on all 2 clusters, up to 4 nodes (4 CPUs, 8Gi)",
+        "rollout restart of Deployment proxy: violated on 3 nodes (4 CPUs, 8Gi)\n",
+        "a node is drained, and comes back: violated on 3 nodes (4 CPUs, 8Gi)\n",
+        "violated: a drained node gets empty and comes back",
+    ] {
+        assert!(told.contains(expect), "no {expect:?} in {told}");
+    }
+    let fixed = stuck("fixed", &[]);
+    assert_eq!(fixed.expect(0).stdout.matches("held on all 2 clusters").count(), 3, "{fixed}");
+}
+
+#[test]
+fn a_violation_is_a_page_and_a_file() {
+    let house = House::new("model/stuck-page", &[STUCK]);
+    let from = format!("{STUCK}/broken");
+    let nodes = "cpu=4,memory=8Gi,min=3,max=3";
+    let arguments = ["model", "check", "--from", &from, "--nodes", nodes, "--report", "page"];
+    run(&house.root, arguments).expect(100);
+    let page = read(&house, "page/index.html");
+    let name = "broken-rollout-restart-of-deployment-proxy";
+    for expect in [format!("id=\"{name}\""), format!("href=\"{name}.yaml\"")] {
+        assert!(page.contains(&expect), "no {expect}");
+    }
+    let file = read(&house, &format!("page/{name}.yaml"));
+    assert!(file.contains("kind: Counterexample"), "{file}");
+    assert!(file.contains("spec.nodeName: $node-1"), "{file}");
+}
+
+fn read(house: &House, path: &str) -> String {
+    std::fs::read_to_string(house.path(path)).expect(path)
 }
 
 const SCENARIO: &str = "\

@@ -40,6 +40,25 @@ fn what_the_real_programs_do_as_well() {
     assert_eq!(lines[2], "writes: all 6 of the model's, of 4 objects");
 }
 
+/// From manifests to two incidents of the real programs, without a word of the user about models.
+#[test]
+fn what_a_folder_violates() {
+    if !needs(&[Need::Go, Need::Judge]) {
+        return;
+    }
+    let house = House::new("model/confirm-folder", &["examples/stuck-rollout"]);
+    let named = |name: &str| format!("--program={name}={}", program(name).display());
+    let programs = [named("kube-controller-manager"), named("kube-scheduler")];
+    let from = "examples/stuck-rollout/broken";
+    let nodes = "cpu=4,memory=8Gi,min=3,max=3";
+    let arguments = ["model", "check", "--from", from, "--nodes", nodes, "--confirm"];
+    let programs = programs.iter().map(|one| &**one);
+    let ended = run(&house.root, arguments.into_iter().chain(programs));
+    let told = &ended.expect(100).stdout;
+    assert_eq!(told.matches("on the real programs: agrees\n").count(), 2, "{told}");
+    assert!(told.contains("writes: all 9 of the model's, of 6 objects"), "{told}");
+}
+
 /// A model that forgets the taint's key: nobody is evicted, and the first write that never comes is named.
 #[test]
 fn what_the_real_programs_do_not() {

@@ -261,6 +261,17 @@ impl Client {
         self.send(Method::DELETE, &path, Some((JSON, options))).await
     }
 
+    /// Asks for the eviction of a pod, which a PodDisruptionBudget can refuse with 429.
+    pub async fn evict(&self, namespace: &str, pod: &str) -> Result<(), ClientError> {
+        let eviction = serde_json::json!({
+            "apiVersion": "policy/v1", "kind": "Eviction",
+            "metadata": {"name": pod, "namespace": namespace},
+        });
+        let (namespace, pod) = (escape(namespace, ""), escape(pod, ""));
+        let path = format!("/api/v1/namespaces/{namespace}/pods/{pod}/eviction");
+        self.send(Method::POST, &path, Some((JSON, &eviction))).await.map(drop)
+    }
+
     async fn send(
         &self,
         method: Method,

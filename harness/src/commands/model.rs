@@ -1,7 +1,9 @@
 //! `trommel model`: checks models, and reads and writes their runs.
 
 mod accepts;
+mod answers;
 mod check;
+mod cluster_page;
 mod clusters;
 mod confirm;
 mod convert;

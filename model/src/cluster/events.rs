@@ -53,6 +53,11 @@ pub trait Event: fmt::Debug + Send + Sync {
         Modifiers::default()
     }
 
+    /// Whether it happens some day if from then on it always can.
+    fn is_fair(&self) -> bool {
+        false
+    }
+
     /// In how many seconds it can happen though nothing else does before; none if never. Time passes until then only
     /// if no controller has anything to do.
     fn due(&self, _objects: &Objects, _store: &Store, _progress: u64) -> Option<u32> {

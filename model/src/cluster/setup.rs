@@ -147,6 +147,12 @@ pub enum SetupError {
     Twice(String),
 }
 
+/// Whether the descheduler takes its policy from this object: the ConfigMap of the project's own manifests
+/// (`kubernetes/base/configmap.yaml`).
+pub fn is_descheduler_policy(object: &Value) -> bool {
+    key_of(object).is_ok_and(|key| controllers::descheduler::is_policy(&key))
+}
+
 /// The key of an object as it is written.
 pub fn key_of(object: &Value) -> Result<ObjectKey, SetupError> {
     let text = |value: &Value| value.as_str().unwrap_or("").to_owned();

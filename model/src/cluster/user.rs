@@ -38,8 +38,10 @@ pub enum Deed {
     NodeFails(String),
     /// A node is ready again.
     NodeReturns(String),
-    /// A node is cordoned, and its pods are deleted, as by `kubectl drain` where no PodDisruptionBudget forbids it.
+    /// A node is cordoned, and its pods are evicted as far as PodDisruptionBudgets allow, as by `kubectl drain`.
     Drain(String),
+    /// One of these nodes is drained, again and again until it is empty, and takes pods again then.
+    Maintenance(Vec<String>),
     /// A node takes pods again.
     Uncordon(String),
     /// The pods that an object of this kind and name controls use this much (`usage` of PodMetrics), each choice one way;
@@ -61,19 +63,33 @@ impl Event for UserEvent {
         self.modifiers
     }
 
+    fn is_fair(&self) -> bool {
+        matches!(self.deed, Deed::Maintenance(_))
+    }
+
     fn choices(&self, api: &Api<'_>, store: &Store, progress: u64) -> Vec<Choice> {
-        if progress >= self.times {
+        let begins = !self.deed.goes_on(api, store);
+        if begins && progress >= self.times {
             return vec![];
         }
+        let progress = progress + u64::from(begins);
         let choice = |(what, after): (String, Store)| {
             let told = format!("{}: {what}", self.name).into();
-            (after != *store).then_some(Choice { told, store: after, progress: progress + 1 })
+            (after != *store).then_some(Choice { told, store: after, progress })
         };
         self.deed.ways(api, store).into_iter().filter_map(choice).collect()
     }
 }
 
 impl Deed {
+    /// Whether it began and is not over.
+    fn goes_on(&self, api: &Api<'_>, store: &Store) -> bool {
+        match self {
+            Deed::Maintenance(nodes) => out_of_service(api, store, nodes).is_some(),
+            _ => false,
+        }
+    }
+
     /// Each way, in words, with what is stored afterwards.
     fn ways(&self, api: &Api<'_>, store: &Store) -> Vec<(String, Store)> {
         match self {
@@ -101,12 +117,15 @@ impl Deed {
             Deed::NodeReturns(node) => {
                 vec![(format!("Node {node} returns"), ready(api, store, node, "True"))]
             }
-            Deed::Drain(node) => vec![(format!("drain Node {node}"), drain(api, store, node))],
-            Deed::Uncordon(node) => {
-                let fields = json!({"spec": {"unschedulable": null}});
-                let after = patch(api, store, &node_key(node), &fields, false);
-                vec![(format!("uncordon Node {node}"), after)]
-            }
+            Deed::Drain(node) => vec![drain(api, store, node)],
+            Deed::Maintenance(nodes) => match out_of_service(api, store, nodes) {
+                None => nodes.iter().map(|node| drain(api, store, node)).collect(),
+                Some(node) if evictable(api, store, node).is_empty() => {
+                    vec![uncordon(api, store, node)]
+                }
+                Some(node) => vec![drain(api, store, node)],
+            },
+            Deed::Uncordon(node) => vec![uncordon(api, store, node)],
             Deed::Usage { labels, usages } => {
                 let way =
                     |usage: &Value| (format!("pods use {usage}"), used(api, store, labels, usage));
@@ -146,19 +165,39 @@ fn ready(api: &Api<'_>, store: &Store, node: &str, status: &str) -> Store {
     api.put(store, &key, value)
 }
 
-fn drain(api: &Api<'_>, store: &Store, node: &str) -> Store {
+fn drain(api: &Api<'_>, store: &Store, node: &str) -> (String, Store) {
     let cordoned =
         patch(api, store, &node_key(node), &json!({"spec": {"unschedulable": true}}), false);
-    let pods = cordoned.of_kind(api.objects, KindId::POD);
-    let on =
-        pods.filter(|(_, pod)| pod.value().is_some_and(|pod| pod["spec"]["nodeName"] == *node));
-    // Pods of DaemonSets stay (`--ignore-daemonsets`).
+    let pods = evictable(api, &cordoned, node);
+    let after = pods.iter().fold(cordoned, |store, key| api.evicted(&store, key));
+    (format!("drain Node {node}"), after)
+}
+
+fn uncordon(api: &Api<'_>, store: &Store, node: &str) -> (String, Store) {
+    let fields = json!({"spec": {"unschedulable": null}});
+    (format!("uncordon Node {node}"), patch(api, store, &node_key(node), &fields, false))
+}
+
+/// The node that is cordoned, of these.
+fn out_of_service<'n>(api: &Api<'_>, store: &Store, nodes: &'n [String]) -> Option<&'n str> {
+    let is_cordoned = |node: &&String| {
+        let stored = store.get(api.objects, &node_key(node)).and_then(|stored| stored.value());
+        stored.is_some_and(|node| node["spec"]["unschedulable"] == true)
+    };
+    nodes.iter().find(is_cordoned).map(String::as_str)
+}
+
+/// The pods that a drain waits for: those of DaemonSets stay (`--ignore-daemonsets`).
+fn evictable(api: &Api<'_>, store: &Store, node: &str) -> Vec<ObjectKey> {
     let of_daemon = |pod: &Value| {
         let owners = pod["metadata"]["ownerReferences"].as_array();
         owners.into_iter().flatten().any(|owner| owner["kind"] == "DaemonSet")
     };
-    let go = on.filter(|(_, pod)| !pod.value().is_some_and(of_daemon)).map(|(_, pod)| &pod.key);
-    go.fold(cordoned.clone(), |store, key| api.delete(&store, key, None, None))
+    let waits = |pod: &&Value| pod["spec"]["nodeName"] == *node && !of_daemon(pod);
+    let pods = store.of_kind(api.objects, KindId::POD);
+    pods.filter(|(_, pod)| pod.value().filter(waits).is_some())
+        .map(|(_, pod)| pod.key.clone())
+        .collect()
 }
 
 /// The store after all pods with these labels use so much: their PodMetrics say so.

@@ -98,7 +98,7 @@ fn plan(object: &Value) -> Result<Plan, String> {
 }
 
 /// Whether this is the ConfigMap with the policy.
-pub(crate) fn is_policy(key: &ObjectKey) -> bool {
+pub fn is_policy(key: &ObjectKey) -> bool {
     key.resource == config_maps() && *key.namespace == *NAMESPACE && *key.name == *NAME
 }
 

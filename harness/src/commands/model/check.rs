@@ -6,10 +6,13 @@ use clap::Args;
 use model::tla::{Explored, Limits, Specification, Verdict};
 
 use super::{
+    answers::{self, Answer, Tried, Wanted},
     clusters,
     files::{self, Configured, Target},
     from::{self, NodeType},
-    page, text, usage, verdict,
+    page,
+    scenario::Scenario,
+    text, usage, verdict,
 };
 use crate::{exit::Exit, report::plain, stdout};
 
@@ -19,7 +22,7 @@ pub struct Options {
     /// The TLA+ module, PlusCal translated, or a scenario file (kind: Model).
     #[arg(value_name = "SPEC.tla|SCENARIO.yaml", required_unless_present = "from")]
     module: Option<PathBuf>,
-    /// Check a folder of manifests instead, on clusters of growing size: can all pods come to run, and stay?
+    /// Check a folder of manifests instead, on clusters of growing size: can all pods come to run and stay?
     #[arg(long, value_name = "DIR", conflicts_with = "module", requires = "nodes")]
     from: Option<PathBuf>,
     /// With --from: a type of node, and how many there are at most: cpu=4,memory=16Gi,max=3. Other keys are labels.
@@ -27,6 +30,8 @@ pub struct Options {
     nodes: Vec<NodeType>,
     #[command(flatten)]
     configured: Configured,
+    #[command(flatten)]
+    wanted: Wanted,
     /// Write the run that shows a violation, by the end of the name: .itf.json, .dot, .ndjson.
     #[arg(long, value_name = "FILE")]
     trace: Option<Target>,
@@ -56,13 +61,36 @@ fn bytes(text: &str) -> Result<usize, String> {
 pub(super) fn run(options: &Options) -> anyhow::Result<Exit> {
     match (&options.module, &options.from) {
         (Some(module), _) if !is_scenario(module) => check_module(options, module),
-        (Some(scenario), _) => options.tell(&|limits| clusters::check(scenario, limits)),
-        (None, Some(folder)) => options.tell(&|limits| from::check(folder, &options.nodes, limits)),
+        (Some(scenario), _) => check_scenario(options, scenario),
+        (None, Some(folder)) => {
+            let answers = from::check(folder, &options.nodes, options.limits()?)?;
+            options.show(folder, &format!("{}\n", from::HOW), &answers)
+        }
         (None, None) => Err(usage("name a module, a scenario, or a folder with --from")),
     }
 }
 
+fn check_scenario(options: &Options, path: &Path) -> anyhow::Result<Exit> {
+    let scenario = Scenario::load(path)?;
+    for note in &scenario.notes {
+        files::tell(note);
+    }
+    let checked = clusters::check(scenario, path, options.limits()?)?;
+    let (exit, states) = (checked.exit(), checked.states());
+    let tried = vec![Tried { nodes: "the cluster of the scenario".to_owned(), exit, states }];
+    let is_violated = exit == Exit::Finding;
+    // Of a violation, the answer tells the verdicts.
+    let head = if is_violated { String::new() } else { checked.told() };
+    let violated = is_violated.then_some(checked);
+    options.show(path, &head, &[Answer { occasion: String::new(), tried, violated }])
+}
+
 fn check_module(options: &Options, module: &Path) -> anyhow::Result<Exit> {
+    if options.wanted.is_any() {
+        return Err(usage(
+            "--confirm and --counterexamples are for clusters, not for TLA+ modules",
+        ));
+    }
     if !files::is_module(module) {
         let path = module.display();
         let other = "traces and state graphs are printed by `trommel model show FILE`";
@@ -102,23 +130,20 @@ fn told(specification: &Specification, explored: &Explored) -> String {
 }
 
 impl Options {
-    /// What is said of a cluster. Its runs and states are not written to files yet.
-    fn tell(
-        &self,
-        check: &dyn Fn(clusters::Limits) -> anyhow::Result<(String, Exit)>,
-    ) -> anyhow::Result<Exit> {
-        let files = [
-            ("--trace", self.trace.is_some()),
-            ("--graph", self.graph.is_some()),
-            ("--report", self.report.is_some()),
-        ];
+    /// Of the search in a cluster, whose runs and states are not written as those of modules are.
+    fn limits(&self) -> anyhow::Result<clusters::Limits> {
+        let files = [("--trace", self.trace.is_some()), ("--graph", self.graph.is_some())];
         if let Some((flag, _)) = files.iter().find(|(_, asked)| *asked) {
-            return Err(usage(format!("{flag} is for TLA+ modules: leave it out")));
+            let instead = "a cluster's runs are written by --counterexamples and --report";
+            return Err(usage(format!("{flag} is for TLA+ modules; {instead}")));
         }
         let bytes_max = self.memory.unwrap_or(usize::MAX);
-        let limits = clusters::Limits { states_max: self.states as u64, bytes_max };
-        let (told, exit) = check(limits)?;
-        stdout::write(&plain::text(&told));
+        Ok(clusters::Limits { states_max: self.states as u64, bytes_max })
+    }
+
+    fn show(&self, title: &Path, head: &str, answers: &[Answer]) -> anyhow::Result<Exit> {
+        let (told, exit) = answers::show(title, answers, &self.wanted, self.report.as_deref())?;
+        stdout::write(&plain::text(&format!("{head}{told}")));
         Ok(exit)
     }
 

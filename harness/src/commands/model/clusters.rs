@@ -1,15 +1,22 @@
 //! `trommel model check SCENARIO.yaml`: the verdict on a cluster of manifests, with the run that shows it.
 
-use std::{fmt::Write, path::Path};
+mod counterexample;
+mod steps;
+
+use std::path::Path;
 
 use model::{
-    Counts, Limit, Run, Search, System, Verdict,
-    cluster::{Action, Cluster, State, Store, objects::Stored},
+    Counts, Limit, Report, Run, Search, Verdict,
+    cluster::{Action, State},
 };
-use serde_json::Value;
 
-use super::scenario::{Scenario, Truths, fairness};
+use super::{
+    confirm::Counterexample,
+    scenario::{Asked, Scenario, Truths, fairness},
+};
 use crate::exit::Exit;
+
+pub(super) use steps::Step;
 
 /// What a check of a scenario may take.
 #[derive(Debug, Clone, Copy)]
@@ -18,27 +25,17 @@ pub(super) struct Limits {
     pub bytes_max: usize,
 }
 
-/// The verdict on a scenario, in words.
-///
-/// # Errors
-/// Wrong input, with its place: exit 64.
-pub(super) fn check(path: &Path, limits: Limits) -> anyhow::Result<(String, Exit)> {
-    let scenario = Scenario::load(path)?;
-    for note in &scenario.notes {
-        super::files::tell(note);
-    }
-    judged(&scenario, path, limits)
+/// A scenario with the verdict on it.
+pub(super) struct Checked {
+    scenario: Scenario,
+    report: Report<State, Action>,
 }
 
-/// The verdict on a scenario that was read; errors name `path`.
+/// Checks a scenario; errors name `path`.
 ///
 /// # Errors
 /// A property has no value in some state: exit 64.
-pub(super) fn judged(
-    scenario: &Scenario,
-    path: &Path,
-    limits: Limits,
-) -> anyhow::Result<(String, Exit)> {
+pub(super) fn check(scenario: Scenario, path: &Path, limits: Limits) -> anyhow::Result<Checked> {
     let (cluster, truths) = (&scenario.cluster, Truths::default());
     let properties: Vec<_> =
         scenario.asked.iter().map(|asked| asked.property(cluster, &truths)).collect();
@@ -49,24 +46,92 @@ pub(super) fn judged(
     search.budgets.memory_bytes = limits.bytes_max;
     search.all_violations = true;
     let report = search.breadth_first().map_err(super::usage)?;
+    drop(properties);
     if let Some(what) = truths.failed() {
         let message = format!("{}: a property has no value in some state: {what}", path.display());
         return Err(super::usage(message));
     }
-    let mut told = format!("{}\n", counts(&report.counts));
-    for (name, verdict) in &report.verdicts {
-        told += &of(cluster, name, verdict);
-    }
-    Ok((told, exit(report.verdicts.iter().map(|(_, verdict)| verdict))))
+    drop(fairness);
+    Ok(Checked { scenario, report })
 }
 
-fn exit<'a>(verdicts: impl Iterator<Item = &'a Verdict<State, Action>>) -> Exit {
-    let worst = verdicts.map(|verdict| match verdict {
-        Verdict::Violated { .. } => (2, Exit::Finding),
-        Verdict::Unknown { .. } => (1, Exit::Unknown),
-        Verdict::Held { .. } => (0, Exit::Clean),
-    });
-    worst.max_by_key(|(rank, _)| *rank).map_or(Exit::Clean, |(_, exit)| exit)
+impl Checked {
+    /// The worst of the verdicts.
+    pub fn exit(&self) -> Exit {
+        let verdicts = self.report.verdicts.iter().map(|(_, verdict)| match verdict {
+            Verdict::Violated { .. } => (2, Exit::Finding),
+            Verdict::Unknown { .. } => (1, Exit::Unknown),
+            Verdict::Held { .. } => (0, Exit::Clean),
+        });
+        verdicts.max_by_key(|(rank, _)| *rank).map_or(Exit::Clean, |(_, exit)| exit)
+    }
+
+    /// Different states that were seen.
+    pub fn states(&self) -> u64 {
+        self.report.counts.distinct
+    }
+
+    /// Each property with its verdict.
+    pub fn verdicts(&self) -> impl Iterator<Item = (&str, &'static str)> {
+        self.report.verdicts.iter().map(|(name, verdict)| (name.as_str(), word(verdict)))
+    }
+
+    /// The verdicts in words, with the runs that show them.
+    pub fn told(&self) -> String {
+        let verdicts = self.report.verdicts.iter();
+        let lines = verdicts.map(|(name, verdict)| self.told_of(name, verdict));
+        format!("{}\n{}", counts(&self.report.counts), lines.collect::<String>())
+    }
+
+    fn told_of(&self, name: &str, verdict: &Verdict<State, Action>) -> String {
+        let word = word(verdict);
+        match verdict {
+            Verdict::Unknown { why, .. } => format!("{word}: {name}: {}\n", limit(why)),
+            Verdict::Violated { run: Some(run) } => {
+                let mut lines = vec![format!("{word}: {name}")];
+                for (at, step) in steps::of(&self.scenario.cluster, run).iter().enumerate() {
+                    lines.push(format!("  {}: {}", at + 1, step.did));
+                    lines.extend(step.changes.iter().map(|change| format!("       {change}")));
+                }
+                lines.extend(steps::ends(run).map(|how| format!("  {how}")));
+                lines.join("\n") + "\n"
+            }
+            _ => format!("{word}: {name}\n"),
+        }
+    }
+
+    /// The first property that a run violates.
+    fn violation(&self) -> Option<(&Asked, &Run<State, Action>)> {
+        let asked = self.scenario.asked.iter().zip(&self.report.verdicts);
+        let mut violated = asked.filter_map(|(asked, (_, verdict))| match verdict {
+            Verdict::Violated { run } => run.as_ref().map(|run| (asked, run)),
+            _ => None,
+        });
+        violated.next()
+    }
+
+    /// The run of the first violation: its property, its steps, and how it goes on.
+    pub fn run(&self) -> Option<(&str, Vec<Step>, Option<String>)> {
+        let (asked, run) = self.violation()?;
+        Some((&asked.spec.name, steps::of(&self.scenario.cluster, run), steps::ends(run)))
+    }
+
+    /// The first violation as a file for `trommel model confirm`.
+    ///
+    /// # Errors
+    /// There is none, or real programs can't be asked for it: why.
+    pub fn counterexample(&self) -> Result<Counterexample, String> {
+        let (asked, run) = self.violation().ok_or("no run violates a property")?;
+        counterexample::of(&self.scenario, asked, run)
+    }
+}
+
+fn word(verdict: &Verdict<State, Action>) -> &'static str {
+    match verdict {
+        Verdict::Held { .. } => "held",
+        Verdict::Violated { .. } => "violated",
+        Verdict::Unknown { .. } => "unknown",
+    }
 }
 
 fn counts(counts: &Counts) -> String {
@@ -74,105 +139,10 @@ fn counts(counts: &Counts) -> String {
     format!("{generated} states generated, {distinct} distinct, {left} left, depth {depth}")
 }
 
-fn of(cluster: &Cluster, name: &str, verdict: &Verdict<State, Action>) -> String {
-    match verdict {
-        Verdict::Held { .. } => format!("held: {name}\n"),
-        Verdict::Unknown { why, .. } => format!("unknown: {name}: {}\n", limit(why)),
-        Verdict::Violated { run } => {
-            let run = run.as_ref().map(|run| self::run(cluster, run)).unwrap_or_default();
-            format!("violated: {name}\n{run}")
-        }
-    }
-}
-
 fn limit(why: &Limit) -> &'static str {
     match why {
         Limit::States => "the limit of states was reached; raise --states",
         Limit::Memory => "the memory limit was reached; raise --memory",
         _ => "not all states were looked at",
-    }
-}
-
-/// A run step by step, with what each step changed.
-fn run(cluster: &Cluster, run: &Run<State, Action>) -> String {
-    let mut out = String::new();
-    for (at, action) in run.actions.iter().enumerate() {
-        let _ = writeln!(out, "  {}: {}", at + 1, cluster.label(action));
-        let (before, after) = (run.states[at].store(), run.states[at + 1].store());
-        for line in changes(cluster, before, after) {
-            let _ = writeln!(out, "       {line}");
-        }
-    }
-    match run.loops_to {
-        Some(at) if at + 1 == run.states.len() => out += "  then nothing happens any more\n",
-        Some(0) => out += "  then all of it again\n",
-        Some(at) => {
-            let _ = writeln!(out, "  then again from step {}", at + 1);
-        }
-        None => {}
-    }
-    out
-}
-
-fn changes(cluster: &Cluster, before: &Store, after: &Store) -> Vec<String> {
-    let changed = after.changed_since(&cluster.objects, before).into_iter();
-    changed.filter_map(|(before, after)| change(before, after)).collect()
-}
-
-/// What of an object changed, as far as it tells something to people.
-fn change(before: Option<&Stored>, after: Option<&Stored>) -> Option<String> {
-    let value = |stored: Option<&Stored>| stored.and_then(|stored| stored.value().cloned());
-    let stored = after.or(before)?;
-    let name = format!("{} {}", stored.kind.kind(), stored.key.name);
-    match (value(before), value(after)) {
-        (Some(_), None) => Some(format!("{name} is gone")),
-        (before, Some(after)) => {
-            let mut told = Vec::new();
-            let before = before.unwrap_or(Value::Null);
-            differences(&before, &after, &mut told);
-            let what = if before.is_null() { "created" } else { "changed" };
-            (!told.is_empty()).then(|| format!("{name} {what}: {}", told.join(", ")))
-        }
-        (None, None) => None,
-    }
-}
-
-/// Fields that tell people what an object is at.
-const TOLD: [&str; 16] = [
-    "/spec/replicas",
-    "/spec/nodeName",
-    "/spec/unschedulable",
-    "/spec/paused",
-    "/spec/suspend",
-    "/spec/taints",
-    "/spec/parallelism",
-    "/metadata/deletionTimestamp",
-    "/status/phase",
-    "/status/replicas",
-    "/status/readyReplicas",
-    "/status/updatedReplicas",
-    "/status/desiredReplicas",
-    "/status/active",
-    "/status/succeeded",
-    "/status/nominatedNodeName",
-];
-
-fn differences(before: &Value, after: &Value, into: &mut Vec<String>) {
-    for pointer in TOLD {
-        let (was, is) = (before.pointer(pointer), after.pointer(pointer));
-        if was != is && is.is_some_and(|is| !is.is_null()) {
-            let field = pointer.trim_start_matches('/').replace('/', ".");
-            into.push(format!("{field} = {}", is.unwrap_or(&Value::Null)));
-        }
-    }
-    let ready = |value: &Value| {
-        let conditions = value["status"]["conditions"].as_array().cloned().unwrap_or_default();
-        let found = conditions.into_iter().find(|one| one["type"] == "Ready");
-        found.and_then(|one| one["status"].as_str().map(str::to_owned))
-    };
-    if ready(before) != ready(after)
-        && let Some(ready) = ready(after)
-    {
-        into.push(format!("Ready = {ready}"));
     }
 }

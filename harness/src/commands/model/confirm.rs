@@ -1,9 +1,10 @@
 //! `trommel model confirm`: plays a counterexample of a cluster model on the real programs.
 //!
-//! Reading order: [`file`] (what a counterexample is), [`play`] (how it is played), [`programs`], [`act`] and [`usage`]
+//! Reading order: [`file`] (what a counterexample is), [`play`] (how it is played), [`programs`], [`act`], [`drain`] and [`usage`]
 //! (by whom), [`expected`] and [`intent`] (what of it is judged), [`lives`] (what is compared).
 
 mod act;
+mod drain;
 mod expected;
 mod file;
 mod intent;
@@ -15,7 +16,7 @@ mod usage;
 
 use std::{
     collections::BTreeMap,
-    path::PathBuf,
+    path::{Path, PathBuf},
     time::{Duration, Instant},
 };
 
@@ -24,7 +25,10 @@ use clap::Args;
 use super::{files, usage as wrong};
 use crate::{config::parse_duration, exit::Exit, report::plain, stdout};
 use expected::{Expected, Judged};
-use file::{Counterexample, ModelVerdict, Write};
+use file::ModelVerdict;
+pub(super) use file::{
+    After, Begins, Counterexample, Expectation, ProgramSpec, Step, Usage, Write, WriteVerb,
+};
 use play::{Ending, Played};
 
 /// `trommel model confirm`.
@@ -33,15 +37,22 @@ pub struct Options {
     /// The counterexample (`kind: Counterexample`).
     #[arg(value_name = "FILE")]
     file: PathBuf,
-    /// A program, in place of the one in PATH: kube-controller-manager, kube-scheduler, descheduler.
+    #[command(flatten)]
+    programs: Programs,
+    /// Write what the real programs wrote, of the objects that the file speaks of, as its `writes`.
+    #[arg(long, value_name = "FILE")]
+    writes: Option<PathBuf>,
+}
+
+/// Which real programs, and how they run.
+#[derive(Debug, Clone, Args)]
+pub(super) struct Programs {
+    /// A real program, in place of the one in PATH: kube-controller-manager, kube-scheduler, descheduler.
     #[arg(long, value_name = "NAME=FILE", value_parser = named)]
     program: Vec<(String, PathBuf)>,
     /// Give up after so long by this machine's clock.
     #[arg(long, value_name = "DURATION", default_value = "10m", value_parser = parse_duration)]
     timeout: Duration,
-    /// Write what the real programs wrote, of the objects that the file speaks of, as its `writes`.
-    #[arg(long, value_name = "FILE")]
-    writes: Option<PathBuf>,
     /// Keep the programs' logs in this folder.
     #[arg(long, value_name = "DIR")]
     logs: Option<PathBuf>,
@@ -54,53 +65,91 @@ fn named(text: &str) -> Result<(String, PathBuf), String> {
 }
 
 /// What came of it.
-struct Confirmed {
-    exit: Exit,
+pub(super) struct Confirmed {
+    pub exit: Exit,
     /// The first line.
-    verdict: String,
-    lines: Vec<String>,
+    pub verdict: String,
+    pub lines: Vec<String>,
+}
+
+impl Confirmed {
+    /// All of it, a line each.
+    pub fn told(&self) -> String {
+        format!("{}\n{}\n", self.verdict, self.lines.join("\n"))
+    }
 }
 
 pub(super) fn run(options: &Options) -> anyhow::Result<Exit> {
     let file = Counterexample::load(&options.file)?;
+    let (confirmed, played) = hold(&options.file, &file, &options.programs)?;
+    if let Some(path) = &options.writes {
+        let real = serde_saphyr::to_string(&lives::writes_of(&writes(&file), &played))?;
+        files::put(path, &real)?;
+    }
+    stdout::write(&plain::text(&confirmed.told()));
+    Ok(confirmed.exit)
+}
+
+/// Whether a property can be judged on real programs.
+///
+/// # Errors
+/// Why not.
+pub(super) fn can_be_judged(expectation: &Expectation) -> Result<(), String> {
+    Expected::read(expectation).map(drop)
+}
+
+/// Plays a counterexample on the real programs; errors name `path`.
+///
+/// # Errors
+/// A program is missing, or the machine can't run it.
+pub(super) fn confirmed(
+    path: &Path,
+    file: &Counterexample,
+    programs: &Programs,
+) -> anyhow::Result<Confirmed> {
+    hold(path, file, programs).map(|(confirmed, _)| confirmed)
+}
+
+fn hold(
+    path: &Path,
+    file: &Counterexample,
+    programs: &Programs,
+) -> anyhow::Result<(Confirmed, Played)> {
     let mut paths = BTreeMap::new();
     for name in file.programs.value.keys() {
-        paths.insert(name.clone(), options.program(name)?);
+        paths.insert(name.clone(), programs.file(name)?);
     }
     let scratch = tempfile::tempdir()?;
-    let folder = options.logs.as_deref().unwrap_or(scratch.path());
+    let folder = programs.logs.as_deref().unwrap_or(scratch.path());
     std::fs::create_dir_all(folder)?;
     let folder = std::path::absolute(folder)?;
     let began = Instant::now();
     let program = |name: &str| paths.get(name).cloned().unwrap_or_default();
-    let writes: Vec<&Write> = file.writes.iter().map(|write| &write.value).collect();
+    let writes = writes(file);
     // What holds in the model is watched to the end.
     let holds = file.expect.iter().any(|one| one.value.model == ModelVerdict::Held);
-    let enough = |played: &Played| !holds && confirm(&file, &writes, played).exit == Exit::Clean;
-    let file_at = (&*options.file, &file);
-    let played = play::play(file_at, &program, &folder, options.timeout, &enough)?;
-    if let Some(path) = &options.writes {
-        let real = serde_saphyr::to_string(&lives::writes_of(&writes, &played))?;
-        files::put(path, &real)?;
-    }
-    let mut confirmed = confirm(&file, &writes, &played);
-    let programs: Vec<&str> = file.programs.value.keys().map(String::as_str).collect();
+    let enough = |played: &Played| !holds && confirm(file, &writes, played).exit == Exit::Clean;
+    let played = play::play((path, file), &program, &folder, programs.timeout, &enough)?;
+    let mut confirmed = confirm(file, &writes, &played);
+    let names: Vec<&str> = file.programs.value.keys().map(String::as_str).collect();
     confirmed.lines.push(format!(
         "real: {}; {} writes in {} of their time, {} here; {}",
-        programs.join(", "),
+        names.join(", "),
         played.commits.len(),
         time(played.took),
         time(began.elapsed()),
         ending(&played, file.steps.len()),
     ));
-    let told = format!("{}\n{}\n", confirmed.verdict, confirmed.lines.join("\n"));
-    stdout::write(&plain::text(&told));
-    Ok(confirmed.exit)
+    Ok((confirmed, played))
 }
 
-impl Options {
+fn writes(file: &Counterexample) -> Vec<&Write> {
+    file.writes.iter().map(|write| &write.value).collect()
+}
+
+impl Programs {
     /// The file of a program.
-    fn program(&self, name: &str) -> anyhow::Result<PathBuf> {
+    fn file(&self, name: &str) -> anyhow::Result<PathBuf> {
         if let Some((_, file)) = self.program.iter().find(|(known, _)| known == name) {
             return Ok(std::path::absolute(file)?);
         }
@@ -171,9 +220,9 @@ fn confirm(file: &Counterexample, writes: &[&Write], played: &Played) -> Confirm
 /// `update of Deployment default/web (spec.replicas 1)`.
 fn told(write: &Write) -> String {
     let verb = match write.verb {
-        file::WriteVerb::Create => "create",
-        file::WriteVerb::Update => "update",
-        file::WriteVerb::Delete => "delete",
+        WriteVerb::Create => "create",
+        WriteVerb::Update => "update",
+        WriteVerb::Delete => "delete",
     };
     let object = write.object.as_ref().map(|name| format!(" {name}")).unwrap_or_default();
     let set = write.set.iter().map(|(field, value)| format!("{field} {}", lives::shown(value)));

@@ -12,10 +12,13 @@ mod properties;
 
 use std::{path::Path, time::Duration};
 
-use model::cluster::{Cluster, Setup, state::Budgets};
+use model::cluster::{Cluster, Setup, events::Event, state::Budgets, user::UserEvent};
+use serde_json::Value;
 
-pub(super) use file::{Granularity, ModelSpec, NodesSpec};
-pub(super) use properties::{Asked, Truths, fairness};
+pub(super) use file::{
+    EventSpec, Granularity, ModelSpec, NodesSpec, ObjectSpec, PatchSpec, PropertySpec, When,
+};
+pub(super) use properties::{Asked, Truths, all_run, fairness};
 
 use crate::{commands::model::usage, config::reading};
 
@@ -27,6 +30,10 @@ const KIND: &str = "Model";
 pub(super) struct Scenario {
     /// The cluster.
     pub cluster: Cluster,
+    /// What it begins with, as its files say it.
+    pub manifests: Vec<Value>,
+    /// What users do and nodes suffer: the events of the cluster, in their order, each as its file says it too.
+    pub events: Vec<(UserEvent, EventSpec)>,
     /// What is asked of it.
     pub asked: Vec<Asked>,
     /// What the user should know of it: objects and fields that no controller of the model reads.
@@ -50,8 +57,10 @@ impl Scenario {
     pub fn of(spec: &ModelSpec, folder: &Path, path: &Path) -> anyhow::Result<Scenario> {
         let wrong = |what: String| usage(format!("{}: {what}", path.display()));
         let mut notes = Vec::new();
-        let objects = objects::load(spec, folder, &mut notes)?;
-        let events = events::all(&spec.events).map_err(wrong)?;
+        let loaded = objects::load(spec, folder, &mut notes)?;
+        let applied = |manifest: &Value| loaded.applied(manifest);
+        let events = events::all(&spec.events, &applied).map_err(wrong)?;
+        let (manifests, objects) = (loaded.manifests, loaded.objects);
         let clients = controllers::all(spec, &objects).map_err(wrong)?;
         let asked = properties::all(&spec.properties, &objects).map_err(wrong)?;
         let file::BudgetsSpec { crashes, restarts, conflicts, lost_answers } = spec.budgets;
@@ -61,7 +70,10 @@ impl Scenario {
             consistency: spec.consistency.into(),
             lag_max: spec.lag_max.unwrap_or(u16::MAX),
             budgets: Budgets { crashes, restarts, conflicts, lost_answers, ..Budgets::default() },
-            events,
+            events: events
+                .iter()
+                .map(|event| -> Box<dyn Event> { Box::new(event.clone()) })
+                .collect(),
             monitors: vec![],
             horizon: Duration::from_secs(horizon_seconds(&objects)),
             seconds: spec.seconds,
@@ -70,12 +82,13 @@ impl Scenario {
             ..Setup::default()
         };
         let cluster = Cluster::new(setup).map_err(|error| wrong(error.to_string()))?;
-        Ok(Scenario { cluster, asked, notes })
+        let events = events.into_iter().zip(spec.events.clone()).collect();
+        Ok(Scenario { cluster, manifests, events, asked, notes })
     }
 }
 
 /// Behind this age nothing is told apart: longer than any time that an object names.
-fn horizon_seconds(objects: &[serde_json::Value]) -> u64 {
+fn horizon_seconds(objects: &[Value]) -> u64 {
     /// The longest that a controller looks back by default: 300 s of an autoscaler.
     const DEFAULT: u64 = 301;
     let named = objects.iter().flat_map(|object| {

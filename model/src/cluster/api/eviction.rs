@@ -12,6 +12,11 @@ const BUDGET: Answer = Answer::Refused(429, "TooManyRequests");
 const SEVERAL: Answer = Answer::Refused(500, "InternalError");
 
 impl Api<'_> {
+    /// The store after somebody asked for the eviction of a pod, whether or not it was granted.
+    pub fn evicted(&self, store: &Store, pod: &ObjectKey) -> Store {
+        self.evict(store, pod, None).map_or_else(|_| store.clone(), |(after, _)| after)
+    }
+
     pub(super) fn evict(
         &self,
         store: &Store,

@@ -21,13 +21,13 @@ impl User {
         User { client, applied }
     }
 
-    /// Does it.
+    /// Does it. Drains and what pods use last longer than a request: see [`super::drain`] and [`super::usage`].
     ///
     /// # Errors
     /// The API refuses.
     pub async fn act(&mut self, does: Does<'_>) -> Result<(), ClientError> {
         let object = match does {
-            Does::Use(_) => return Ok(()),
+            Does::Drain(_) | Does::Use(_) => return Ok(()),
             Does::Apply(object)
             | Does::Create(object)
             | Does::Patch(object)
@@ -60,7 +60,7 @@ impl User {
                 self.client.delete(&resource, namespace, name, &options).await.map(drop)
             }
             Does::Apply(_) => self.apply(&resource, (namespace, name), object).await,
-            Does::Use(_) => Ok(()),
+            Does::Drain(_) | Does::Use(_) => Ok(()),
         }
     }
 

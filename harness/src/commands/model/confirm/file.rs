@@ -80,7 +80,7 @@ pub struct Usage {
 }
 
 /// What the model says of one property: an intent, or an expression in CEL over `objects` as in a property file.
-#[derive(Debug, Clone, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct Expectation {
     /// What reports call it.
@@ -212,18 +212,51 @@ impl<'de> Deserialize<'de> for Span {
 
 impl Serialize for Span {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        serializer.collect_str(&format_args!("{}ms", self.0.as_millis()))
+        let millis = self.0.as_millis();
+        let units = [("h", 3_600_000), ("m", 60_000), ("s", 1_000), ("ms", 1)];
+        let (unit, of) =
+            units.into_iter().find(|(_, of)| millis.is_multiple_of(*of)).unwrap_or(("ms", 1));
+        serializer.collect_str(&format_args!("{}{unit}", millis / of))
     }
 }
 
+/// `kind` of these files.
+const KIND: &str = "Counterexample";
+
 impl Counterexample {
+    /// The text of a file of this name, with a comment at its head.
+    ///
+    /// # Errors
+    /// A value has no form in YAML.
+    pub fn written(&self, name: &str, comment: &str) -> anyhow::Result<String> {
+        #[derive(Serialize)]
+        #[serde(rename_all = "camelCase")]
+        struct File<'a> {
+            api_version: &'static str,
+            kind: &'static str,
+            metadata: BTreeMap<&'static str, &'a str>,
+            spec: &'a Counterexample,
+        }
+        let file = File {
+            api_version: plans::replay::API_VERSION,
+            kind: KIND,
+            metadata: BTreeMap::from([("name", name)]),
+            spec: self,
+        };
+        let comment: String = comment.lines().map(|line| format!("# {line}\n")).collect();
+        Ok(comment + &serde_saphyr::to_string(&file)?)
+    }
+
     /// Reads a file.
     ///
     /// # Errors
     /// What is wrong, with file, line and column: exit 64.
     pub fn load(path: &Path) -> anyhow::Result<Counterexample> {
-        let text = reading::text(path)?;
-        let read: Counterexample = reading::spec(&text, path, "Counterexample")?;
+        Counterexample::read(&reading::text(path)?, path)
+    }
+
+    fn read(text: &str, path: &Path) -> anyhow::Result<Counterexample> {
+        let read: Counterexample = reading::spec(text, path, KIND)?;
         for name in read.programs.value.keys() {
             super::programs::check(name).map_err(|why| read.programs.error(path, &why))?;
         }

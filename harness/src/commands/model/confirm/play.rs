@@ -35,6 +35,7 @@ use watchdog::{Watchdog, write};
 
 use super::{
     act::User,
+    drain::Drain,
     file::{After, Begins, Counterexample, Does, Step},
     programs::{Running, Surroundings},
     usage::{self, MetricsServer},
@@ -99,6 +100,7 @@ struct Player<'a> {
     programs: Vec<Running>,
     metrics: MetricsServer,
     user: User,
+    drain: Drain,
     until: Instant,
     /// Position of the record with which the run begins, and when that was.
     began: (usize, Time),
@@ -194,6 +196,7 @@ impl<'a> Player<'a> {
             programs: vec![],
             metrics,
             user,
+            drain: Drain::new(Client::new(server.service())),
             until,
             began: (0, server.now()),
             stepped: (0, server.now()),
@@ -235,13 +238,19 @@ impl<'a> Player<'a> {
             self.begin();
         }
         for step in &spec.steps {
+            if !self.drained(spec.limits.silence.0).await? {
+                break;
+            }
             self.wait_for(&step.value).await?;
             let does = step.value.does().map_err(anyhow::Error::msg)?;
             if let Does::Use(usage) = does {
                 self.metrics.usage = usage.to_vec();
             }
             let (path, _) = self.file;
-            let done = self.user.act(does).await;
+            let done = match does {
+                Does::Drain(node) => self.drain.begin(node, self.server.now()).await,
+                _ => self.user.act(does).await,
+            };
             done.map_err(|error| step.error(path, &format!("the API server refuses it: {error}")))?;
             (self.stepped, self.steps) = (self.here(), self.steps + 1);
         }
@@ -285,6 +294,18 @@ impl<'a> Player<'a> {
             self.pass(left)?;
         }
         Ok(())
+    }
+
+    /// Waits until a node that is drained is empty; false if nothing was written for so long.
+    async fn drained(&mut self, silence: Duration) -> Result<bool, Over> {
+        while self.drain.is_going() {
+            match self.silence_left(silence).await? {
+                Some(left) if self.drain.is_going() => self.pass(left)?,
+                Some(_) => break,
+                None => return Ok(false),
+            }
+        }
+        Ok(true)
     }
 
     /// The same behind the last step, unless it is enough before.
@@ -335,12 +356,16 @@ impl<'a> Player<'a> {
             let before = (self.server.revision(), self.activity());
             self.server.run_environment_and_call().await?;
             self.metrics.tell(self.server.now()).await?;
+            self.drain.go_on(self.server.now()).await?;
             if (self.server.revision(), self.activity()) != before {
                 continue;
             }
             let now = self.server.now();
             let timers = self.server.next_timer().into_iter().chain(self.server.next_watch_end());
-            let timers = timers.map(|due| due.since(now)).chain(self.metrics.due(now));
+            let timers = timers
+                .map(|due| due.since(now))
+                .chain(self.metrics.due(now))
+                .chain(self.drain.due(now));
             let deadline = timers.chain(quiet.deadline).min();
             // One that is due now needs no time to pass, only the program to run.
             return Ok(deadline.map(|deadline| deadline.max(Duration::from_micros(1))));

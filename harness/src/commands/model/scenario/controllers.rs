@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use cluster::Controller;
-use model::cluster::ClientSetup;
+use model::cluster::{ClientSetup, setup::is_descheduler_policy};
 use serde_json::Value;
 
 use super::file::{ControllerSpec, EventSpec, ModelSpec};
@@ -70,6 +70,7 @@ fn needed(objects: &[Value], events: &[EventSpec]) -> Vec<Controller> {
         (Controller::TaintEviction, fails || objects.iter().any(tainted)),
         (Controller::PodGc, fails),
         (Controller::GarbageCollector, deletes),
+        (Controller::Descheduler, objects.iter().any(is_descheduler_policy)),
     ];
     rows.into_iter().filter(|(_, needed)| *needed).map(|(controller, _)| controller).collect()
 }

@@ -1,23 +1,26 @@
 //! What users do and nodes suffer.
 
 use model::cluster::{
-    events::{Event, Modifiers, When},
+    events::{Modifiers, When},
     kinds::KindId,
     setup::key_of,
     user::{Deed, UserEvent},
 };
-use serde_json::json;
+use serde_json::{Value, json};
 use trace::ObjectKey;
 
 use super::file::{self, EventSpec, ObjectSpec};
 
-/// All of them.
+/// All of them. `applied` are the fields of a manifest as they are stored.
 ///
 /// # Errors
 /// What is wrong with one, with its place in the file.
-pub(super) fn all(specs: &[EventSpec]) -> Result<Vec<Box<dyn Event>>, String> {
-    let read = |(at, spec): (usize, &EventSpec)| -> Result<Box<dyn Event>, String> {
-        let deed = deed(spec);
+pub(super) fn all(
+    specs: &[EventSpec],
+    applied: &dyn Fn(&Value) -> Result<Value, String>,
+) -> Result<Vec<UserEvent>, String> {
+    let read = |(at, spec): (usize, &EventSpec)| {
+        let deed = deed(spec, applied);
         let deed = deed.map_err(|what| format!("spec.events[{at}] ({}): {what}", spec.name))?;
         let when = match spec.when {
             file::When::Anytime => When::Anytime,
@@ -25,17 +28,22 @@ pub(super) fn all(specs: &[EventSpec]) -> Result<Vec<Box<dyn Event>>, String> {
             file::When::First => When::First,
         };
         let modifiers = Modifiers { when, is_urgent: spec.urgent };
-        Ok(Box::new(UserEvent { name: spec.name.clone(), modifiers, times: spec.times, deed }))
+        Ok(UserEvent { name: spec.name.clone(), modifiers, times: spec.times, deed })
     };
     specs.iter().enumerate().map(read).collect()
 }
 
-fn deed(spec: &EventSpec) -> Result<Deed, String> {
+fn deed(
+    spec: &EventSpec,
+    applied: &dyn Fn(&Value) -> Result<Value, String>,
+) -> Result<Deed, String> {
     let mut all = Vec::new();
     if let Some(objects) = &spec.apply {
-        let keyed = |object: &serde_json::Value| Ok((key_of(object)?, object.clone()));
-        let keyed: Result<_, model::cluster::setup::SetupError> =
-            objects.iter().map(keyed).collect();
+        let keyed = |object: &Value| {
+            let key = key_of(object).map_err(|error| error.to_string())?;
+            Ok((key, applied(object)?))
+        };
+        let keyed: Result<_, String> = objects.iter().map(keyed).collect();
         all.push(Deed::Apply(keyed.map_err(|error| format!("apply: {error}"))?));
     }
     if let Some(patch) = &spec.patch {
@@ -51,6 +59,7 @@ fn deed(spec: &EventSpec) -> Result<Deed, String> {
     all.extend(spec.node_fails.clone().map(Deed::NodeFails));
     all.extend(spec.node_returns.clone().map(Deed::NodeReturns));
     all.extend(spec.drain.clone().map(Deed::Drain));
+    all.extend(spec.maintenance.clone().map(Deed::Maintenance));
     all.extend(spec.uncordon.clone().map(Deed::Uncordon));
     if let Some(usage) = &spec.usage {
         let labels = usage.labels.clone().into_iter().collect();
@@ -58,7 +67,7 @@ fn deed(spec: &EventSpec) -> Result<Deed, String> {
     }
     match all.len() {
         1 => Ok(all.remove(0)),
-        _ => Err("an event has one of apply, patch, scale, delete, nodeFails, nodeReturns, drain, uncordon, usage".to_owned()),
+        _ => Err("an event has one of apply, patch, scale, delete, nodeFails, nodeReturns, drain, maintenance, uncordon, usage".to_owned()),
     }
 }
 

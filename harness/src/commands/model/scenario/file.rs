@@ -66,6 +66,16 @@ pub(in crate::commands::model) struct NodesSpec {
     pub taints: Vec<Value>,
 }
 
+impl NodesSpec {
+    /// The name of each.
+    pub fn names(&self) -> impl Iterator<Item = String> {
+        (1..=self.count).map(|number| match self.count {
+            1 => self.name.clone(),
+            _ => format!("{}-{number}", self.name),
+        })
+    }
+}
+
 fn one() -> u32 {
     1
 }
@@ -159,7 +169,7 @@ pub(in crate::commands::model) enum When {
 }
 
 /// An event: what happens is one of the fields behind `times`.
-#[derive(Debug, Deserialize)]
+#[derive(Debug, Clone, Default, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub(in crate::commands::model) struct EventSpec {
     pub name: String,
@@ -177,6 +187,8 @@ pub(in crate::commands::model) struct EventSpec {
     pub node_fails: Option<String>,
     pub node_returns: Option<String>,
     pub drain: Option<String>,
+    /// One of these nodes is drained until it is empty, and uncordoned then.
+    pub maintenance: Option<Vec<String>>,
     pub uncordon: Option<String>,
     pub usage: Option<UsageSpec>,
 }
@@ -186,7 +198,7 @@ fn once() -> u64 {
 }
 
 /// Which object.
-#[derive(Debug, Deserialize)]
+#[derive(Debug, Clone, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub(in crate::commands::model) struct ObjectSpec {
     pub kind: String,
@@ -195,7 +207,7 @@ pub(in crate::commands::model) struct ObjectSpec {
 }
 
 /// An object and merge patches of it, each one way.
-#[derive(Debug, Deserialize)]
+#[derive(Debug, Clone, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub(in crate::commands::model) struct PatchSpec {
     pub object: ObjectSpec,
@@ -203,7 +215,7 @@ pub(in crate::commands::model) struct PatchSpec {
 }
 
 /// An object and numbers of replicas, each one way.
-#[derive(Debug, Deserialize)]
+#[derive(Debug, Clone, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub(in crate::commands::model) struct ScaleSpec {
     pub object: ObjectSpec,
@@ -211,7 +223,7 @@ pub(in crate::commands::model) struct ScaleSpec {
 }
 
 /// What pods use.
-#[derive(Debug, Deserialize)]
+#[derive(Debug, Clone, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub(in crate::commands::model) struct UsageSpec {
     #[serde(default)]
@@ -221,7 +233,7 @@ pub(in crate::commands::model) struct UsageSpec {
 }
 
 /// A property: what is asked is one of the fields behind the name. Expressions are CEL over `objects`.
-#[derive(Debug, Clone, Deserialize)]
+#[derive(Debug, Clone, Default, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub(in crate::commands::model) struct PropertySpec {
     pub name: String,

@@ -17,8 +17,8 @@ use crate::campaign::expression::{self, Expression};
 /// A property of a scenario.
 #[derive(Debug)]
 pub(in crate::commands::model) struct Asked {
-    /// Its name.
-    pub name: String,
+    /// As a file says it.
+    pub spec: PropertySpec,
     kind: Kind,
     expressions: Vec<Expression>,
 }
@@ -32,7 +32,15 @@ enum Kind {
     LeadsTo,
 }
 
-/// What is asked where the file asks nothing: pods come to run, and stay.
+/// What is asked where the file asks nothing.
+pub(in crate::commands::model) fn all_run() -> PropertySpec {
+    PropertySpec {
+        name: "all pods come to run and stay".to_owned(),
+        eventually: Some(ALL_RUN.to_owned()),
+        ..PropertySpec::default()
+    }
+}
+
 const ALL_RUN: &str = "objects.filter(o, o.kind == 'Pod' && !has(o.metadata.deletionTimestamp))\
     .all(p, has(p.status) && has(p.status.phase) && p.status.phase in ['Running', 'Succeeded'])";
 
@@ -42,9 +50,7 @@ const ALL_RUN: &str = "objects.filter(o, o.kind == 'Pod' && !has(o.metadata.dele
 /// What is wrong with one, with its place in the file.
 pub(super) fn all(specs: &[PropertySpec], objects: &[Value]) -> Result<Vec<Asked>, String> {
     if specs.is_empty() {
-        let read = Expression::read(ALL_RUN)?;
-        let name = "all pods come to run, and stay".to_owned();
-        return Ok(vec![Asked { name, kind: Kind::Eventually, expressions: vec![read] }]);
+        return all(&[all_run()], objects);
     }
     let read = |(at, spec): (usize, &PropertySpec)| {
         let asked = asked(spec, objects);
@@ -84,7 +90,7 @@ fn asked(spec: &PropertySpec, objects: &[Value]) -> Result<Asked, String> {
         }
     };
     let expressions = texts.iter().map(read).collect::<Result<_, _>>()?;
-    Ok(Asked { name: spec.name.clone(), kind, expressions })
+    Ok(Asked { spec: spec.clone(), kind, expressions })
 }
 
 /// What expressions say of stores, each worked out once.
@@ -134,7 +140,7 @@ impl Asked {
     ) -> Property<'a, Cluster> {
         let holds =
             |at: usize| move |state: &State| truths.of(cluster, &self.expressions[at], state);
-        let name = self.name.clone();
+        let name = self.spec.name.clone();
         match self.kind {
             Kind::Always => Property::always(name, holds(0)),
             Kind::Sometimes => Property::sometimes(name, holds(0)),
@@ -145,8 +151,8 @@ impl Asked {
     }
 }
 
-/// What no run puts off for ever: each controller acts as long as it has something to do, answers arrive, and time
-/// passes.
+/// What no run puts off for ever: each controller acts as long as it has something to do, nodes come back from
+/// maintenance, answers arrive, and time passes.
 pub(in crate::commands::model) fn fairness(cluster: &Cluster) -> Vec<Fairness<'static, Cluster>> {
     let clients = cluster.setup.clients.iter().enumerate().map(|(at, client)| {
         let acts = move |action: &Action| match action {
@@ -155,9 +161,15 @@ pub(in crate::commands::model) fn fairness(cluster: &Cluster) -> Vec<Fairness<'s
         };
         Fairness::weak(client.name.to_string(), acts)
     });
+    let events = cluster.setup.events.iter().enumerate().filter(|(_, event)| event.is_fair());
+    let events = events.map(|(at, event)| {
+        let happens = move |action: &Action| matches!(action, Action::Event { event, .. } if usize::from(*event) == at);
+        Fairness::weak(event.name().to_owned(), happens)
+    });
     let hears = |action: &Action| matches!(action, Action::Acts(act) if act.part == Part::Hears);
     let passes = |action: &Action| matches!(action, Action::Tick { .. });
     clients
+        .chain(events)
         .chain([Fairness::weak("answers arrive", hears), Fairness::weak("time passes", passes)])
         .collect()
 }

@@ -6,7 +6,7 @@ use serde_json::Value;
 use super::{Span, Usage};
 
 /// What a user or a node does.
-#[derive(Debug, Clone, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct Step {
     /// After what; left out: after the step before.
@@ -33,6 +33,10 @@ pub struct Step {
     /// `apiVersion`, `kind` and name of an object.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub delete: Option<Value>,
+    /// A node: it is cordoned, and its pods are evicted, every five seconds until none is left (`kubectl drain
+    /// --ignore-daemonsets`).
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub drain: Option<String>,
     /// What pods use from then on, in place of `usage`.
     #[serde(default, rename = "use", skip_serializing_if = "Option::is_none")]
     pub uses: Option<Vec<Usage>>,
@@ -63,6 +67,8 @@ pub enum Does<'a> {
     Scale(&'a Value),
     /// [`Step::delete`].
     Delete(&'a Value),
+    /// [`Step::drain`].
+    Drain(&'a str),
     /// [`Step::uses`].
     Use(&'a [Usage]),
 }
@@ -80,12 +86,13 @@ impl Step {
             self.patch_status.as_ref().map(Does::PatchStatus),
             self.scale.as_ref().map(Does::Scale),
             self.delete.as_ref().map(Does::Delete),
+            self.drain.as_deref().map(Does::Drain),
             self.uses.as_deref().map(Does::Use),
         ];
         let mut said = all.into_iter().flatten();
         match (said.next(), said.next()) {
             (Some(one), None) => Ok(one),
-            _ => Err("a step does one of apply, create, patch, patchStatus, scale, delete, use, and no more".to_owned()),
+            _ => Err("a step does one of apply, create, patch, patchStatus, scale, delete, drain, use, and no more".to_owned()),
         }
     }
 
@@ -103,7 +110,7 @@ impl Step {
             | Does::PatchStatus(object)
             | Does::Scale(object)
             | Does::Delete(object) => names_an_object(object),
-            Does::Use(_) => Ok(()),
+            Does::Drain(_) | Does::Use(_) => Ok(()),
         }
     }
 }
