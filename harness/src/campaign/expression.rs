@@ -1,10 +1,14 @@
 //! Expressions over the objects of a cluster, in CEL (cel-spec).
 
+mod by_object;
+
 use std::{collections::BTreeMap, sync::Arc};
 
 use cel::{Context, ExecutionError, Program};
 use serde_json::Value;
 use trace::ObjectKey;
+
+pub use by_object::ByObject;
 
 /// What expressions call the objects.
 const OBJECTS: &str = "objects";

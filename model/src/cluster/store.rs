@@ -112,6 +112,14 @@ impl Store {
         found.take_while(move |(_, stored)| stored.kind == kind)
     }
 
+    /// All that is stored, each with its place among `objects`, at which it stays.
+    pub fn stored<'o>(
+        &self,
+        objects: &'o Objects,
+    ) -> impl Iterator<Item = (usize, &'o Stored)> + use<'_, 'o> {
+        self.0.ids.iter().map(|id| (id.0 as usize, objects.get(*id)))
+    }
+
     /// The JSON of all objects.
     pub fn values<'o>(
         &self,

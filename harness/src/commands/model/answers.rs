@@ -93,12 +93,13 @@ impl Answer {
     }
 }
 
-/// Shows answers about `title` (a file or folder) as it is wanted; what is printed, and the exit code.
+/// Shows answers about `title` (a file or folder) by a model that is as fine as `how` says, as it is wanted; what is
+/// printed, and the exit code.
 ///
 /// # Errors
 /// A file can't be written; a real program is missing.
 pub(super) fn show(
-    title: &Path,
+    (title, how): (&Path, &str),
     answers: &[Answer],
     wanted: &Wanted,
     report: Option<&Path>,
@@ -133,7 +134,7 @@ pub(super) fn show(
             }
         }
         let path = folder.join(super::page::FILE);
-        files::put(&path, &cluster_page::render(&name, answers, &violations)?)?;
+        files::put(&path, &cluster_page::render(&name, how, answers, &violations)?)?;
         told += &format!("report: {}\n", path.display());
     }
     let exits = answers.iter().map(Answer::exit);

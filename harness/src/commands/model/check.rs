@@ -11,7 +11,7 @@ use super::{
     files::{self, Configured, Target},
     from::{self, NodeType},
     page,
-    scenario::Scenario,
+    scenario::{Granularity, Scenario},
     text, usage, verdict,
 };
 use crate::{exit::Exit, report::plain, stdout};
@@ -25,9 +25,13 @@ pub struct Options {
     /// Check a folder of manifests instead, on clusters of growing size: can all pods come to run and stay?
     #[arg(long, value_name = "DIR", conflicts_with = "module", requires = "nodes")]
     from: Option<PathBuf>,
-    /// With --from: a type of node, and how many there are at most: cpu=4,memory=16Gi,max=3. Other keys are labels.
+    /// With --from: a type of node, and how many there are at most: cpu=4,memory=16Gi,min=1,max=3.
+    /// Other keys are labels.
     #[arg(long, value_name = "TYPE")]
     nodes: Vec<NodeType>,
+    /// With --from: how much a controller does in one step. The finer, the more orders, and the more states.
+    #[arg(long, value_enum, default_value = "drain", requires = "from")]
+    granularity: Granularity,
     #[command(flatten)]
     configured: Configured,
     #[command(flatten)]
@@ -63,8 +67,10 @@ pub(super) fn run(options: &Options) -> anyhow::Result<Exit> {
         (Some(module), _) if !is_scenario(module) => check_module(options, module),
         (Some(scenario), _) => check_scenario(options, scenario),
         (None, Some(folder)) => {
-            let answers = from::check(folder, &options.nodes, options.limits()?)?;
-            options.show(folder, &format!("{}\n", from::HOW), &answers)
+            let granularity = options.granularity;
+            let answers = from::check(folder, &options.nodes, granularity, options.limits()?)?;
+            let how = from::how(granularity);
+            options.show((folder, &how), &format!("{how}\n"), &answers)
         }
         (None, None) => Err(usage("name a module, a scenario, or a folder with --from")),
     }
@@ -82,7 +88,7 @@ fn check_scenario(options: &Options, path: &Path) -> anyhow::Result<Exit> {
     // Of a violation, the answer tells the verdicts.
     let head = if is_violated { String::new() } else { checked.told() };
     let violated = is_violated.then_some(checked);
-    options.show(path, &head, &[Answer { occasion: String::new(), tried, violated }])
+    options.show((path, ""), &head, &[Answer { occasion: String::new(), tried, violated }])
 }
 
 fn check_module(options: &Options, module: &Path) -> anyhow::Result<Exit> {
@@ -141,7 +147,7 @@ impl Options {
         Ok(clusters::Limits { states_max: self.states as u64, bytes_max })
     }
 
-    fn show(&self, title: &Path, head: &str, answers: &[Answer]) -> anyhow::Result<Exit> {
+    fn show(&self, title: (&Path, &str), head: &str, answers: &[Answer]) -> anyhow::Result<Exit> {
         let (told, exit) = answers::show(title, answers, &self.wanted, self.report.as_deref())?;
         stdout::write(&plain::text(&format!("{head}{told}")));
         Ok(exit)

@@ -18,6 +18,8 @@ struct Page<'a> {
     sentence: String,
     rows: Vec<Row<'a>>,
     violations: Vec<Violation<'a>>,
+    /// How fine the model is; empty if a file says it.
+    how: &'a str,
     version: &'static str,
 }
 
@@ -50,6 +52,7 @@ struct Violation<'a> {
 /// Renders the page.
 pub(super) fn render(
     name: &str,
+    how: &str,
     answers: &[Answer],
     violations: &[Shown<'_>],
 ) -> askama::Result<String> {
@@ -70,6 +73,7 @@ pub(super) fn render(
         sentence,
         rows: answers.iter().map(row).collect(),
         violations: violations.iter().map(violation).collect(),
+        how,
         version: env!("CARGO_PKG_VERSION"),
     };
     page.render().map(|page| plain::text(&page).to_string())

@@ -12,7 +12,7 @@ use model::{
 
 use super::{
     confirm::Counterexample,
-    scenario::{Asked, Scenario, Truths, fairness},
+    scenario::{Asked, Scenario, fairness},
 };
 use crate::exit::Exit;
 
@@ -36,9 +36,8 @@ pub(super) struct Checked {
 /// # Errors
 /// A property has no value in some state: exit 64.
 pub(super) fn check(scenario: Scenario, path: &Path, limits: Limits) -> anyhow::Result<Checked> {
-    let (cluster, truths) = (&scenario.cluster, Truths::default());
-    let properties: Vec<_> =
-        scenario.asked.iter().map(|asked| asked.property(cluster, &truths)).collect();
+    let cluster = &scenario.cluster;
+    let properties: Vec<_> = scenario.asked.iter().map(|asked| asked.property(cluster)).collect();
     let fairness = fairness(cluster);
     let mut search = Search::new(cluster, &properties);
     search.fairness = &fairness;
@@ -47,7 +46,7 @@ pub(super) fn check(scenario: Scenario, path: &Path, limits: Limits) -> anyhow::
     search.all_violations = true;
     let report = search.breadth_first().map_err(super::usage)?;
     drop(properties);
-    if let Some(what) = truths.failed() {
+    if let Some(what) = scenario.asked.iter().find_map(Asked::failed) {
         let message = format!("{}: a property has no value in some state: {what}", path.display());
         return Err(super::usage(message));
     }

@@ -1,9 +1,8 @@
 //! `trommel model check --from DIR`: a folder of manifests on clusters of growing size, on all occasions that come some day.
 //!
 //! Sizes are tried by the number of nodes, the first types first, each occasion up to its first violation: so the cluster
-//! that is told is one of the smallest. A step is all that a controller does with one key, kubelets act at once, and the
-//! scheduler takes pods in the order of their names: hundreds of states where single writes would be millions. A scenario
-//! file asks for more.
+//! that is told is one of the smallest. Kubelets act at once, and the scheduler takes pods in the order of their names:
+//! hundreds of states where single writes would be millions.
 
 mod occasions;
 mod sizes;
@@ -24,7 +23,16 @@ use occasions::Occasion;
 pub(super) use sizes::NodeType;
 
 /// How fine the model is, for people.
-pub(super) const HOW: &str = "a step is all that a controller does with one object; kubelets act at once, the scheduler takes pods by name";
+pub(super) fn how(granularity: Granularity) -> String {
+    let step = match granularity {
+        Granularity::Drain => "all that a controller has to do",
+        Granularity::Reconcile => "all that a controller does with one object",
+        Granularity::Write => "one write",
+        Granularity::Request => "a request, or its answer",
+        Granularity::Step => "one write, and reading anew",
+    };
+    format!("a step is {step}; kubelets act at once, the scheduler takes pods by name")
+}
 
 /// The verdict on each occasion: on the smallest cluster that violates what is asked, or on all of them. What is violated
 /// when the manifests are applied to an empty cluster ends the search: other occasions would only show it again.
@@ -34,6 +42,7 @@ pub(super) const HOW: &str = "a step is all that a controller does with one obje
 pub(super) fn check(
     folder: &Path,
     types: &[NodeType],
+    granularity: Granularity,
     limits: Limits,
 ) -> anyhow::Result<Vec<Answer>> {
     let read = manifest::load(folder, None).map_err(|error| usage(error.to_string()))?;
@@ -47,7 +56,9 @@ pub(super) fn check(
         let open =
             occasions.iter().zip(&mut answers).filter(|(_, answer)| answer.violated.is_none());
         for (occasion, answer) in open {
-            let scenario = scenario(folder, &manifests, &nodes, occasion)?;
+            let spec = spec(folder, &manifests, &nodes, occasion);
+            let spec = ModelSpec { granularity, ..spec };
+            let scenario = Scenario::of(&spec, Path::new(""), folder)?;
             if (nth, occasion) == (0, &Occasion::Start) {
                 scenario.notes.iter().for_each(|note| super::files::tell(note));
             }
@@ -63,12 +74,7 @@ pub(super) fn check(
     Ok(answers)
 }
 
-fn scenario(
-    folder: &Path,
-    manifests: &[Value],
-    nodes: &[NodesSpec],
-    occasion: &Occasion,
-) -> anyhow::Result<Scenario> {
+fn spec(folder: &Path, manifests: &[Value], nodes: &[NodesSpec], occasion: &Occasion) -> ModelSpec {
     let mut properties = vec![all_run()];
     if *occasion == Occasion::Maintenance {
         properties.push(PropertySpec {
@@ -77,16 +83,14 @@ fn scenario(
             ..PropertySpec::default()
         });
     }
-    let spec = ModelSpec {
+    ModelSpec {
         manifests: vec![folder.to_owned()],
         nodes: nodes.to_vec(),
-        granularity: Granularity::Reconcile,
         coarse: true,
         events: occasion.events(manifests, nodes),
         properties,
         ..ModelSpec::default()
-    };
-    Scenario::of(&spec, Path::new(""), folder)
+    }
 }
 
 /// A node is uncordoned when its drain is over, and not before.

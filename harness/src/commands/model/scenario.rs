@@ -9,6 +9,7 @@ mod events;
 mod file;
 mod objects;
 mod properties;
+mod truth;
 
 use std::{path::Path, time::Duration};
 
@@ -18,7 +19,7 @@ use serde_json::Value;
 pub(super) use file::{
     EventSpec, Granularity, ModelSpec, NodesSpec, ObjectSpec, PatchSpec, PropertySpec, When,
 };
-pub(super) use properties::{Asked, Truths, all_run, fairness};
+pub(super) use properties::{Asked, all_run, fairness};
 
 use crate::{commands::model::usage, config::reading};
 

@@ -2,6 +2,7 @@
 
 use std::{collections::BTreeMap, path::PathBuf};
 
+use clap::ValueEnum;
 use model::cluster;
 use serde::Deserialize;
 use serde_json::Value;
@@ -104,14 +105,19 @@ pub(in crate::commands::model) enum ControllerSpec {
     },
 }
 
-#[derive(Debug, Clone, Copy, Default, Deserialize)]
+#[derive(Debug, Clone, Copy, Default, Deserialize, ValueEnum)]
 #[serde(rename_all = "kebab-case")]
 pub(in crate::commands::model) enum Granularity {
+    /// All that a controller has to do.
     Drain,
+    /// All that a controller does with one object.
     Reconcile,
+    /// One write.
     #[default]
     Write,
+    /// A request, or its answer.
     Request,
+    /// One write, and reading anew.
     Step,
 }
 

@@ -1,18 +1,13 @@
 //! What is asked of a scenario.
 
-use std::{
-    collections::HashMap,
-    sync::{Mutex, PoisonError},
-};
-
 use model::{
     Fairness, Property,
     cluster::{Action, Cluster, State, system::Part},
 };
 use serde_json::Value;
 
-use super::file::PropertySpec;
-use crate::campaign::expression::{self, Expression};
+use super::{file::PropertySpec, truth::Truth};
+use crate::campaign::expression;
 
 /// A property of a scenario.
 #[derive(Debug)]
@@ -20,7 +15,7 @@ pub(in crate::commands::model) struct Asked {
     /// As a file says it.
     pub spec: PropertySpec,
     kind: Kind,
-    expressions: Vec<Expression>,
+    truths: Vec<Truth>,
 }
 
 #[derive(Debug, Clone, Copy)]
@@ -82,64 +77,26 @@ fn asked(spec: &PropertySpec, objects: &[Value]) -> Result<Asked, String> {
     };
     let start: Vec<_> = objects.iter().map(|object| std::sync::Arc::new(object.clone())).collect();
     let read = |(field, text): &(&str, String)| {
-        let read = Expression::read(text).map_err(|what| format!("{field}: {what}"))?;
+        let read = Truth::read(text).map_err(|what| format!("{field}: {what}"))?;
         match expression::over_objects(text, &start) {
             Ok(Value::Bool(_)) => Ok(read),
             Ok(other) => Err(format!("{field}: it is neither true nor false, but {other}")),
             Err(what) => Err(format!("{field}: {what} (on what is stored at the start)")),
         }
     };
-    let expressions = texts.iter().map(read).collect::<Result<_, _>>()?;
-    Ok(Asked { spec: spec.clone(), kind, expressions })
-}
-
-/// What expressions say of stores, each worked out once.
-#[derive(Debug, Default)]
-pub(in crate::commands::model) struct Truths {
-    known: Mutex<HashMap<(usize, u128), bool>>,
-    /// The first expression that had no value.
-    failed: Mutex<Option<String>>,
-}
-
-impl Truths {
-    /// Why an expression had no value in some state.
-    pub fn failed(&self) -> Option<String> {
-        self.failed.lock().unwrap_or_else(PoisonError::into_inner).clone()
-    }
-
-    fn of(&self, cluster: &Cluster, expression: &Expression, state: &State) -> bool {
-        let key = (std::ptr::from_ref(expression).addr(), state.store().sum());
-        let mut known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(known) = known.get(&key) {
-            return *known;
-        }
-        drop(known);
-        let mut objects = expression::Objects::default();
-        let set = state
-            .store()
-            .values(&cluster.objects)
-            .try_for_each(|(key, value)| objects.set(key, value));
-        let holds = set.and_then(|()| expression.holds(&objects.context()));
-        let holds = holds.unwrap_or_else(|what| {
-            let mut failed = self.failed.lock().unwrap_or_else(PoisonError::into_inner);
-            failed.get_or_insert(what);
-            false
-        });
-        known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
-        known.insert(key, holds);
-        holds
-    }
+    let truths = texts.iter().map(read).collect::<Result<_, _>>()?;
+    Ok(Asked { spec: spec.clone(), kind, truths })
 }
 
 impl Asked {
+    /// Why it had no value in some state.
+    pub fn failed(&self) -> Option<String> {
+        self.truths.iter().find_map(Truth::failed)
+    }
+
     /// As the checker asks it.
-    pub fn property<'a>(
-        &'a self,
-        cluster: &'a Cluster,
-        truths: &'a Truths,
-    ) -> Property<'a, Cluster> {
-        let holds =
-            |at: usize| move |state: &State| truths.of(cluster, &self.expressions[at], state);
+    pub fn property<'a>(&'a self, cluster: &'a Cluster) -> Property<'a, Cluster> {
+        let holds = |at: usize| move |state: &State| self.truths[at].of(cluster, state);
         let name = self.spec.name.clone();
         match self.kind {
             Kind::Always => Property::always(name, holds(0)),
