@@ -53,7 +53,7 @@ pub trait Event: fmt::Debug + Send + Sync {
         Modifiers::default()
     }
 
-    /// Whether it happens some day if from then on it always can.
+    /// Whether it happens some day if it can again and again.
     fn is_fair(&self) -> bool {
         false
     }

@@ -15,7 +15,7 @@ use workloads::manifest;
 use super::{
     answers::{Answer, Tried},
     clusters::{self, Limits},
-    scenario::{Granularity, ModelSpec, NodesSpec, PropertySpec, Scenario, all_run},
+    scenario::{Granularity, ModelSpec, NodesSpec, Scenario},
     usage,
 };
 use crate::exit::Exit;
@@ -75,24 +75,12 @@ pub(super) fn check(
 }
 
 fn spec(folder: &Path, manifests: &[Value], nodes: &[NodesSpec], occasion: &Occasion) -> ModelSpec {
-    let mut properties = vec![all_run()];
-    if *occasion == Occasion::Maintenance {
-        properties.push(PropertySpec {
-            name: "a drained node gets empty and comes back".to_owned(),
-            eventually: Some(NODES_ARE_BACK.to_owned()),
-            ..PropertySpec::default()
-        });
-    }
     ModelSpec {
         manifests: vec![folder.to_owned()],
         nodes: nodes.to_vec(),
         coarse: true,
         events: occasion.events(manifests, nodes),
-        properties,
+        properties: occasion.properties(manifests),
         ..ModelSpec::default()
     }
 }
-
-/// A node is uncordoned when its drain is over, and not before.
-const NODES_ARE_BACK: &str = "objects.filter(o, o.kind == 'Node')\
-    .all(n, !has(n.spec.unschedulable) || !n.spec.unschedulable)";

@@ -61,7 +61,10 @@ impl Scenario {
         let loaded = objects::load(spec, folder, &mut notes)?;
         let applied = |manifest: &Value| loaded.applied(manifest);
         let events = events::all(&spec.events, &applied).map_err(wrong)?;
-        let (manifests, objects) = (loaded.manifests, loaded.objects);
+        let (manifests, mut objects) = (loaded.manifests, loaded.objects);
+        if spec.coarse {
+            objects.iter_mut().for_each(without_deadline);
+        }
         let clients = controllers::all(spec, &objects).map_err(wrong)?;
         let asked = properties::all(&spec.properties, &objects).map_err(wrong)?;
         let file::BudgetsSpec { crashes, restarts, conflicts, lost_answers } = spec.budgets;
@@ -75,8 +78,8 @@ impl Scenario {
                 .iter()
                 .map(|event| -> Box<dyn Event> { Box::new(event.clone()) })
                 .collect(),
-            monitors: vec![],
-            horizon: Duration::from_secs(horizon_seconds(&objects)),
+            monitors: asked.iter().filter_map(Asked::monitor).collect(),
+            horizon: Duration::from_secs(horizon_seconds(&objects, &spec.events)),
             seconds: spec.seconds,
             all_ties: spec.all_ties,
             objects,
@@ -88,16 +91,34 @@ impl Scenario {
     }
 }
 
+/// As `spec.progressDeadlineSeconds`, no deadline (`pkg/controller/deployment/util`: `HasProgressDeadline`).
+const NO_DEADLINE: u64 = i32::MAX as u64;
+
+/// A Deployment that never gives up: that it has only shows in a condition, after ten minutes.
+fn without_deadline(object: &mut Value) {
+    if object["kind"] == "Deployment" {
+        object["spec"]["progressDeadlineSeconds"] = NO_DEADLINE.into();
+    }
+}
+
 /// Behind this age nothing is told apart: longer than any time that an object names.
-fn horizon_seconds(objects: &[Value]) -> u64 {
-    /// The longest that a controller looks back by default: 300 s of an autoscaler.
+fn horizon_seconds(objects: &[Value], events: &[EventSpec]) -> u64 {
+    /// The longest that a controller looks back by default: 300 s of an autoscaler, and of what pods tolerate.
     const DEFAULT: u64 = 301;
+    /// Between two looks of an autoscaler, of which one that knows of no usage forgets all.
+    const LOOK: u64 = 16;
+    let has = |kind: &str| objects.iter().any(|object| object["kind"] == kind);
+    let is_used = has("PodMetrics") || events.iter().any(|event| event.usage.is_some());
+    let fails = events.iter().any(|event| event.node_fails.is_some());
+    let default = if has("HorizontalPodAutoscaler") && !is_used && !fails { LOOK } else { DEFAULT };
     let named = objects.iter().flat_map(|object| {
         let spec = &object["spec"];
         let behavior = ["scaleUp", "scaleDown"].map(|way| &spec["behavior"][way]);
         let windows = behavior.map(|way| way["stabilizationWindowSeconds"].as_u64());
+        let windows = windows.into_iter().filter(move |_| is_used);
         let own = ["progressDeadlineSeconds", "minReadySeconds", "activeDeadlineSeconds"];
         own.map(|field| spec[field].as_u64()).into_iter().chain(windows).flatten()
     });
-    named.map(|seconds| seconds + 2).chain([DEFAULT]).max().unwrap_or(DEFAULT)
+    let named = named.filter(|seconds| *seconds != NO_DEADLINE);
+    named.map(|seconds| seconds + 2).chain([default]).max().unwrap_or(default)
 }

@@ -25,7 +25,7 @@ use super::super::{
     },
     scenario::{Asked, EventSpec, Scenario},
 };
-use crate::{campaign::properties, config::Located};
+use crate::config::Located;
 
 /// A run that violates what is asked, for the real programs.
 ///
@@ -36,16 +36,31 @@ pub(super) fn of(
     asked: &Asked,
     run: &Run<State, Action>,
 ) -> Result<Counterexample, String> {
+    // How the cluster came to rest is of no interest where the first event waits for that.
+    let rests_until = rests_until(scenario, run);
     Ok(Counterexample {
         programs: Located::new(programs(scenario)?),
         objects: scenario.manifests.iter().map(|one| Located::new(timeless(one))).collect(),
-        begins: Begins::AtOnce,
+        begins: if rests_until > 0 { Begins::Stable } else { Begins::AtOnce },
         usage: vec![],
         steps: steps(scenario, run).into_iter().map(Located::new).collect(),
         expect: vec![Located::new(expectation(asked)?)],
-        writes: writes::of(scenario, run).into_iter().map(Located::new).collect(),
+        writes: writes::of(scenario, run, rests_until).into_iter().map(Located::new).collect(),
         limits: Default::default(),
     })
+}
+
+/// How many actions of the run only bring the cluster to rest, before the first event; 0 if that does not wait for it.
+fn rests_until(scenario: &Scenario, run: &Run<State, Action>) -> usize {
+    let event = run.actions.iter().position(|action| matches!(action, Action::Event { .. }));
+    match event.map(|at| (at, &run.actions[at])) {
+        Some((at, Action::Event { event, .. }))
+            if scenario.events[usize::from(*event)].0.modifiers.when == When::Stable =>
+        {
+            at
+        }
+        _ => 0,
+    }
 }
 
 /// The programs in which the model's controllers are.
@@ -90,12 +105,12 @@ fn expectation(asked: &Asked) -> Result<Expectation, String> {
         let what = "`sometimes` and `againAndAgain` can't be seen on one run of real programs";
         return Err(format!("{}: {what}", spec.name));
     }
-    let leads_to = spec.leads_to.clone();
     let expectation = Expectation {
         name: Some(spec.name.clone()),
         always: spec.always.clone(),
         eventually: spec.eventually.clone(),
-        leads_to: leads_to.map(|both| properties::LeadsTo { from: both.from, to: both.to }),
+        leads_to: spec.leads_to.clone(),
+        never_after: spec.never_after.clone(),
         ..Expectation::default()
     };
     can_be_judged(&expectation).map(|()| expectation)

@@ -3,7 +3,10 @@
 use model::cluster::setup::key_of;
 use serde_json::{Value, json};
 
-use super::super::scenario::{EventSpec, NodesSpec, ObjectSpec, PatchSpec, When};
+use super::super::scenario::{
+    EventSpec, NodesSpec, ObjectSpec, PatchSpec, PropertySpec, When, all_run,
+};
+use crate::campaign::properties::NeverAfter;
 
 /// An occasion on which a folder of manifests is looked at.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -63,6 +66,24 @@ impl Occasion {
         }
     }
 
+    /// What is asked then.
+    pub fn properties(&self, manifests: &[Value]) -> Vec<PropertySpec> {
+        let mut all = vec![all_run()];
+        match self {
+            Occasion::AppliedAgain => {
+                let scaled = manifests.iter().filter_map(|object| keeps_minimum(object, manifests));
+                all.extend(scaled);
+            }
+            Occasion::Maintenance => all.push(PropertySpec {
+                name: "a drained node gets empty and comes back".to_owned(),
+                eventually: Some(NODES_ARE_BACK.to_owned()),
+                ..PropertySpec::default()
+            }),
+            Occasion::Start | Occasion::Rollout { .. } => {}
+        }
+        all
+    }
+
     /// What happens then to a cluster of these nodes that has come to rest.
     pub fn events(&self, manifests: &[Value], nodes: &[NodesSpec]) -> Vec<EventSpec> {
         let event = EventSpec { when: When::Stable, times: 1, ..EventSpec::default() };
@@ -87,4 +108,48 @@ impl Occasion {
         };
         vec![EventSpec { name: self.told(), ..event }]
     }
+}
+
+/// A node is uncordoned when its drain is over, and not before.
+const NODES_ARE_BACK: &str = "objects.filter(o, o.kind == 'Node')\
+    .all(n, !has(n.spec.unschedulable) || !n.spec.unschedulable)";
+
+/// That an autoscaler's workload never has fewer pods than its minimum, once it has had them; none for an object that is
+/// no autoscaler of a workload of the folder. A manifest with `spec.replicas` breaks it each time that it is applied
+/// (<https://kubernetes.io/docs/concepts/workloads/autoscaling/horizontal-pod-autoscale/#migrating-deployments-and-statefulsets-to-horizontal-autoscaling>).
+fn keeps_minimum(object: &Value, manifests: &[Value]) -> Option<PropertySpec> {
+    if object["kind"] != "HorizontalPodAutoscaler" {
+        return None;
+    }
+    let (target, least) = (&object["spec"]["scaleTargetRef"], &object["spec"]["minReplicas"]);
+    let least = least.as_i64().unwrap_or(1);
+    let scaled = manifests.iter().find(|one| {
+        one["kind"] == target["kind"]
+            && one["metadata"]["name"] == target["name"]
+            && one["metadata"]["namespace"] == object["metadata"]["namespace"]
+    })?;
+    let labels = scaled["spec"]["selector"]["matchLabels"].as_object()?;
+    let label = |(key, value): (&String, &Value)| {
+        format!(
+            "{} in p.metadata.labels && p.metadata.labels[{}] == {value}",
+            json!(key),
+            json!(key)
+        )
+    };
+    let chosen: Vec<String> = labels.iter().map(label).collect();
+    let pods = format!(
+        "objects.filter(p, p.kind == 'Pod' && !has(p.metadata.deletionTimestamp) && \
+         has(p.metadata.labels) && {}).size()",
+        chosen.join(" && ")
+    );
+    let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
+    let (kind, name) = (text(&target["kind"]), text(&target["name"]));
+    Some(PropertySpec {
+        name: format!("{kind} {name} keeps the {least} pods that its autoscaler asks for"),
+        never_after: Some(NeverAfter {
+            after: format!("{pods} >= {least}"),
+            never: format!("{pods} < {least}"),
+        }),
+        ..PropertySpec::default()
+    })
 }

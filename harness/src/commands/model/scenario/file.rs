@@ -7,6 +7,8 @@ use model::cluster;
 use serde::Deserialize;
 use serde_json::Value;
 
+use crate::campaign::properties::{LeadsTo, NeverAfter};
+
 /// `spec`.
 #[derive(Debug, Default, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
@@ -23,7 +25,7 @@ pub(in crate::commands::model) struct ModelSpec {
     #[serde(default)]
     pub granularity: Granularity,
     /// Of the controllers that are chosen because the manifests need them: kubelets act in the step that gives them cause,
-    /// and the scheduler takes pods in the order of their names.
+    /// the scheduler takes pods in the order of their names, and Deployments have no deadline.
     #[serde(default)]
     pub coarse: bool,
     /// What controllers may have read.
@@ -253,12 +255,6 @@ pub(in crate::commands::model) struct PropertySpec {
     pub again_and_again: Option<String>,
     /// What is, or is followed by, what.
     pub leads_to: Option<LeadsTo>,
-}
-
-/// Each state with `from` is, or is followed by, one with `to`.
-#[derive(Debug, Clone, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub(in crate::commands::model) struct LeadsTo {
-    pub from: String,
-    pub to: String,
+    /// What does not come after what.
+    pub never_after: Option<NeverAfter>,
 }

@@ -6,9 +6,9 @@ use std::{
     sync::{Mutex, PoisonError, RwLock},
 };
 
-use model::cluster::{Cluster, State, objects::Stored};
+use model::cluster::{Objects, Store, objects::Stored};
 
-use crate::campaign::expression::{ByObject, Expression, Objects};
+use crate::campaign::expression::{self, ByObject, Expression};
 
 /// An expression, and what is known of it.
 #[derive(Debug)]
@@ -55,16 +55,16 @@ impl Truth {
         self.failed.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
-    /// Whether it holds in a state; false where it has no value.
-    pub fn of(&self, cluster: &Cluster, state: &State) -> bool {
+    /// Whether it holds of what is stored; false where it has no value.
+    pub fn of(&self, objects: &Objects, store: &Store) -> bool {
         let by_object = self.by_object.as_ref();
         by_object
-            .and_then(|by_object| self.by_object(by_object, cluster, state))
-            .unwrap_or_else(|| self.of_store(cluster, state))
+            .and_then(|by_object| self.by_object(by_object, objects, store))
+            .unwrap_or_else(|| self.of_store(objects, store))
     }
 
-    fn by_object(&self, of: &ByObject, cluster: &Cluster, state: &State) -> Option<bool> {
-        let stored = state.store().stored(&cluster.objects);
+    fn by_object(&self, of: &ByObject, objects: &Objects, store: &Store) -> Option<bool> {
+        let stored = store.stored(objects);
         let objects: Vec<(usize, &Stored)> =
             stored.filter(|(_, stored)| stored.value().is_some()).collect();
         of.holds(objects.len(), &|test, object| self.passes(of, test, objects[object]))
@@ -90,16 +90,16 @@ impl Truth {
         value
     }
 
-    fn of_store(&self, cluster: &Cluster, state: &State) -> bool {
+    fn of_store(&self, all: &Objects, store: &Store) -> bool {
         let known = |truth: &Truth| {
             let stores = truth.stores.lock().unwrap_or_else(PoisonError::into_inner);
-            stores.get(&state.store().sum()).copied()
+            stores.get(&store.sum()).copied()
         };
         if let Some(known) = known(self) {
             return known;
         }
-        let mut objects = Objects::default();
-        let values = state.store().values(&cluster.objects);
+        let mut objects = expression::Objects::default();
+        let values = store.values(all);
         let set = values.into_iter().try_for_each(|(key, value)| objects.set(key, value));
         let holds = set.and_then(|()| self.expression.holds(&objects.context()));
         let holds = holds.unwrap_or_else(|what| {
@@ -108,7 +108,7 @@ impl Truth {
             false
         });
         let mut stores = self.stores.lock().unwrap_or_else(PoisonError::into_inner);
-        stores.insert(state.store().sum(), holds);
+        stores.insert(store.sum(), holds);
         holds
     }
 }

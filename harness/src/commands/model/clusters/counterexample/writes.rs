@@ -31,12 +31,12 @@ const KINDS: [&str; 8] = [
 /// The fields that are compared.
 const FIELDS: [&str; 2] = ["spec.replicas", "spec.nodeName"];
 
-/// The writes of a run, in its order.
-pub(super) fn of(scenario: &Scenario, run: &Run<State, Action>) -> Vec<Write> {
+/// The writes of a run from its action number `first` on, in its order.
+pub(super) fn of(scenario: &Scenario, run: &Run<State, Action>, first: usize) -> Vec<Write> {
     let cluster = &scenario.cluster;
     let alike = Alike::of(&scenario.manifests);
     let mut all = Vec::new();
-    for (at, action) in run.actions.iter().enumerate() {
+    for (at, action) in run.actions.iter().enumerate().skip(first) {
         let Action::Acts(act) = action else { continue };
         let client = &cluster.setup.clients[usize::from(act.client)];
         if client.controller == Controller::Kubelet {
@@ -169,5 +169,21 @@ impl Alike {
             Some(name) if self.0.iter().any(|one| one == name) => json!(format!("${name}")),
             _ => node.clone(),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn nodes_that_are_alike_stand_for_themselves_within_a_run() {
+        let node = |name: &str, cpu: &str| {
+            json!({"kind": "Node", "status": {"allocatable": {"cpu": cpu}},
+                "metadata": {"name": name, "labels": {"kubernetes.io/hostname": name}}})
+        };
+        let alike = Alike::of(&[node("a", "4"), node("b", "4"), node("c", "8")]);
+        let shown = ["a", "b", "c", ""].map(|name| alike.shown(&json!(name)));
+        assert_eq!(shown, [json!("$a"), json!("$b"), json!("c"), json!("")]);
     }
 }
