@@ -52,6 +52,7 @@ pub mod resources;
 pub mod selector;
 pub mod template;
 pub mod view;
+pub mod wire;
 pub mod write;
 
 pub mod account_token;
