@@ -315,7 +315,6 @@ fn host_address(around: &impl Around, pod: &Value) -> String {
     address.unwrap_or("").to_owned()
 }
 
-
 fn stored(around: &impl Around, key: &ObjectKey) -> Result<Value, NoCall> {
     around.object(key).map(Arc::unwrap_or_clone).ok_or(NoCall::Absent)
 }

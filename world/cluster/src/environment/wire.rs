@@ -5,12 +5,12 @@ use std::sync::Arc;
 
 use base64::{Engine, engine::general_purpose::STANDARD};
 use bytes::Bytes;
+pub(super) use controllers::wire::{Call, JSON, STRATEGIC_PATCH};
 use controllers::{
     Controller, Request, Response,
     autoscaler::Scale,
     wire::{self, Around, NoCall, key_of, reviews},
 };
-pub(super) use controllers::wire::{Call, JSON, STRATEGIC_PATCH};
 use serde_json::{Value, json};
 use trace::{Actor, GroupResource, ObjectKey, Revision, Verb};
 
