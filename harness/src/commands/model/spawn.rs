@@ -25,7 +25,7 @@ use controllers::Controller;
 use serde_json::json;
 use tokio::signal::unix::{SignalKind, signal};
 
-use self::{api::Api, manager::Manager};
+use self::{api::Api, manager::Manager, types::Types};
 use super::usage;
 use crate::{
     commands::kubelet_only,
@@ -98,15 +98,19 @@ impl Options {
         access: &Access,
         kubeconfig: &std::path::Path,
     ) -> anyhow::Result<std::convert::Infallible> {
-        let upstream = access.upstream()?;
-        self.refuse_company(&upstream, access).await?;
-        let api = Api { upstream: upstream.clone() };
+        let api = Api { upstream: access.upstream()? };
+        let types = Types::discover(&api).await.map_err(|error| {
+            let message =
+                format!("{error:#}; it is {}, by {}", access.server(), kubeconfig.display());
+            Expected::error(Exit::Environment, message)
+        })?;
+        self.refuse_company(&api, access).await?;
         for number in 0..self.nodes {
             register(&api, number).await?;
         }
         let count = controllers.len();
         let kubeconfig = std::path::absolute(kubeconfig)?;
-        Manager::run(upstream, controllers, access.authority(), |types| {
+        Manager::run(api, types, controllers, access.authority(), |types| {
             eprintln!(
                 "trommel: {count} controllers on {}, {types} types watched, until SIGINT or SIGTERM",
                 access.server()
@@ -117,12 +121,8 @@ impl Options {
     }
 
     /// Two managers would work against each other, unless somebody shared out the work.
-    async fn refuse_company(
-        &self,
-        upstream: &proxy::Upstream,
-        access: &Access,
-    ) -> anyhow::Result<()> {
-        if !self.controllers.is_empty() || !access::has_controllers(upstream).await? {
+    async fn refuse_company(&self, api: &Api, access: &Access) -> anyhow::Result<()> {
+        if !self.controllers.is_empty() || !access::has_controllers(&api.upstream).await? {
             return Ok(());
         }
         Err(usage(format!(

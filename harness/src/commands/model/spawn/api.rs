@@ -112,7 +112,7 @@ impl Api {
             .expect("a path is a URI");
         let failed = |what: String| format!("{method} {path}: {what}");
         let answer = tower::ServiceExt::oneshot(self.upstream.clone(), request).await;
-        let answer = answer.map_err(|error| failed(error.to_string()))?;
+        let answer = answer.map_err(|error| failed(why(&*error)))?;
         let code = answer.status().as_u16();
         let bytes = answer.into_body().collect().await;
         let bytes = bytes.map_err(|error| failed(error.to_string()))?.to_bytes();
@@ -125,6 +125,12 @@ impl Api {
         let (code, list) = self.exchange("GET", &path, JSON, &Value::Null, "trommel").await?;
         revision(&list).ok_or_else(|| format!("GET {path}: {code} {}", list["message"]))
     }
+}
+
+/// An error with what caused it.
+pub fn why(error: &(dyn std::error::Error + 'static)) -> String {
+    let causes = std::iter::successors(Some(error), |error| error.source());
+    causes.map(ToString::to_string).collect::<Vec<_>>().join(": ")
 }
 
 fn method(verb: Verb) -> &'static str {

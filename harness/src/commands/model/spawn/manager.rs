@@ -55,15 +55,15 @@ impl Manager {
     /// # Errors
     /// The server does not answer at the beginning, or does not let a type be listed that somebody reads.
     pub async fn run(
-        upstream: proxy::Upstream,
+        api: Api,
+        types: Types,
         controllers: BTreeSet<Controller>,
         root_ca: &str,
         ready: impl FnOnce(usize),
     ) -> anyhow::Result<Infallible> {
-        let types = Types::discover(&upstream).await?;
         let (tell, mut heard) = mpsc::unbounded_channel();
         let manager = Rc::new(Manager {
-            api: Api { upstream },
+            api,
             state: RefCell::new(State::new(types, controllers.iter().copied(), root_ca)),
             work: controllers.iter().map(|of| (*of, Notify::new())).collect(),
             moved: watch::Sender::new(()),
@@ -124,7 +124,7 @@ impl Manager {
     }
 
     fn watch(&self, of: &Type) {
-        let started = Watch::start(self.api.upstream.clone(), of.clone(), self.tell.clone());
+        let started = Watch::start(self.api.clone(), of.clone(), self.tell.clone());
         self.watches.borrow_mut().insert(of.resource.clone(), started);
     }
 
@@ -137,9 +137,11 @@ impl Manager {
 
     fn hear(&self, (resource, news): Heard) {
         if let News::Refused(code, why) = &news {
-            // A type that has just come, or gone, is not found for a moment.
-            if *code != 404 {
-                self.tell(format!("{resource}: {code} {why}; asked again"));
+            // A type that has just come, or gone, is not served for a moment.
+            if !matches!(code, 404 | 429) {
+                let what =
+                    if *code == 0 { why.clone() } else { format!("{resource}: {code} {why}") };
+                self.tell(format!("{what}; asked again"));
             }
             return;
         }

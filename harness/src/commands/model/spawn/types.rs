@@ -2,11 +2,12 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use controllers::{Kind, Kinds, object::Text};
+use controllers::{Kind, Kinds, object::Text, wire::JSON};
 use serde_json::Value;
 use trace::{GroupResource, ObjectKey};
 
-use crate::providers::remote::access::{self, unavailable};
+use super::api::Api;
+use crate::providers::remote::access::unavailable;
 
 /// A type.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -58,9 +59,9 @@ impl Types {
     ///
     /// # Errors
     /// The server does not answer, or refuses.
-    pub async fn discover(upstream: &proxy::Upstream) -> anyhow::Result<Types> {
+    pub async fn discover(api: &Api) -> anyhow::Result<Types> {
         let mut versions = vec!["/api/v1".to_owned()];
-        let groups = found(upstream, "/apis").await?;
+        let groups = found(api, "/apis").await?;
         for group in groups["groups"].as_array().into_iter().flatten() {
             let preferred = &group["preferredVersion"]["groupVersion"];
             let all = group["versions"].as_array().into_iter().flatten();
@@ -70,7 +71,7 @@ impl Types {
         }
         let mut types = Types::default();
         for version in versions {
-            match found(upstream, &version).await {
+            match found(api, &version).await {
                 Ok(list) => types.add_version(&list),
                 // A server of its own may be down: what it serves is as good as unknown.
                 Err(error) if version != "/api/v1" => eprintln!("trommel: {error:#}; left out"),
@@ -163,11 +164,11 @@ impl Types {
     }
 }
 
-async fn found(upstream: &proxy::Upstream, path: &str) -> anyhow::Result<Value> {
-    let (status, found) = access::request(upstream, "GET", path).await?;
-    match status.is_success() {
-        true => Ok(found),
-        false => Err(unavailable(&format!("GET {path}: {status} {}", found["message"]))),
+async fn found(api: &Api, path: &str) -> anyhow::Result<Value> {
+    let answered = api.exchange("GET", path, JSON, &Value::Null, "trommel").await;
+    match answered.map_err(|why| unavailable(&why))? {
+        (200, found) => Ok(found),
+        (code, answer) => Err(unavailable(&format!("GET {path}: {code} {}", answer["message"]))),
     }
 }
 

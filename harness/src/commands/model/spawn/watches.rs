@@ -5,6 +5,7 @@
 
 use std::rc::Rc;
 
+use controllers::wire::JSON;
 use http_body_util::{BodyExt, Empty};
 use serde_json::Value;
 use tokio::{
@@ -14,8 +15,10 @@ use tokio::{
 };
 use trace::{GroupResource, Revision};
 
-use super::types::Type;
-use crate::providers::remote::access;
+use super::{
+    api::{Api, why},
+    types::Type,
+};
 
 /// Before a cluster that did not answer, or refused, is asked again.
 const PACE: std::time::Duration = std::time::Duration::from_secs(1);
@@ -46,9 +49,9 @@ pub struct Watch {
 
 impl Watch {
     /// Begins one. Within a `LocalSet` only.
-    pub fn start(upstream: proxy::Upstream, of: Type, tell: mpsc::UnboundedSender<Heard>) -> Watch {
+    pub fn start(api: Api, of: Type, tell: mpsc::UnboundedSender<Heard>) -> Watch {
         let anew = Rc::new(Notify::new());
-        let task = tokio::task::spawn_local(Follow { upstream, of, tell }.run(anew.clone()));
+        let task = tokio::task::spawn_local(Follow { api, of, tell }.run(anew.clone()));
         Watch { task, anew }
     }
 
@@ -75,7 +78,7 @@ enum Ended {
 }
 
 struct Follow {
-    upstream: proxy::Upstream,
+    api: Api,
     of: Type,
     tell: mpsc::UnboundedSender<Heard>,
 }
@@ -117,13 +120,13 @@ impl Follow {
         let path = self.of.path("", "", "");
         let request = http::Request::builder()
             .uri(format!("{path}?watch=true&allowWatchBookmarks=true&resourceVersion={from}"))
-            .header(http::header::ACCEPT, "application/json")
+            .header(http::header::ACCEPT, JSON)
             .header(http::header::USER_AGENT, "trommel")
             .body(Empty::new().map_err(|never| match never {}).boxed_unsync())
             .expect("a path is a URI");
-        let answer = match tower::ServiceExt::oneshot(self.upstream.clone(), request).await {
+        let answer = match tower::ServiceExt::oneshot(self.api.upstream.clone(), request).await {
             Ok(answer) => answer,
-            Err(error) => return Ended::Refused(0, error.to_string()),
+            Err(error) => return Ended::Refused(0, why(&*error)),
         };
         let code = answer.status().as_u16();
         if !answer.status().is_success() {
@@ -149,13 +152,11 @@ impl Follow {
 
     async fn list(&self) -> Result<Revision, Ended> {
         let path = self.of.path("", "", "");
-        let answered = access::request(&self.upstream, "GET", &path).await;
-        let (status, mut list) =
-            answered.map_err(|error| Ended::Refused(0, format!("{error:#}")))?;
-        let revision = revision(&list).filter(|_| status.is_success());
-        let Some(revision) = revision else {
+        let answered = self.api.exchange("GET", &path, JSON, &Value::Null, "trommel").await;
+        let (code, mut list) = answered.map_err(|why| Ended::Refused(0, why))?;
+        let Some(revision) = revision(&list).filter(|_| code == 200) else {
             let message = list["message"].as_str().unwrap_or("it is no list").to_owned();
-            return Err(Ended::Refused(status.as_u16(), message));
+            return Err(Ended::Refused(code, message));
         };
         let mut objects = list["items"].as_array_mut().map(std::mem::take).unwrap_or_default();
         for object in &mut objects {
