@@ -10,10 +10,13 @@ mod api;
 mod awaited;
 mod cache;
 mod chosen;
+mod live;
 mod manager;
 mod queue;
 mod reads;
 mod state;
+#[cfg(test)]
+mod tests;
 mod types;
 mod watches;
 mod worker;
@@ -25,7 +28,11 @@ use controllers::Controller;
 use serde_json::json;
 use tokio::signal::unix::{SignalKind, signal};
 
-use self::{api::Api, manager::Manager, types::Types};
+use self::{
+    api::Api,
+    manager::{Clock, Manager},
+    types::Types,
+};
 use super::usage;
 use crate::{
     commands::kubelet_only,
@@ -110,7 +117,8 @@ impl Options {
         }
         let count = controllers.len();
         let kubeconfig = std::path::absolute(kubeconfig)?;
-        Manager::run(api, types, controllers, access.authority(), |types| {
+        let about = (access.authority(), Box::new(real_now) as Clock);
+        Manager::run(api, types, controllers, about, |types| {
             eprintln!(
                 "trommel: {count} controllers on {}, {types} types watched, until SIGINT or SIGTERM",
                 access.server()

@@ -16,7 +16,7 @@ use tokio::{
     sync::{Notify, mpsc, watch},
     task::JoinSet,
 };
-use trace::GroupResource;
+use trace::{GroupResource, ObjectKey, Time};
 
 use super::{
     api::Api,
@@ -27,10 +27,10 @@ use super::{
     watches::{Heard, News, Watch},
     worker,
 };
-use crate::{
-    exit::{Exit, Expected},
-    providers::client_files::real_now,
-};
+use crate::exit::{Exit, Expected};
+
+/// Tells the time.
+pub type Clock = Box<dyn Fn() -> Time>;
 
 /// What all workers share.
 pub struct Manager {
@@ -42,6 +42,8 @@ pub struct Manager {
     pub work: BTreeMap<Controller, Notify>,
     /// Tells that the caches moved.
     pub moved: watch::Sender<()>,
+    /// The time.
+    pub now: Clock,
     controllers: BTreeSet<Controller>,
     watches: RefCell<BTreeMap<GroupResource, Watch>>,
     tell: mpsc::UnboundedSender<Heard>,
@@ -49,7 +51,7 @@ pub struct Manager {
 }
 
 impl Manager {
-    /// Runs controllers until something ends that should not. `ready` is called when all caches are filled. Within a
+    /// Runs controllers until something ends that should not. `root_ca` is the certificate of the API server. `ready` is called when all caches are filled. Within a
     /// `LocalSet` only.
     ///
     /// # Errors
@@ -58,7 +60,7 @@ impl Manager {
         api: Api,
         types: Types,
         controllers: BTreeSet<Controller>,
-        root_ca: &str,
+        (root_ca, now): (&str, Clock),
         ready: impl FnOnce(usize),
     ) -> anyhow::Result<Infallible> {
         let (tell, mut heard) = mpsc::unbounded_channel();
@@ -67,6 +69,7 @@ impl Manager {
             state: RefCell::new(State::new(types, controllers.iter().copied(), root_ca)),
             work: controllers.iter().map(|of| (*of, Notify::new())).collect(),
             moved: watch::Sender::new(()),
+            now,
             controllers,
             watches: RefCell::default(),
             tell,
@@ -163,7 +166,7 @@ impl Manager {
     }
 
     /// A CustomResourceDefinition has changed: its type is watched from now on, or not any more.
-    fn define(&self, crd: &trace::ObjectKey) -> Vec<Seen> {
+    fn define(&self, crd: &ObjectKey) -> Vec<Seen> {
         let Some((plural, group)) = crd.name.split_once('.') else { return vec![] };
         let resource = GroupResource::new(group, plural);
         let mut state = self.state.borrow_mut();
@@ -190,7 +193,7 @@ impl Manager {
     }
 
     fn queue(&self, seen: &Seen) {
-        for controller in self.state.borrow_mut().queue(seen, real_now()) {
+        for controller in self.state.borrow_mut().queue(seen, (self.now)()) {
             self.work[&controller].notify_one();
         }
     }
