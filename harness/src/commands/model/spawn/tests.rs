@@ -186,8 +186,7 @@ fn a_write_whose_answer_is_lost_is_looked_up() {
         bench.send("POST", REPLICA_SETS, replica_set(3)).await;
         bench.rest().await;
         assert_eq!(bench.lost.load(Ordering::Relaxed), 0, "two answers were lost");
-        bench.held.send_replace("");
-        bench.rest().await;
+        // One too many would be deleted again as soon as it was seen.
         assert_eq!(bench.names(PODS).await.len(), 3);
     });
 }
