@@ -8,6 +8,7 @@ mod relay;
 use std::path::Path;
 
 use arm::Arm;
+use jiff::Timestamp;
 use relay::Relay;
 use rustix::process::Signal;
 use serde_json::{Value, json};
@@ -243,7 +244,31 @@ users: [{name: u, user: {}}]
     check(&["--kubeconfig", "nowhere", "--context", "d"], 64, "it has no context \"d\"");
 }
 
-/// An account that may see pods only, and nothing of what a Deployment is made of.
+#[test]
+fn beside_a_controller_manager_only_chosen_controllers_run() {
+    if !needs(&[Need::Judge]) {
+        return;
+    }
+    let house = House::new("spawn/company", &[]);
+    let judge = Cluster::start(&house.path("judge"), &[]);
+    let user = User::new(&judge.kubeconfig);
+    let (name, holder) = ("kube-controller-manager", "somebody");
+    let renewed = Timestamp::now().strftime("%Y-%m-%dT%H:%M:%S.%6fZ").to_string();
+    let lease = json!({
+        "metadata": {"name": name},
+        "spec": {"holderIdentity": holder, "leaseDurationSeconds": 15, "renewTime": renewed},
+    });
+    user.arm.create("/apis/coordination.k8s.io/v1/namespaces/kube-system/leases", lease);
+    let kubeconfig = judge.kubeconfig.display().to_string();
+    let words = ["model", "spawn", "--kubeconfig", &kubeconfig];
+    let ended = run(&house.root, words);
+    ended.expect(64);
+    assert!(ended.stderr.contains("kube-controller-manager runs on https://"), "{ended}");
+    let chosen = [&words[..], &["--controllers", "deployment"]].concat();
+    assert_eq!(Served::start_words(&house.root, &chosen).end(Signal::INT).0, Some(0));
+}
+
+/// An account that may list nothing.
 #[test]
 fn a_list_that_is_forbidden_is_named_with_who_reads_it() {
     if !needs(&[Need::Judge]) {

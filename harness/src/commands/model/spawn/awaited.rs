@@ -2,7 +2,7 @@
 //!
 //! A controller that decides by caches which do not show its last write makes pods twice. Upstream has expectations for
 //! that in some controllers, an "assumed" pod in the scheduler, and since Kubernetes 1.36 stores of the revisions that
-//! were written (`k8s.io/client-go/tools/cache`, KEP-5647: revisions of a type can be compared). Here it is one rule for
+//! were written (`pkg/controller/util/consistency`, KEP-5647: revisions of a type can be compared). Here it is one rule for
 //! all: **a controller begins with a key only when the watch of each type that it wrote to has reached the revision of the
 //! write.** That waits for the whole controller, not for the key: the scheduler places a pod by where it put the others.
 //! Each controller works on one key at a time, so it waits for one round of watch events between two reconciles: some
