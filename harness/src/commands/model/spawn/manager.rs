@@ -198,6 +198,13 @@ impl Manager {
         }
     }
 
+    /// A type, if it is watched: others have nothing to show.
+    pub fn watched(&self, resource: &GroupResource) -> Option<Type> {
+        let state = self.state.borrow();
+        state.cache.reached(resource)?;
+        state.types.get(resource).cloned()
+    }
+
     /// Types that a controller reads and that can't be watched: metrics are made when they are asked for.
     pub fn unwatched(&self, controller: Controller) -> Vec<Type> {
         let reads = reads(controller);

@@ -48,9 +48,7 @@ impl Worker {
         for awaited in &mut self.awaited {
             while let Awaited::Newest(resource) = awaited {
                 pace.tick().await;
-                let of = self.manager.state.borrow().types.get(resource).cloned();
-                // A type that is not served any more has nothing to show.
-                let Some(of) = of else { break };
+                let Some(of) = self.manager.watched(resource) else { break };
                 match self.manager.api.newest(&of).await {
                     Ok(revision) => {
                         self.manager.list_anew(resource);
