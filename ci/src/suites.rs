@@ -14,7 +14,7 @@ use crate::{
 
 /// Those that compare with the real API server or the real controllers.
 const WITH_JUDGE: &[&str] =
-    &["differential", "environment", "envtest", "judge", "kubelet", "scheduler", "serve"];
+    &["differential", "environment", "envtest", "judge", "kubelet", "scheduler", "serve", "spawn"];
 
 /// Those that take longest by the clock; they begin first.
 const LONG: &[&str] = &["environment", "differential", "time", "closure", "forks", "machine"];

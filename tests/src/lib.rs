@@ -8,7 +8,7 @@
 //! `webhooks`; `streams` (logs, exec and port-forward), `informers` (clients' caches under load), `older` (a client of
 //! 2019), `serve`, `envtest` (a Go suite on the stand-ins; certificates here and at the real server), `differential`
 //! (the API server beside the real one), `environment` (the built-in controllers beside the real ones), `scheduler`
-//! and `descheduler` (those beside the real ones), `kubelet` (stage files here and beside the real cluster), `kind` and `reality` (real
+//! and `descheduler` (those beside the real ones), `kubelet` (stage files here and beside the real cluster), `spawn` (the built-in controllers on the real API server), `kind` and `reality` (real
 //! clusters that `cargo ci kind` and `cargo ci reality` name), and `tidy` (house rules). Beside them: subjects, campaigns with their expectations, and `reference`, which builds the judge (the real
 //! kube-apiserver).
 #![allow(clippy::print_stdout)] // the skip line below is meant for the reader and for `cargo ci test`

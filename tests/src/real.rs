@@ -67,6 +67,19 @@ impl Access {
 
     /// One request by one connection: status and answer. Patches are merge patches.
     pub fn send(&self, method: &str, path: &str, body: Option<&Value>) -> (u16, Value) {
+        let (status, bytes) = self.exchange(method, path, body);
+        (status, serde_json::from_slice(&bytes).unwrap_or_default())
+    }
+
+    /// What a watch tells until it ends by itself.
+    pub fn watch(&self, path: &str) -> Vec<Value> {
+        let (status, bytes) = self.exchange("GET", path, None);
+        assert_eq!(status, 200, "{path}: {}", String::from_utf8_lossy(&bytes));
+        let lines = bytes.split(|&byte| byte == b'\n').filter(|line| !line.is_empty());
+        lines.map(|line| serde_json::from_slice(line).expect("an event")).collect()
+    }
+
+    fn exchange(&self, method: &str, path: &str, body: Option<&Value>) -> (u16, bytes::Bytes) {
         let media =
             if method == "PATCH" { "application/merge-patch+json" } else { "application/json" };
         let body = body.map(Value::to_string).unwrap_or_default();
@@ -81,8 +94,7 @@ impl Access {
             let sent = self.upstream().oneshot(request.expect("a request")).await;
             let answer = sent.expect("the cluster answers");
             let status = answer.status().as_u16();
-            let bytes = answer.into_body().collect().await.expect("a whole answer").to_bytes();
-            (status, serde_json::from_slice(&bytes).unwrap_or_default())
+            (status, answer.into_body().collect().await.expect("a whole answer").to_bytes())
         })
     }
 }

@@ -23,8 +23,12 @@ impl Served {
     /// that was killed there.
     pub fn start(folder: &Path, arguments: &[&str]) -> Served {
         drop(fs::remove_file(folder.join("trommel.kubeconfig")));
-        let all = ["serve"].iter().chain(arguments).copied();
-        let mut command = command(folder, all);
+        Served::start_words(folder, &[&["serve"], arguments].concat())
+    }
+
+    /// The same for any words of the command line that say so.
+    pub fn start_words(folder: &Path, words: &[&str]) -> Served {
+        let mut command = command(folder, words.iter().copied());
         let mut process =
             command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().expect("it starts");
         let mut line = String::new();

@@ -49,6 +49,10 @@ const ABSENCES: &[Absence] = &[
                 "a cluster that does not answer announces nothing: asked again, at a pace",
             ),
             (
+                "harness/src/commands/model/spawn/",
+                "a cluster that does not answer announces nothing: asked again, at a pace",
+            ),
+            (
                 "harness/src/trial/programs.rs",
                 "a program of the workload announces nothing about itself: looked at, at a pace",
             ),

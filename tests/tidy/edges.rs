@@ -33,6 +33,7 @@ const EDGES: &[(&str, &[&str])] = &[
         &[
             "trace",
             "plans",
+            "world/controllers",
             "world/stages",
             "world/cluster",
             "proxy",

@@ -32,9 +32,10 @@ use crate::{
 };
 use client::{Client, Heard, Sent};
 use surroundings::Around;
+pub use surroundings::node;
 
 /// By which a node says that it is looked after here; kwok's own.
-const ANNOTATION: &str = "kwok.x-k8s.io/node";
+pub const ANNOTATION: &str = "kwok.x-k8s.io/node";
 /// Half of a lease's life is left when it is renewed, or more (kubelet: a quarter of 40 s).
 const RENEWED: Duration = Duration::from_secs(10);
 /// First back-off of a write that the cluster was too busy for; each further time doubles it, up to 32 minutes.

@@ -12,6 +12,7 @@ mod from;
 mod page;
 mod scenario;
 mod show;
+mod spawn;
 mod text;
 mod verdict;
 
@@ -32,6 +33,8 @@ pub enum Options {
     Show(show::Options),
     /// Write a trace or a state graph in another format.
     Convert(convert::Options),
+    /// Run the built-in controllers of the models as a controller manager of a real cluster, until SIGINT or SIGTERM.
+    Spawn(spawn::Options),
 }
 
 /// Does it.
@@ -45,6 +48,7 @@ pub fn run(options: &Options) -> anyhow::Result<Exit> {
         Options::Accepts(options) => accepts::run(options),
         Options::Show(options) => show::run(options),
         Options::Convert(options) => convert::run(options),
+        Options::Spawn(options) => spawn::run(options),
     }
 }
 

@@ -71,6 +71,19 @@ pub struct Scale {
     pub revision: trace::Revision,
 }
 
+impl Scale {
+    /// Of a Scale (`autoscaling/v1`).
+    pub fn read(scale: &Value) -> Scale {
+        let number = |pointer: &str| scale.pointer(pointer).and_then(Value::as_i64).unwrap_or(0);
+        Scale {
+            wanted: number("/spec/replicas"),
+            there: number("/status/replicas"),
+            selector: read::text(&scale["status"], "selector"),
+            revision: read::meta(scale).revision,
+        }
+    }
+}
+
 pub(crate) fn autoscalers() -> GroupResource {
     GroupResource::new("autoscaling", "horizontalpodautoscalers")
 }

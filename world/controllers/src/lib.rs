@@ -4,8 +4,8 @@
 //! so far to the next [`Request`], or to being [`Next::Done`]. One key, one API request at a time, so that it
 //! can be stopped between two writes, meet a 409, and be explored at any granularity.
 //! [`Controller::keys_affected`] says which keys a change of the store puts on its queue. No IO, no clock, no
-//! randomness: same input, same bytes out. Whoever runs them (the embedded cluster, the model checker) holds
-//! queues, timers and the store.
+//! randomness: same input, same bytes out. Whoever runs them (the embedded cluster, the model checker, `trommel model
+//! spawn`) holds queues, timers and the store.
 //!
 //! Reading order: [`object`] (what of an object is seen), [`view`] (all of them, indexed), [`request`],
 //! [`calls`] (how straight-line code becomes `next`), [`controller`] (who exists), then one file a controller.
@@ -32,7 +32,8 @@
 //! - what autoscalers measure: `autoscaler/metrics.rs`, `autoscaler/series.rs`;
 //! - for which zone an endpoint is meant: `services/slices/hints.rs`, `services/slices/shares.rs`;
 //! - when a node counts as silent: `node_lifecycle/silence.rs`; how fast its pods go: `node_lifecycle/limit.rs`;
-//! - what a certificate says that a CertificateSigningRequest gets: `signing_request/signer.rs`.
+//! - what a certificate says that a CertificateSigningRequest gets: `signing_request/signer.rs`;
+//! - what a request is at the API: `wire.rs`.
 
 #[macro_use]
 pub mod branches;
@@ -52,6 +53,7 @@ pub mod resources;
 pub mod selector;
 pub mod template;
 pub mod view;
+pub mod wire;
 pub mod write;
 
 pub mod account_token;

@@ -21,6 +21,8 @@ pub struct Access {
     server: http::Uri,
     tls: Option<Arc<rustls::ClientConfig>>,
     headers: http::HeaderMap,
+    /// In PEM; empty where nobody is trusted by name.
+    authority: String,
 }
 
 /// The cluster does not answer as it should: a retry may help.
@@ -94,7 +96,16 @@ impl Access {
         tls: Option<Arc<rustls::ClientConfig>>,
         headers: http::HeaderMap,
     ) -> Access {
-        Access { context, server, tls, headers }
+        Access { context, server, tls, headers, authority: String::new() }
+    }
+
+    pub(super) fn with_authority(self, authority: String) -> Access {
+        Access { authority, ..self }
+    }
+
+    /// The certificate by which the server is known, in PEM; empty where the kubeconfig has none.
+    pub fn authority(&self) -> &str {
+        &self.authority
     }
 
     /// Its URL.

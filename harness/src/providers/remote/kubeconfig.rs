@@ -110,8 +110,11 @@ pub(super) fn parse(text: &str, folder: &Path, context: Option<&str>) -> Result<
         .parse()
         .map_err(|_| of_cluster(format!("server {:?} is not a URL", cluster.server)))?;
     let pair = user.pair(folder).map_err(of_user)?;
+    let authority = cluster.authority(folder).map_err(of_cluster)?;
     let tls = match server.scheme_str() {
-        Some("https") => Some(cluster.tls(folder, pair.as_ref()).map_err(of_cluster)?),
+        Some("https") => {
+            Some(cluster.tls(authority.as_deref(), pair.as_ref()).map_err(of_cluster)?)
+        }
         _ => None,
     };
     let token = user.token(folder).map_err(of_user)?;
@@ -122,7 +125,8 @@ pub(super) fn parse(text: &str, folder: &Path, context: Option<&str>) -> Result<
         let value = value.map_err(|_| of_user("its token is none".to_owned()))?;
         headers.insert(http::header::AUTHORIZATION, value);
     }
-    Ok(Access::new(wanted.to_owned(), server, tls, headers))
+    let authority = authority.unwrap_or_default();
+    Ok(Access::new(wanted.to_owned(), server, tls, headers).with_authority(authority))
 }
 
 fn find<'a, T>(entries: &'a [Named<T>], name: &str) -> Option<&'a T> {
@@ -145,18 +149,21 @@ impl Cluster {
         Ok(())
     }
 
-    fn tls(
-        &self,
-        folder: &Path,
-        pair: Option<&proxy::tls::Pair>,
-    ) -> Result<Arc<rustls::ClientConfig>, String> {
-        let authority = pem(
+    fn authority(&self, folder: &Path) -> Result<Option<String>, String> {
+        pem(
             folder,
             ("certificate-authority-data", &self.certificate_authority_data),
             ("certificate-authority", &self.certificate_authority),
-        )?;
+        )
+    }
+
+    fn tls(
+        &self,
+        authority: Option<&str>,
+        pair: Option<&proxy::tls::Pair>,
+    ) -> Result<Arc<rustls::ClientConfig>, String> {
         let made = match (authority, self.insecure_skip_tls_verify) {
-            (Some(authority), false) => proxy::tls::client_config(&authority, pair),
+            (Some(authority), false) => proxy::tls::client_config(authority, pair),
             (None, true) => proxy::tls::client_config_for_any(pair),
             (Some(_), true) => {
                 return Err("it has a certificate-authority and insecure-skip-tls-verify: take one of them out".to_owned());
