@@ -18,6 +18,9 @@ struct Tool {
     fix: &'static str,
 }
 
+const CONFIRM: &str =
+    "`trommel model confirm` and `model check --confirm` need its path (--program)";
+
 const TOOLS: &[Tool] = &[
     Tool {
         name: "kubectl",
@@ -33,6 +36,21 @@ const TOOLS: &[Tool] = &[
         name: "kind",
         without: "kind clusters can still be used, and be created with one control-plane node (create.nodeImage)",
         fix: "https://kind.sigs.k8s.io/docs/user/quick-start/#installation",
+    },
+    Tool {
+        name: "kube-controller-manager",
+        without: CONFIRM,
+        fix: "https://dl.k8s.io/v1.36.3/bin/linux/amd64/kube-controller-manager, or tests/reference/build.sh in a clone",
+    },
+    Tool {
+        name: "kube-scheduler",
+        without: CONFIRM,
+        fix: "https://dl.k8s.io/v1.36.3/bin/linux/amd64/kube-scheduler, or tests/reference/build.sh in a clone",
+    },
+    Tool {
+        name: "descheduler",
+        without: CONFIRM,
+        fix: "go install sigs.k8s.io/descheduler/cmd/descheduler@v0.36.0",
     },
     Tool {
         name: "python3",

@@ -5,7 +5,7 @@
 //! which nothing follows are no steps.
 //!
 //! A controller reads objects of some types only ([`reads`]), and of these not everything ([`digest`]); as long as that is
-//! the same, so is what it does. Tests hold it against all that is stored.
+//! the same, so is what it does. `looks/tests.rs` holds it against all that is stored.
 
 use std::{sync::Arc, time::Duration};
 
@@ -68,7 +68,7 @@ pub(super) fn keys_of(controller: Controller) -> KindSet {
     match controller {
         Controller::GarbageCollector => KindSet::ALL,
         Controller::Deployment => KindSet::of(&["Deployment"]),
-        Controller::ReplicaSet => KindSet::of(&["ReplicaSet"]),
+        Controller::ReplicaSet => KindSet::of(&["ReplicaSet", "Pod"]),
         Controller::ReplicationController => KindSet::of(&["ReplicationController"]),
         Controller::StatefulSet => KindSet::of(&["StatefulSet"]),
         Controller::DaemonSet => KindSet::of(&["DaemonSet"]),
@@ -344,3 +344,6 @@ fn response(objects: &Objects, answer: &Answer) -> Response {
         }
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -67,13 +67,20 @@ impl Scenario {
         }
         let clients = controllers::all(spec, &objects).map_err(wrong)?;
         let asked = properties::all(&spec.properties, &objects).map_err(wrong)?;
-        let file::BudgetsSpec { crashes, restarts, conflicts, lost_answers } = spec.budgets;
+        let file::BudgetsSpec { crashes, restarts, conflicts, lost_answers, lags } = spec.budgets;
         let setup = Setup {
             clients,
             granularity: spec.granularity.into(),
             consistency: spec.consistency.into(),
             lag_max: spec.lag_max.unwrap_or(u16::MAX),
-            budgets: Budgets { crashes, restarts, conflicts, lost_answers, ..Budgets::default() },
+            one_behind: lags.is_some(),
+            budgets: Budgets {
+                crashes,
+                restarts,
+                conflicts,
+                lost_answers,
+                lags: lags.unwrap_or_default(),
+            },
             events: events
                 .iter()
                 .map(|event| -> Box<dyn Event> { Box::new(event.clone()) })

@@ -142,7 +142,12 @@ pub(in crate::commands::model) enum Consistency {
     Synchronous,
     MonotonicSession,
     ResettableSession,
+    /// As `MonotonicSession`, with a cursor for each type.
+    MonotonicPerKind,
+    /// As `ResettableSession`, with a cursor for each type.
+    ResettablePerKind,
     OptimisticLinear,
+    Causal,
 }
 
 impl From<Consistency> for cluster::Consistency {
@@ -151,7 +156,10 @@ impl From<Consistency> for cluster::Consistency {
             Consistency::Synchronous => Self::Synchronous,
             Consistency::MonotonicSession => Self::MonotonicSession,
             Consistency::ResettableSession => Self::ResettableSession,
+            Consistency::MonotonicPerKind => Self::PerKind { resettable: false },
+            Consistency::ResettablePerKind => Self::PerKind { resettable: true },
             Consistency::OptimisticLinear => Self::OptimisticLinear,
+            Consistency::Causal => Self::Causal,
         }
     }
 }
@@ -164,6 +172,8 @@ pub(in crate::commands::model) struct BudgetsSpec {
     pub restarts: u8,
     pub conflicts: u8,
     pub lost_answers: u8,
+    /// A controller falls behind what is stored, one at a time; no number: all may be behind at all times.
+    pub lags: Option<u8>,
 }
 
 /// When an event may happen.
