@@ -190,7 +190,8 @@ fn colour() -> bool {
 
 /// Parses the command line and does what it says.
 pub fn main() -> anyhow::Result<Exit> {
-    let cli = match Cli::try_parse() {
+    let arguments = model::kivi::spellings::rewritten(std::env::args_os());
+    let cli = match Cli::try_parse_from(arguments) {
         Ok(cli) => cli,
         // clap's own code for wrong usage is 2, which means `unknown` here.
         Err(error) if error.use_stderr() => {

@@ -94,7 +94,7 @@ pub(in crate::commands::model) enum ControllerSpec {
     },
 }
 
-#[derive(Debug, Clone, Copy, Default, Deserialize)]
+#[derive(Debug, Clone, Copy, Default, Deserialize, clap::ValueEnum)]
 #[serde(rename_all = "kebab-case")]
 pub(in crate::commands::model) enum Granularity {
     Drain,
