@@ -45,7 +45,7 @@ enum Command {
     /// A folder with stand-ins for kube-apiserver and etcd, on which suites with controller-runtime's envtest run
     /// unmodified.
     Envtest(envtest::Options),
-    /// Check models in TLA+, and read and write their runs.
+    /// Check models in TLA+ and of clusters, and read and write their runs.
     #[command(subcommand)]
     Model(model::Options),
     /// Check what works on this machine, and say how to get the rest.

@@ -132,7 +132,7 @@ fn seconds(text: &str) -> Result<Duration, String> {
 const RANDOM_STEPS: usize = 300;
 /// Kivi tries five seeds. Each has so many runs here.
 const SEEDS: u32 = 5;
-const RUNS: u64 = 100;
+const RUNS: u64 = 20;
 /// More sizes than these are not tried.
 const SIZES_MAX: u64 = 1_000_000;
 

@@ -4,6 +4,7 @@ use super::{InputError, Note, field::Field, intents, notes};
 use crate::kivi::{
     amounts::{self, GIB},
     description::{Description, Node},
+    manifests::KIVI_HOSTNAME,
     occurrence::{Occurrence, What},
     sizes::{Bounds, Range, Scale, Size},
 };
@@ -28,13 +29,14 @@ pub(super) fn read(
     if types.is_empty() {
         return Err(root.get("nodesTypes").wrong("types of nodes"));
     }
+    let hostnames = hostnames(into, root, found);
     let (mut nodes, mut described) = (Vec::new(), Size::default());
     for (at, one) in types.iter().enumerate() {
-        into.nodes.push(node(
-            &one.get("template"),
-            &format!("type-{:03}", at + 1),
-            PROCESSOR_MILLI,
-        )?);
+        let mut node = node(&one.get("template"), &format!("type-{:03}", at + 1), PROCESSOR_MILLI)?;
+        if hostnames {
+            node.labels.entry(KIVI_HOSTNAME.to_owned()).or_insert_with(|| node.name.clone());
+        }
+        into.nodes.push(node);
         nodes.push(range(one)?);
         described.nodes.push(one.get("num").number_or(1)?);
     }
@@ -54,6 +56,20 @@ pub(super) fn read(
         deployments_scale: scale(&root.get("dScaleType"), &root.get("dTypes").items()?)?,
     };
     Ok((bounds, described))
+}
+
+/// Whether pods are spread by Kivi's label of nodes' names, which Kubernetes doesn't have: nodes have it then.
+fn hostnames(of: &Description, root: &Field<'_>, found: &mut Vec<Note>) -> bool {
+    let spread = of.templates.iter().flat_map(|template| {
+        template.value["spec"]["topologySpreadConstraints"].as_array().into_iter().flatten()
+    });
+    let is_used = spread.into_iter().any(|one| one["topologyKey"] == KIVI_HOSTNAME);
+    if is_used {
+        let text = "pods are spread by the label hostname, which Kivi gives to each node, and so here; Kubernetes gives \
+                    it kubernetes.io/hostname";
+        found.push(notes::of(&root.get("nodesTypes"), text));
+    }
+    is_used
 }
 
 /// `minSize` to `maxSize`, or the same by the names of Kivi's talk; else `num`.

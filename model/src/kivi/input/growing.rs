@@ -4,7 +4,7 @@ use serde_json::json;
 
 use crate::kivi::{
     description::{Deployment, Description, Node},
-    manifests::HOSTNAME,
+    manifests::{HOSTNAME, KIVI_HOSTNAME},
     occurrence::What,
     sizes::Size,
 };
@@ -60,8 +60,11 @@ fn with_nodes(types: &Description, counts: &[u32]) -> Description {
         let named = |number: u32| match number {
             0 => node.clone(),
             _ => {
-                let mut other = Node { name: format!("{}-{number:03}", node.name), ..node.clone() };
-                other.labels.remove(HOSTNAME);
+                let name = format!("{}-{number:03}", node.name);
+                let mut other = Node { name: name.clone(), ..node.clone() };
+                for label in [HOSTNAME, KIVI_HOSTNAME] {
+                    other.labels.entry(label.to_owned()).and_modify(|label| *label = name.clone());
+                }
                 other
             }
         };

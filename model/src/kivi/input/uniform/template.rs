@@ -6,7 +6,7 @@ use super::{CPU_MILLI, Field, InputError, Note, configs, notes};
 use crate::kivi::{
     amounts,
     description::{Description, Labels},
-    manifests::{Pods, spread},
+    manifests::{HOSTNAME, KIVI_HOSTNAME, Pods, spread},
 };
 
 /// Ticks of Kivi's clock in a second.
@@ -95,7 +95,7 @@ fn constraint(of: &Field<'_>, own: &Labels) -> Result<Value, InputError> {
     let topology = of.get("topologyKey");
     // Kivi's name of the label of nodes' names.
     let topology = match topology.text()? {
-        "hostname" => crate::kivi::manifests::HOSTNAME,
+        KIVI_HOSTNAME => HOSTNAME,
         "zone" => "topology.kubernetes.io/zone",
         other => other,
     };
