@@ -61,15 +61,17 @@ pub(super) fn told(
     took: Duration,
 ) -> (String, Exit) {
     let mut lines = Vec::new();
-    let answers: Vec<Answer<'_>> = asked.iter().map(|title| Answer::of(found, title)).collect();
+    let mut answers: Vec<(&String, Answer<'_>)> =
+        asked.iter().map(|title| (title, Answer::of(found, title))).collect();
+    answers.sort_by_key(|(_, answer)| answer.rank());
     let exit = exit(&answers);
     if exit == Exit::Clean {
         lines.push(clean(found));
     }
-    lines.extend(asked.iter().zip(&answers).map(|(title, answer)| answer.line(title)));
+    lines.extend(answers.iter().map(|(title, answer)| answer.line(title)));
     lines.push(how.line());
     lines.push(counts(found, took));
-    for (title, answer) in asked.iter().zip(&answers) {
+    for (title, answer) in &answers {
         let Answer::Violated { judged, .. } = answer else { continue };
         if let Outcome::Violated(trace) = &judged.verdict {
             lines.push(String::new());
@@ -138,6 +140,15 @@ impl Answer<'_> {
         }
     }
 
+    /// What is worse comes first.
+    fn rank(&self) -> u8 {
+        match self {
+            Answer::Violated { .. } => 0,
+            Answer::Unknown(_) => 1,
+            Answer::Held => 2,
+        }
+    }
+
     fn line(&self, title: &str) -> String {
         match self {
             Answer::Held => format!("held: {title}"),
@@ -161,13 +172,12 @@ fn of_intent<'c>(checked: &'c Checked, title: &str) -> Option<&'c Judged> {
     checked.verdicts.iter().find(|judged| judged.title == title)
 }
 
-fn exit(answers: &[Answer<'_>]) -> Exit {
-    if answers.iter().any(|answer| matches!(answer, Answer::Violated { .. })) {
-        return Exit::Finding;
-    }
-    match answers.iter().all(|answer| matches!(answer, Answer::Held)) {
-        true => Exit::Clean,
-        false => Exit::Unknown,
+/// Of answers of which the worst comes first.
+fn exit(answers: &[(&String, Answer<'_>)]) -> Exit {
+    match answers.first() {
+        Some((_, Answer::Violated { .. })) => Exit::Finding,
+        Some((_, Answer::Unknown(_))) => Exit::Unknown,
+        Some((_, Answer::Held)) | None => Exit::Clean,
     }
 }
 
