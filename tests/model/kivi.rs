@@ -142,7 +142,7 @@ fn a_uniform_file_is_checked() {
     }"#;
     house.write(&format!("{EXAMPLES}/one.json"), text);
     let ended = kivi(&house, "-p one.json");
-    let says = "violated: no_oscillation_eviction of web\nhow: ";
+    let says = "violated: no_oscillation_eviction of web\n";
     assert!(ended.expect(100).stdout.contains(says), "{ended}");
     assert_eq!(ended.stderr, "");
 }
