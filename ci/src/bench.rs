@@ -10,6 +10,7 @@
 mod environment;
 mod families;
 mod foreign;
+mod kivi;
 mod models;
 mod proxy;
 mod server;
@@ -105,11 +106,12 @@ struct Trial {
 /// Measures, and prints tables.
 type Part = fn(&mut Runner) -> anyhow::Result<()>;
 
-const PARTS: [(&str, Part); 8] = [
+const PARTS: [(&str, Part); 9] = [
     ("subjects", subjects),
     ("foreign", foreign::print),
     ("families", families::print),
     ("models", models::print),
+    ("kivi", kivi::print),
     ("proxy", proxy::print),
     ("server", server::print),
     ("environment", environment::print),

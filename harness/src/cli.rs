@@ -45,7 +45,7 @@ enum Command {
     /// A folder with stand-ins for kube-apiserver and etcd, on which suites with controller-runtime's envtest run
     /// unmodified.
     Envtest(envtest::Options),
-    /// Check models in TLA+, and read and write their runs.
+    /// Check models in TLA+ and of clusters, and read and write their runs.
     #[command(subcommand)]
     Model(model::Options),
     /// Check what works on this machine, and say how to get the rest.
@@ -190,7 +190,8 @@ fn colour() -> bool {
 
 /// Parses the command line and does what it says.
 pub fn main() -> anyhow::Result<Exit> {
-    let cli = match Cli::try_parse() {
+    let arguments = model::kivi::spellings::rewritten(std::env::args_os());
+    let cli = match Cli::try_parse_from(arguments) {
         Ok(cli) => cli,
         // clap's own code for wrong usage is 2, which means `unknown` here.
         Err(error) if error.use_stderr() => {

@@ -26,4 +26,3 @@ pub mod simulate;
 pub mod sizes;
 pub mod sweep;
 pub mod told;
-pub mod types;

@@ -3,6 +3,7 @@
 mod clusters;
 mod confirm;
 mod inputs;
+mod kivi;
 mod page;
 
 use trommel_tests::{

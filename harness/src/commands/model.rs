@@ -9,6 +9,7 @@ mod confirm;
 mod convert;
 mod files;
 mod from;
+pub mod kivi;
 mod page;
 mod scenario;
 mod show;
@@ -25,6 +26,8 @@ use crate::exit::{Exit, Expected};
 pub enum Options {
     /// Check a TLA+ module or a scenario of a cluster: 0 its properties hold, 100 one is violated, 2 a limit was reached.
     Check(check::Options),
+    /// Ask Kivi's questions about a cluster and its configuration: 0 all holds, 100 something is violated, 2 unknown.
+    Kivi(Box<kivi::Options>),
     /// Play a counterexample of a cluster model on the real controllers: 0 they agree, 100 they differ, 2 unknown.
     Confirm(confirm::Options),
     /// Hold a log of a real run against a model: 0 it is a run of it, 100 it is none, 2 a limit was reached.
@@ -44,6 +47,7 @@ pub enum Options {
 pub fn run(options: &Options) -> anyhow::Result<Exit> {
     match options {
         Options::Check(options) => check::run(options),
+        Options::Kivi(options) => kivi::run(options),
         Options::Confirm(options) => confirm::run(options),
         Options::Accepts(options) => accepts::run(options),
         Options::Show(options) => show::run(options),

@@ -24,6 +24,14 @@ impl Cluster {
         self.with_ranks(self.without_unread(state))
     }
 
+    /// A state in the midst of a step of many writes, whose history has no room for as many again.
+    pub(super) fn shortened(&self, state: State) -> State {
+        match state.history.newest() < REVISIONS_MAX / 2 {
+            true => state,
+            false => self.without_unread(state),
+        }
+    }
+
     fn without_unread(&self, mut state: State) -> State {
         let behind = state.history.behind.filter(|(client, writes)| {
             *writes <= self.setup.lag_max && self.may_go_back(&state, *client)

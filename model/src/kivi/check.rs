@@ -85,6 +85,14 @@ pub fn asked(of: &Description, options: &Options) -> Vec<Intent> {
     all
 }
 
+/// What reports call an intent.
+pub fn title(of: &Description, intent: &Intent) -> String {
+    match intent.deployment() {
+        Some(deployment) => format!("{} of {}", intent.name(), of.deployments[deployment].name),
+        None => intent.name().to_owned(),
+    }
+}
+
 /// Checks `intents` of a description. `threads` explore it together; `deadline` says whether the time is up.
 ///
 /// # Errors
@@ -132,14 +140,15 @@ fn search(
         None => vec![search.breadth_first()?],
     };
     for (at, intent) in intents.iter().enumerate() {
-        let mut outcomes =
-            reports.iter().map(|report| outcome((of, &cluster), &report.verdicts[at].1));
+        let mut outcomes = reports
+            .iter()
+            .map(|report| outcome((of, &cluster), &report.verdicts[at].1, options.detail));
         let first = outcomes.next().unwrap_or(Outcome::Unknown(Limit::Sampled));
         let verdict = outcomes.fold(first, |one, other| match one {
             Outcome::Violated(_) => one,
             _ => other,
         });
-        let title = intents::title(of, intent);
+        let title = title(of, intent);
         into.verdicts.push(Judged { intent: intent.clone(), title, verdict });
     }
     for report in &reports {
@@ -151,10 +160,10 @@ fn search(
     Ok(())
 }
 
-fn outcome((of, cluster): (&Description, &Cluster), verdict: &Verdict<State, Action>) -> Outcome {
+fn outcome(of: (&Description, &Cluster), verdict: &Verdict<State, Action>, detail: u8) -> Outcome {
     match verdict {
         Verdict::Held { .. } => Outcome::Held,
-        Verdict::Violated { run: Some(run) } => Outcome::Violated(told::trace(of, cluster, run)),
+        Verdict::Violated { run: Some(run) } => Outcome::Violated(told::trace(of, run, detail)),
         // No intent asks that something can be reached.
         Verdict::Violated { run: None } => Outcome::Unknown(Limit::Decided),
         Verdict::Unknown { why, .. } => Outcome::Unknown(why.clone()),

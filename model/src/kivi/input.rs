@@ -10,6 +10,7 @@ use super::{description::Description, sizes::Bounds, sizes::Size};
 
 mod configs;
 pub mod directory;
+mod document;
 mod field;
 mod growing;
 mod intents;
@@ -31,7 +32,7 @@ pub struct File<'a> {
 /// What was read.
 #[derive(Debug, Clone, Default)]
 pub struct Input {
-    /// The cluster: of a configuration that grows, the smallest.
+    /// The cluster as it is described: of a configuration directory, with as many nodes and pods as `num` says.
     pub description: Description,
     /// How it grows; none if there is one cluster only.
     pub growing: Option<Growing>,
@@ -46,7 +47,7 @@ pub struct Growing {
     pub bounds: Bounds,
     /// The cluster with one node of each type.
     types: Description,
-    /// Bounds of autoscalers, of each deployment.
+    /// How each deployment grows.
     replicas: Vec<growing::Replicas>,
 }
 
@@ -79,12 +80,14 @@ impl fmt::Display for Note {
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum InputError {
     /// A file that has to be there is not.
-    #[error("read {directory}: there is no {file}")]
+    #[error("read {directory}: there is no {file}, {what}")]
     Missing {
         /// What kind of directory.
         directory: &'static str,
         /// The file.
         file: &'static str,
+        /// What is in it.
+        what: &'static str,
     },
     /// A file is not of its format.
     #[error("read {file}: {why}")]

@@ -6,7 +6,7 @@
 
 use std::sync::Arc;
 
-use super::{description::Description, events, intent::Intent, options::Mode, pods};
+use super::{check, description::Description, events, intent::Intent, options::Mode, pods};
 use crate::{
     Fairness, Property,
     cluster::{Action, Cluster, State, events::Monitor},
@@ -96,7 +96,7 @@ pub(super) fn properties<'c>(
             let kept = state.environment.monitors[own.clone()].iter();
             kept.map(|kept| level(*kept)).max().unwrap_or(0)
         };
-        let name = title(of, intent);
+        let name = check::title(of, intent);
         match (asks, mode) {
             (Asks::Below(count), _) => Property::always(name, move |state| kept(state) < count),
             (Asks::Settles, _) => Property::eventually_always(name, move |state| kept(state) == 0),
@@ -112,14 +112,6 @@ pub(super) fn properties<'c>(
         }
     };
     intents.iter().map(property).collect()
-}
-
-/// What reports call an intent.
-pub(super) fn title(of: &Description, intent: &Intent) -> String {
-    match intent.deployment() {
-        Some(deployment) => format!("{} of {}", intent.name(), of.deployments[deployment].name),
-        None => intent.name().to_owned(),
-    }
 }
 
 fn all_found(cluster: &Cluster, state: &State) -> bool {

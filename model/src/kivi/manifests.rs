@@ -8,6 +8,8 @@ use super::description::{Deployment, Descheduler, Description, Labels, Node, Wri
 pub const NAMESPACE: &str = "default";
 /// The label by which nodes are told apart.
 pub const HOSTNAME: &str = "kubernetes.io/hostname";
+/// What Kivi calls that label.
+pub(super) const KIVI_HOSTNAME: &str = "hostname";
 /// The pods that take what is taken of nodes are in this namespace: no descheduler asks for them.
 const OTHERS: &str = "kube-system";
 

@@ -48,7 +48,7 @@ pub struct Options {
     pub random: Option<Random>,
     /// `-l`: ask whether the cluster comes to rest, too.
     pub loops: bool,
-    /// `-v`: how much of a run is told, from 1 to 4 (Kivi: 6).
+    /// `-v`: how much of a run is told, from 1 to 6.
     pub detail: u8,
     /// How much is one step.
     pub granularity: Granularity,

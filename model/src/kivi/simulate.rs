@@ -1,12 +1,6 @@
 //! One run of a cluster, drawn at random from a seed.
 
-use super::{
-    check::CheckError,
-    description::Description,
-    options::Options,
-    setup,
-    told::{Snapshot, Told, Trace},
-};
+use super::{check::CheckError, description::Description, options::Options, setup, told::Trace};
 use crate::System;
 
 /// A run of at most so many steps. It says nothing of what must hold.
@@ -21,8 +15,7 @@ pub fn simulate(
 ) -> Result<Trace, CheckError> {
     let cluster = setup::cluster(of, &[], options)?;
     let mut state = cluster.initial().remove(0);
-    let mut trace =
-        Trace { states: vec![Snapshot::of(of, &cluster, &state)], steps: vec![], loops_to: None };
+    let mut trace = Trace::from(of, &cluster, &state);
     let (mut drawn, mut actions) = (seed, Vec::new());
     while trace.steps.len() < steps_max {
         actions.clear();
@@ -33,8 +26,7 @@ pub fn simulate(
         }
         let action = actions.swap_remove((draw(&mut drawn) % actions.len() as u64) as usize);
         let Some(next) = cluster.next(&state, &action) else { continue };
-        trace.steps.push(Told::of(&cluster, &action));
-        trace.states.push(Snapshot::of(of, &cluster, &next));
+        trace.push((of, &cluster), &action, (&state, &next), options.detail);
         state = next;
     }
     Ok(trace)
@@ -61,6 +53,7 @@ mod tests {
         assert_eq!(run(1), run(1));
         assert_ne!(run(1), run(2));
         let told = run(1).lines(1);
-        assert!(told.iter().all(|line| line.starts_with("[*] user: applies")), "{told:?}");
+        assert!(told.iter().all(|line| line.starts_with("[*] ")), "{told:?}");
+        assert!(told.iter().any(|line| line.starts_with("[*] user: applies")), "{told:?}");
     }
 }

@@ -36,7 +36,7 @@ pub enum Scale {
 pub struct Bounds {
     /// Of each type of nodes.
     pub nodes: Vec<Range>,
-    /// Of each deployment.
+    /// Of each deployment, or type of deployments.
     pub deployments: Vec<Range>,
     /// Of each deployment, pods for each node, at most (`max_pod_per_node`).
     pub pods_per_node_max: u32,
@@ -47,11 +47,11 @@ pub struct Bounds {
 }
 
 /// The size of a cluster.
-#[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Size {
     /// Nodes of each type.
     pub nodes: Vec<u32>,
-    /// Pods of each deployment.
+    /// Pods of each deployment; where deployments are of one type, of each of it.
     pub pods: Vec<u32>,
 }
 
@@ -75,6 +75,20 @@ impl std::fmt::Display for Size {
 }
 
 impl Bounds {
+    /// How many sizes there are, or more.
+    pub fn count_max(&self) -> u64 {
+        let count = |range: &Range, most: u32| {
+            u64::from((range.max.min(most) + 1).saturating_sub(range.min))
+        };
+        let counts = |of: &[Range], scale: &Scale, most: u32| {
+            let free = of.len().min(if *scale == Scale::Free { usize::MAX } else { 1 });
+            of[..free].iter().fold(1, |all: u64, range| all.saturating_mul(count(range, most)))
+        };
+        let most = CONFIDENT.saturating_mul(CONFIDENT).saturating_mul(self.nodes.len() as u32);
+        let nodes = counts(&self.nodes, &self.nodes_scale, CONFIDENT);
+        nodes.saturating_mul(counts(&self.deployments, &self.deployments_scale, most))
+    }
+
     /// All sizes, each once: by nodes and then by pods; of equal ones the first type varies slowest.
     pub fn sizes(&self, faster: Faster) -> Vec<Size> {
         let mut all = Vec::new();
@@ -83,7 +97,7 @@ impl Bounds {
             if count == 0 {
                 continue;
             }
-            let most = (CONFIDENT * count).min(self.pods_per_node_max * count);
+            let most = count.saturating_mul(CONFIDENT.min(self.pods_per_node_max));
             let pods = combinations(&self.deployments, &self.deployments_scale, most);
             let pods =
                 thinned(pods, faster).into_iter().filter(|pods| pods.iter().any(|of| *of > 0));
@@ -178,6 +192,21 @@ mod tests {
             bounds.sizes(Faster::No).into_iter().map(|size| size.nodes).collect();
         nodes.dedup();
         assert_eq!(nodes, [[1, 2], [2, 3], [3, 5]]);
+    }
+
+    #[test]
+    fn there_are_no_more_sizes_than_are_counted() {
+        let bounds = |nodes: Vec<Range>, deployments: usize| Bounds {
+            nodes,
+            deployments: vec![range(1, u32::MAX); deployments],
+            pods_per_node_max: 7,
+            nodes_scale: Scale::Free,
+            deployments_scale: Scale::Free,
+        };
+        let two = bounds(vec![range(0, 9), range(1, 2)], 1);
+        assert!(two.count_max() >= two.sizes(Faster::No).len() as u64);
+        assert_eq!(bounds(vec![range(1, 9)], 1).count_max(), 6 * 36);
+        assert_eq!(bounds(vec![range(1, 9); 3], 20).count_max(), u64::MAX);
     }
 
     #[test]

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use super::{description::Description, events::MEASURED, pods};
 use crate::{
     Run, System,
-    cluster::{Action, Cluster, State, kinds::KindId},
+    cluster::{Action, Cluster, State, kinds::KindId, objects::Stored},
 };
 
 /// A run that violates an intent.
@@ -23,44 +23,99 @@ pub struct Trace {
 /// A step in words.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Told {
-    /// In how detailed a report it is told, from 1: what users and nodes do, what controllers do, time and measuring.
+    /// In how detailed a report it is told: from 1 what users and nodes do and all that changes numbers of pods, from 2
+    /// what else controllers do, from 3 time and measuring.
     pub detail: u8,
     /// What happens.
     pub text: String,
+    /// Objects that it changes, and their new values; looked for from [`OBJECTS`] on only.
+    pub objects: Vec<(String, String)>,
 }
 
-impl Told {
-    pub(super) fn of(cluster: &Cluster, action: &Action) -> Told {
-        let detail = match action {
+/// From this detail on (`-v`), it is told what each step comes to, which objects it changes, and what they are then.
+const STATES: u8 = 4;
+const OBJECTS: u8 = 5;
+const VALUES: u8 = 6;
+
+impl Trace {
+    /// The beginning of a run.
+    pub(super) fn from(of: &Description, cluster: &Cluster, state: &State) -> Trace {
+        let states = vec![Snapshot::of(of, cluster, state)];
+        Trace { states, steps: vec![], loops_to: None }
+    }
+
+    /// A further step: from one state to the next.
+    pub(super) fn push(
+        &mut self,
+        (of, cluster): (&Description, &Cluster),
+        action: &Action,
+        (before, after): (&State, &State),
+        detail: u8,
+    ) {
+        let snapshot = Snapshot::of(of, cluster, after);
+        let matters = self.states.last() != Some(&snapshot);
+        let own = match action {
             Action::Event { event, .. } => {
                 let name = cluster.setup.events[usize::from(*event)].name();
                 if name == MEASURED { 3 } else { 1 }
             }
-            Action::Acts(_) => 2,
+            Action::Acts(_) => 2 - u8::from(matters),
             _ => 3,
         };
-        Told { detail, text: cluster.label(action) }
+        let objects = if detail >= OBJECTS { changed(cluster, before, after) } else { vec![] };
+        self.steps.push(Told { detail: own, text: cluster.label(action), objects });
+        self.states.push(snapshot);
     }
-}
 
-/// From this detail on (`-v`), it is told what each step comes to.
-const STATES: u8 = 4;
-
-impl Trace {
-    /// The run, a line a step, with as many stars as it takes detail to be told.
+    /// The run, a line a step, with as many stars as it takes detail to be told, and what numbers it changes.
     pub fn lines(&self, detail: u8) -> Vec<String> {
         let mut lines = Vec::new();
-        for (at, step) in self.steps.iter().enumerate().filter(|(_, step)| step.detail <= detail) {
+        let line = |stars: u8, text: &str| format!("[{}] {text}", "*".repeat(stars.into()));
+        for (at, step) in self.steps.iter().enumerate() {
             if self.loops_to == Some(at) {
                 lines.push("from here on for ever:".to_owned());
             }
-            lines.push(format!("[{}] {}", "*".repeat(step.detail.into()), step.text));
-            if let Some(state) = self.states.get(at + 1).filter(|_| detail >= STATES) {
-                lines.push(format!("[{}] {state}", "*".repeat(STATES.into())));
+            if step.detail > detail {
+                continue;
             }
+            let changes = match detail < STATES {
+                true => self.states[at + 1].since(&self.states[at]),
+                false => String::new(),
+            };
+            let arrow = if changes.is_empty() { "" } else { " -> " };
+            lines.push(line(step.detail, &format!("{}{arrow}{changes}", step.text)));
+            if let Some(state) = self.states.get(at + 1).filter(|_| detail >= STATES) {
+                lines.push(line(STATES, &state.to_string()));
+            }
+            for (what, value) in step.objects.iter().filter(|_| detail >= OBJECTS) {
+                lines.push(line(OBJECTS, what));
+                if detail >= VALUES && !value.is_empty() {
+                    lines.push(line(VALUES, value));
+                }
+            }
+        }
+        if self.loops_to == Some(self.steps.len()) {
+            lines.push("then nothing happens any more".to_owned());
         }
         lines
     }
+}
+
+/// Objects that differ, with what they are afterwards.
+fn changed(cluster: &Cluster, before: &State, after: &State) -> Vec<(String, String)> {
+    let changed = after.store().changed_since(&cluster.objects, before.store()).into_iter();
+    let told = |(before, after): (Option<&Stored>, Option<&Stored>)| {
+        let stored = after.or(before)?;
+        let what = match (before, after) {
+            (None, _) => "created",
+            (_, None) => "gone",
+            _ => "changed",
+        };
+        let value = after.and_then(Stored::value).map(ToString::to_string);
+        let text = format!("{} {} {what}", stored.kind.kind(), stored.key.name);
+        Some((text, value.unwrap_or_default()))
+    };
+    changed.filter_map(told).collect()
 }
 
 /// What matters of a state.
@@ -111,8 +166,9 @@ impl Snapshot {
     }
 }
 
-impl std::fmt::Display for Snapshot {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+impl Snapshot {
+    /// Each number in words.
+    fn parts(&self) -> Vec<String> {
         let deployments = self.deployments.iter();
         let mut parts: Vec<String> = deployments
             .map(|(name, (spec, pods))| format!("{name}: {pods} of {spec} pods"))
@@ -124,15 +180,34 @@ impl std::fmt::Display for Snapshot {
         if self.waiting > 0 {
             parts.push(format!("{} without a node", self.waiting));
         }
-        write!(f, "{}", parts.join(", "))
+        parts
+    }
+
+    /// The numbers that are others than before, in words.
+    fn since(&self, before: &Snapshot) -> String {
+        let known = before.parts();
+        let new: Vec<String> =
+            self.parts().into_iter().filter(|part| !known.contains(part)).collect();
+        new.join(", ")
     }
 }
 
-/// A run in words.
-pub(super) fn trace(of: &Description, cluster: &Cluster, run: &Run<State, Action>) -> Trace {
-    Trace {
-        states: run.states.iter().map(|state| Snapshot::of(of, cluster, state)).collect(),
-        steps: run.actions.iter().map(|action| Told::of(cluster, action)).collect(),
-        loops_to: run.loops_to,
+impl std::fmt::Display for Snapshot {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "{}", self.parts().join(", "))
     }
+}
+
+/// A run in words, told in this detail.
+pub(super) fn trace(
+    (of, cluster): (&Description, &Cluster),
+    run: &Run<State, Action>,
+    detail: u8,
+) -> Trace {
+    let mut trace = Trace::from(of, cluster, &run.states[0]);
+    for (at, action) in run.actions.iter().enumerate() {
+        trace.push((of, cluster), action, (&run.states[at], &run.states[at + 1]), detail);
+    }
+    trace.loops_to = run.loops_to;
+    trace
 }

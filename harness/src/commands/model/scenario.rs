@@ -90,7 +90,6 @@ impl Scenario {
             seconds: spec.seconds,
             all_ties: spec.all_ties,
             objects,
-            ..Setup::default()
         };
         let cluster = Cluster::new(setup).map_err(|error| wrong(error.to_string()))?;
         let events = events.into_iter().zip(spec.events.clone()).collect();

@@ -189,7 +189,7 @@ impl Cluster {
             let (store, more) = self.whole(&state, &act, of);
             count += more;
             let before = state.store().clone();
-            state = self.came_to(&state, &act, store, None);
+            state = self.shortened(self.came_to(&state, &act, store, None));
             if *state.store() == before && self.client(act.client).period().is_none() {
                 break;
             }
@@ -330,7 +330,7 @@ impl Cluster {
                 if store == *state.store() {
                     continue;
                 }
-                state = self.came_to(&state, &act, store, None);
+                state = self.shortened(self.came_to(&state, &act, store, None));
                 count += more;
                 continue 'again;
             }

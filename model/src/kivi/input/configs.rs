@@ -1,39 +1,51 @@
 //! `cluster_configs.json`: types of nodes, how far they and deployments grow, what may happen.
 
-use super::{Growing, InputError, Note, field::Field, growing::Replicas, intents, notes};
+use super::{InputError, Note, field::Field, intents, notes};
 use crate::kivi::{
     amounts::{self, GIB},
     description::{Description, Node},
+    manifests::KIVI_HOSTNAME,
     occurrence::{Occurrence, What},
-    sizes::{Bounds, Range, Scale},
+    sizes::{Bounds, Range, Scale, Size},
 };
 
 /// `max_pod_per_node`, where nothing is said.
 pub(super) const PODS_PER_NODE: u32 = 7;
 /// How many pods Kivi's nodes run at most.
 pub(super) const PODS_MAX: u32 = 80;
+/// Numbers without a unit are whole processors here.
+const PROCESSOR_MILLI: u64 = 1000;
 /// Thousandths of a processor by which the use of pods grows, at the smallest.
 const CPU_UNIT_MILLI: u64 = 1;
 
-/// Reads it into a description whose deployments are known.
+/// Reads it into a description whose deployments are known, which has one node of each type then. The size is that of
+/// the cluster as it is described (`num`).
 pub(super) fn read(
     root: &Field<'_>,
     into: &mut Description,
     found: &mut Vec<Note>,
-) -> Result<Growing, InputError> {
+) -> Result<(Bounds, Size), InputError> {
     let types = root.get("nodesTypes").items()?;
     if types.is_empty() {
         return Err(root.get("nodesTypes").wrong("types of nodes"));
     }
-    let mut nodes = Vec::new();
+    let hostnames = hostnames(into, root, found);
+    let (mut nodes, mut described) = (Vec::new(), Size::default());
     for (at, one) in types.iter().enumerate() {
-        into.nodes.push(node(&one.get("template"), &format!("type-{:03}", at + 1))?);
+        let mut node = node(&one.get("template"), &format!("type-{:03}", at + 1), PROCESSOR_MILLI)?;
+        if hostnames {
+            node.labels.entry(KIVI_HOSTNAME.to_owned()).or_insert_with(|| node.name.clone());
+        }
+        into.nodes.push(node);
         nodes.push(range(one)?);
+        described.nodes.push(one.get("num").number_or(1)?);
     }
+    described.pods = into.deployments.iter().map(|one| one.replicas).collect();
     let mut deployments = vec![Range { min: 1, max: u32::MAX }; into.deployments.len()];
     for one in root.get("dTypes").items()? {
         let at = intents::deployment(&one.get("name"), into)?;
         deployments[at] = range(&one)?;
+        described.pods[at] = one.get("num").number_or(described.pods[at])?;
     }
     events(&root.get("events_assumption"), into, found)?;
     let bounds = Bounds {
@@ -43,8 +55,21 @@ pub(super) fn read(
         nodes_scale: scale(&root.get("nodesScaleType"), &types)?,
         deployments_scale: scale(&root.get("dScaleType"), &root.get("dTypes").items()?)?,
     };
-    let replicas = vec![Replicas::default(); into.deployments.len()];
-    Ok(Growing { bounds, types: into.clone(), replicas })
+    Ok((bounds, described))
+}
+
+/// Whether pods are spread by Kivi's label of nodes' names, which Kubernetes doesn't have: nodes have it then.
+fn hostnames(of: &Description, root: &Field<'_>, found: &mut Vec<Note>) -> bool {
+    let spread = of.templates.iter().flat_map(|template| {
+        template.value["spec"]["topologySpreadConstraints"].as_array().into_iter().flatten()
+    });
+    let is_used = spread.into_iter().any(|one| one["topologyKey"] == KIVI_HOSTNAME);
+    if is_used {
+        let text = "pods are spread by the label hostname, which Kivi gives to each node, and so here; Kubernetes gives \
+                    it kubernetes.io/hostname";
+        found.push(notes::of(&root.get("nodesTypes"), text));
+    }
+    is_used
 }
 
 /// `minSize` to `maxSize`, or the same by the names of Kivi's talk; else `num`.
@@ -72,23 +97,26 @@ pub(super) fn scale(of: &Field<'_>, types: &[Field<'_>]) -> Result<Scale, InputE
     }
 }
 
-/// A node: CPU in thousandths, memory in GiB, or both as quantities.
-pub(super) fn node(of: &Field<'_>, name: &str) -> Result<Node, InputError> {
+/// A node: CPU in units of so many thousandths, memory in GiB, or both as quantities.
+pub(super) fn node(of: &Field<'_>, name: &str, unit_milli: u64) -> Result<Node, InputError> {
     Ok(Node {
         name: name.to_owned(),
         labels: of.get("labels").labels()?,
-        cpu_milli: cpu(&of.get("cpu"))?,
+        cpu_milli: cpu(&of.get("cpu"), unit_milli)?,
         memory_bytes: memory(&of.get("memory"))?,
         pods_max: PODS_MAX,
         ..Node::default()
     })
 }
 
-pub(super) fn cpu(of: &Field<'_>) -> Result<u64, InputError> {
-    let wanted = "thousandths of a processor, or a quantity like \"4\" or \"500m\"";
+pub(super) fn cpu(of: &Field<'_>, unit_milli: u64) -> Result<u64, InputError> {
+    let wanted = "a whole number of processors, or a quantity like \"4\" or \"500m\"";
     match of.value.as_str() {
         Some(text) => amounts::milli(text).ok_or_else(|| of.wrong(wanted)),
-        None => of.value.as_u64().ok_or_else(|| of.wrong(wanted)),
+        None => {
+            let milli = of.value.as_u64().and_then(|number| number.checked_mul(unit_milli));
+            milli.ok_or_else(|| of.wrong(wanted))
+        }
     }
 }
 
@@ -96,7 +124,10 @@ pub(super) fn memory(of: &Field<'_>) -> Result<u64, InputError> {
     let wanted = "GiB, or a quantity like \"512Mi\"";
     match of.value.as_str() {
         Some(text) => amounts::bytes(text).ok_or_else(|| of.wrong(wanted)),
-        None => of.value.as_u64().map(|gib| gib * GIB).ok_or_else(|| of.wrong(wanted)),
+        None => {
+            let bytes = of.value.as_u64().and_then(|gib| gib.checked_mul(GIB));
+            bytes.ok_or_else(|| of.wrong(wanted))
+        }
     }
 }
 

@@ -1,16 +1,21 @@
 //! A configuration directory: `yaml/*.yaml`, `user_input/intents.json`, `user_input/cluster_configs.json`.
 
-use super::{File, Input, InputError, configs, field, intents, manifests};
-use crate::kivi::{description::Description, intent::Intent};
+use super::{
+    File, Growing, Input, InputError, configs,
+    document::Document,
+    growing::{self, Replicas},
+    intents, manifests,
+};
+use crate::kivi::description::Description;
 
 /// Reads a configuration directory.
 ///
 /// # Errors
 /// A file that is missing or no such file, and a field that is not as it should be.
 pub fn read(files: &[File<'_>]) -> Result<Input, InputError> {
-    let named = |name: &'static str| {
-        let found = files.iter().find(|file| file.path == format!("user_input/{name}"));
-        found.ok_or(InputError::Missing { directory: "a configuration", file: name })
+    let named = |path: &'static str, what: &'static str| {
+        let found = files.iter().find(|file| file.path == path);
+        found.ok_or(InputError::Missing { directory: "a configuration", file: path, what })
     };
     let is_manifest = |file: &&File<'_>| {
         file.path.starts_with("yaml/")
@@ -18,27 +23,29 @@ pub fn read(files: &[File<'_>]) -> Result<Input, InputError> {
     };
     let mut yaml: Vec<File<'_>> = files.iter().filter(is_manifest).copied().collect();
     yaml.sort_by_key(|file| file.path);
-    let (mut description, mut notes) = (Description::default(), Vec::new());
-    manifests::read(&yaml, &mut description, &mut notes)?;
-    if description.deployments.is_empty() {
+    let (mut types, mut notes) = (Description::default(), Vec::new());
+    manifests::read(&yaml, &mut types, &mut notes)?;
+    if types.deployments.is_empty() {
         return Err(InputError::Missing {
             directory: "a configuration",
-            file: "yaml/*.yaml with a Deployment",
+            file: "yaml/*.yaml",
+            what: "manifests with a Deployment",
         });
     }
-    let (file, asked) = (named("cluster_configs.json")?, named("intents.json")?);
-    let value = field::json(file)?;
-    let mut growing =
-        configs::read(&field::Field::root(file.path, &value), &mut description, &mut notes)?;
-    let value = field::json(asked)?;
-    let root = field::Field::root(asked.path, &value);
-    description.intents.push(Intent::AlwaysSchedulable);
-    let list = if value.is_object() { root.get("intents") } else { root };
-    intents::read(&list, &mut description, &mut notes)?;
-    growing.types = description;
+    let configs =
+        named("user_input/cluster_configs.json", "nodes, their numbers, and what may happen")?;
+    let asked = named("user_input/intents.json", "what must hold")?;
+    let document = Document::read(configs)?;
+    let (bounds, described) = configs::read(&document.root(), &mut types, &mut notes)?;
+    document.unread(&[], &mut notes);
+    intents::of_file(asked, &mut types, &mut notes)?;
     notes.sort();
-    let least = growing.bounds.sizes(crate::kivi::options::Faster::No);
-    let description =
-        least.first().map_or_else(|| growing.types.clone(), |size| growing.of_size(size));
-    Ok(Input { description, growing: Some(growing), notes })
+    let description = growing::described(&types, &described);
+    let replicas =
+        (0..types.deployments.len()).map(|at| Replicas { place: at, ..Replicas::default() });
+    Ok(Input {
+        description,
+        growing: Some(Growing { bounds, replicas: replicas.collect(), types }),
+        notes,
+    })
 }

@@ -2,7 +2,7 @@
 
 use serde_json::{Map, Value};
 
-use super::InputError;
+use super::{InputError, document::Asked};
 
 /// A value that knows where it stands.
 #[derive(Debug, Clone)]
@@ -10,13 +10,15 @@ pub(super) struct Field<'a> {
     pub file: &'a str,
     pub path: String,
     pub value: &'a Value,
+    /// Takes down which fields are asked for; none where the whole value counts.
+    pub asked: Option<&'a Asked>,
 }
 
 static NULL: Value = Value::Null;
 
 impl<'a> Field<'a> {
     pub(super) fn root(file: &'a str, value: &'a Value) -> Field<'a> {
-        Field { file, path: String::new(), value }
+        Field { file, path: String::new(), value, asked: None }
     }
 
     /// A field of an object; one that is not there is null.
@@ -25,7 +27,18 @@ impl<'a> Field<'a> {
             true => name.to_owned(),
             false => format!("{}.{name}", self.path),
         };
-        Field { file: self.file, path, value: self.value.get(name).unwrap_or(&NULL) }
+        if let Some(asked) = self.asked {
+            asked.insert(&path);
+        }
+        Field { path, value: self.value.get(name).unwrap_or(&NULL), ..self.clone() }
+    }
+
+    /// The value with all that is in it.
+    pub(super) fn whole(&self) -> Value {
+        if let Some(asked) = self.asked {
+            asked.insert_whole(&self.path);
+        }
+        self.value.clone()
     }
 
     /// The field of the first of these names that is there.
@@ -64,7 +77,7 @@ impl<'a> Field<'a> {
             _ => return Err(self.wrong("a list")),
         };
         let item =
-            |(at, value)| Field { file: self.file, path: format!("{}[{at}]", self.path), value };
+            |(at, value)| Field { path: format!("{}[{at}]", self.path), value, ..self.clone() };
         Ok(list.iter().enumerate().map(item).collect())
     }
 
@@ -112,14 +125,9 @@ impl<'a> Field<'a> {
                 Value::Number(number) => number.to_string(),
                 _ => return Err(self.get(key).wrong("a text")),
             };
+            self.get(key);
             Ok((key.clone(), text))
         };
         self.object()?.iter().map(label).collect()
     }
-}
-
-/// The JSON of a file.
-pub(super) fn json(file: &super::File<'_>) -> Result<Value, InputError> {
-    serde_json::from_str(file.text)
-        .map_err(|error| InputError::Format { file: file.path.to_owned(), why: error.to_string() })
 }

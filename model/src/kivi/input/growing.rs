@@ -4,12 +4,16 @@ use serde_json::json;
 
 use crate::kivi::{
     description::{Deployment, Description, Node},
+    manifests::{HOSTNAME, KIVI_HOSTNAME},
+    occurrence::What,
     sizes::Size,
 };
 
-/// How the bounds of an autoscaler follow the number of pods.
+/// How a deployment grows, and how the bounds of its autoscaler follow the number of pods.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Replicas {
+    /// Its type: a place in [`Size::pods`].
+    pub place: usize,
     /// The most is so many times what there are at the start (`HPAfactor`).
     pub factor: u32,
     /// The least (`minHPAReplicas`); none for what it was: as many as there are at the start where that was so.
@@ -21,7 +25,7 @@ pub(super) struct Replicas {
 
 impl Default for Replicas {
     fn default() -> Replicas {
-        Replicas { factor: 2, min: None, per_node: None }
+        Replicas { place: 0, factor: 2, min: None, per_node: None }
     }
 }
 
@@ -32,21 +36,49 @@ pub(super) fn of_size(
     pods_per_node_max: u32,
     size: &Size,
 ) -> Description {
-    let of_type = |(node, count): (&Node, &u32)| {
-        let named = |number: u32| {
-            let name =
-                if number == 0 { node.name.clone() } else { format!("{}-{number:03}", node.name) };
-            Node { name, ..node.clone() }
-        };
-        (0..*count).map(named).collect::<Vec<Node>>()
-    };
-    let nodes: Vec<Node> = types.nodes.iter().zip(&size.nodes).flat_map(of_type).collect();
     let all = size.all_nodes();
-    let deployments = types.deployments.iter().zip(replicas).zip(&size.pods);
-    let deployments = deployments.map(|((deployment, replicas), pods)| {
-        grown(deployment, *replicas, (*pods, all), pods_per_node_max * all)
+    let deployments = types.deployments.iter().zip(replicas).map(|(deployment, replicas)| {
+        let pods = size.pods[replicas.place];
+        grown(deployment, *replicas, (pods, all), pods_per_node_max.saturating_mul(all))
     });
-    Description { nodes, deployments: deployments.collect(), ..types.clone() }
+    Description { deployments: deployments.collect(), ..with_nodes(types, &size.nodes) }
+}
+
+/// The cluster as it is described, with so many nodes of each type and so many pods.
+pub(super) fn described(types: &Description, size: &Size) -> Description {
+    let mut of = with_nodes(types, &size.nodes);
+    of.deployments.iter_mut().zip(&size.pods).for_each(|(one, pods)| one.replicas = *pods);
+    of
+}
+
+/// So many nodes of each type. What happens to the node of a type happens to the first of them, if there is one.
+fn with_nodes(types: &Description, counts: &[u32]) -> Description {
+    let mut of = Description { nodes: vec![], ..types.clone() };
+    let mut firsts = Vec::new();
+    for (node, count) in types.nodes.iter().zip(counts) {
+        firsts.push((*count > 0).then_some(of.nodes.len()));
+        let named = |number: u32| match number {
+            0 => node.clone(),
+            _ => {
+                let name = format!("{}-{number:03}", node.name);
+                let mut other = Node { name: name.clone(), ..node.clone() };
+                for label in [HOSTNAME, KIVI_HOSTNAME] {
+                    other.labels.entry(label.to_owned()).and_modify(|label| *label = name.clone());
+                }
+                other
+            }
+        };
+        of.nodes.extend((0..*count).map(named));
+    }
+    of.occurrences.retain_mut(|one| match &mut one.what {
+        What::NodeFailure { node } => {
+            let first = firsts.get(*node).copied().flatten();
+            *node = first.unwrap_or(0);
+            first.is_some()
+        }
+        _ => true,
+    });
+    of
 }
 
 fn grown(of: &Deployment, by: Replicas, (pods, nodes): (u32, u32), cap: u32) -> Deployment {

@@ -1,7 +1,22 @@
 //! `intents.json`, and the intents of a uniform JSON.
 
-use super::{InputError, Note, field::Field};
+use super::{File, InputError, Note, document::Document, field::Field};
 use crate::kivi::{description::Description, expression::Expression, intent::Intent};
+
+/// Reads `intents.json` into a description. Whether a node is found is asked always.
+pub(super) fn of_file(
+    file: &File<'_>,
+    into: &mut Description,
+    notes: &mut Vec<Note>,
+) -> Result<(), InputError> {
+    let document = Document::read(file)?;
+    let root = document.root();
+    into.intents.push(Intent::AlwaysSchedulable);
+    let list = if root.value.is_object() { root.get("intents") } else { root };
+    read(&list, into, notes)?;
+    document.unread(&[], notes);
+    Ok(())
+}
 
 /// Reads a list of intents into a description.
 pub(super) fn read(
@@ -20,6 +35,8 @@ pub(super) fn read(
             notes.push(super::notes::of(&run, "the intent is not to run, and is left out"));
             continue;
         }
+        // SPIN's way to say that something is no flaw.
+        item.get("flag");
         let intent = intent(&item, into)?;
         if !into.intents.contains(&intent) {
             into.intents.push(intent);

@@ -3,21 +3,23 @@
 //!
 //! Pods of `kube-system` and `local-path-storage` are no pods of deployments, as in Kivi; what they take of nodes is
 //! taken. A pod is its owner's, not, as in Kivi, that of a deployment whose name its own begins with.
+//!
+//! The cluster can grow from there: what is equal but in name and place is of one type.
 
 use serde_json::{Value, json};
 
 use super::{
-    File, Input, InputError, Note,
-    field::{self, Field},
-    intents, manifests, notes, table,
+    File, Growing, Input, InputError, Note, configs, document::Document, field::Field,
+    growing::Replicas, intents, manifests, notes, table,
 };
 use crate::kivi::{
     amounts,
     description::{Deployment, Description, PodTemplate},
-    intent::Intent,
+    sizes::{Bounds, Range, Scale},
 };
 
 mod nodes;
+mod types;
 
 const SKIPPED: [&str; 2] = ["kube-system", "local-path-storage"];
 
@@ -32,19 +34,20 @@ pub fn read(files: &[File<'_>]) -> Result<Input, InputError> {
         };
         files.iter().find(is)
     };
-    let needed = |part: &'static str| {
-        of_name(part).ok_or(InputError::Missing { directory: "logs", file: part })
+    let needed = |part: &'static str, file: &'static str, what: &'static str| {
+        of_name(part).ok_or(InputError::Missing { directory: "logs", file, what })
     };
     let (mut of, mut found) = (Description::default(), Vec::new());
-    of.nodes = nodes::read(needed("describenode")?)?;
-    let file = needed("getdeployment")?;
-    let value = field::json(file)?;
-    for item in items(&Field::root(file.path, &value))? {
+    of.nodes =
+        nodes::read(needed("describenode", "setup/*describenode*", "`kubectl describe node`")?)?;
+    let what = "`kubectl get deployment -A -o json`";
+    let document = Document::read(needed("getdeployment", "setup/*getdeployment*", what)?)?;
+    for item in items(&document.root())? {
         deployment(&item, &mut of, &mut found)?;
     }
-    let file = needed("getpod")?;
-    let value = field::json(file)?;
-    for item in items(&Field::root(file.path, &value))? {
+    let what = "`kubectl get pod -A -o json`";
+    let document = Document::read(needed("getpod", "setup/*getpod*", what)?)?;
+    for item in items(&document.root())? {
         pod(&item, &mut of, &mut found)?;
     }
     if let Some(file) = of_name("gethpa") {
@@ -53,15 +56,31 @@ pub fn read(files: &[File<'_>]) -> Result<Input, InputError> {
     if let Some(file) = of_name("toppod") {
         used(file, &mut of)?;
     }
-    let asked = files.iter().find(|file| file.path == "user_input/intents.json");
-    let asked = asked.ok_or(InputError::Missing { directory: "logs", file: "intents.json" })?;
-    let value = field::json(asked)?;
-    let root = Field::root(asked.path, &value);
-    of.intents.push(Intent::AlwaysSchedulable);
-    let list = if value.is_object() { root.get("intents") } else { root };
-    intents::read(&list, &mut of, &mut found)?;
+    let path = "user_input/intents.json";
+    let asked = files.iter().find(|file| file.path == path);
+    let missing = InputError::Missing { directory: "logs", file: path, what: "what must hold" };
+    intents::of_file(asked.ok_or(missing)?, &mut of, &mut found)?;
     found.sort();
-    Ok(Input { description: of, growing: None, notes: found })
+    Ok(Input { growing: Some(growing(&of)), description: of, notes: found })
+}
+
+/// How the cluster grows: from one node of each type on, and one pod of each deployment.
+fn growing(of: &Description) -> Growing {
+    let any = Range { min: 1, max: u32::MAX };
+    let (nodes, deployments) = (types::of_nodes(of), types::of_deployments(of));
+    let bounds = Bounds {
+        nodes: vec![any; nodes.len()],
+        deployments: vec![any; deployments.len()],
+        pods_per_node_max: configs::PODS_PER_NODE,
+        nodes_scale: Scale::Free,
+        deployments_scale: Scale::Free,
+    };
+    let place = |deployment: usize| deployments.iter().position(|of| of.contains(&deployment));
+    let replicas = (0..of.deployments.len())
+        .map(|at| Replicas { place: place(at).unwrap_or(0), ..Replicas::default() });
+    let firsts = nodes.iter().map(|members| of.nodes[members[0]].clone());
+    let types = Description { nodes: firsts.collect(), ..of.clone() };
+    Growing { bounds, replicas: replicas.collect(), types }
 }
 
 /// The items of a List, or the one object.

@@ -1,5 +1,7 @@
 //! What Kivi leaves unread in manifests, or reads otherwise than Kubernetes.
 
+use serde_json::Value;
+
 use super::{InputError, Note, field::Field};
 use crate::kivi::amounts::{self, GIB};
 
@@ -12,11 +14,33 @@ pub(super) fn of(field: &Field<'_>, text: impl Into<String>) -> Note {
 const OF_DEPLOYMENT: [&str; 3] = ["replicas", "selector", "template"];
 const OF_PODS: [&str; 3] = ["containers", "topologySpreadConstraints", "nodeName"];
 const OF_AUTOSCALER: [&str; 4] = ["scaleTargetRef", "minReplicas", "maxReplicas", "metrics"];
+/// Fields with these values are as if they were not there.
+const DEFAULTS: [(&str, &str); 8] = [
+    ("dnsPolicy", r#""ClusterFirst""#),
+    ("restartPolicy", r#""Always""#),
+    ("schedulerName", r#""default-scheduler""#),
+    ("securityContext", "{}"),
+    ("terminationGracePeriodSeconds", "30"),
+    ("progressDeadlineSeconds", "600"),
+    ("revisionHistoryLimit", "10"),
+    (
+        "strategy",
+        r#"{"rollingUpdate":{"maxSurge":"25%","maxUnavailable":"25%"},"type":"RollingUpdate"}"#,
+    ),
+];
 const UNREAD: &str = "Kivi leaves it unread; here it counts";
 
 fn unread(spec: &Field<'_>, read: &[&str], notes: &mut Vec<Note>) -> Result<(), InputError> {
-    let all = spec.object()?.keys().filter(|name| !read.contains(&name.as_str()));
-    notes.extend(all.map(|name| of(&spec.get(name), UNREAD)));
+    let is_default = |name: &str, value: &Value| {
+        let default = DEFAULTS.iter().find(|(field, _)| *field == name);
+        let default = default.and_then(|(_, text)| serde_json::from_str::<Value>(text).ok());
+        default.as_ref() == Some(value)
+    };
+    for (name, value) in spec.object()? {
+        if !read.contains(&name.as_str()) && !is_default(name, value) {
+            notes.push(of(&spec.get(name), UNREAD));
+        }
+    }
     Ok(())
 }
 

@@ -1,7 +1,7 @@
 //! Inputs as Kivi's users write them, and what is wrong with others.
 
 use super::*;
-use crate::kivi::{intent::Intent, occurrence::What, options::Faster};
+use crate::kivi::{intent::Intent, occurrence::What, options::Faster, sizes::Size};
 
 const YAML: &str = r#"
 apiVersion: apps/v1
@@ -31,8 +31,8 @@ spec:
     resource: {name: cpu, target: {type: Utilization, averageUtilization: 50}}
 "#;
 const CONFIGS: &str = r#"{
-  "nodesTypes": [{"template": {"cpu": 4000, "memory": 16, "labels": {"zone": 1}},
-                  "lowerBound": 1, "upperBound": 2}],
+  "nodesTypes": [{"template": {"cpu": 4, "memory": 16, "labels": {"zone": 1}},
+                  "num": 2, "lowerBound": 1, "upperBound": 2}],
   "dTypes": [{"name": "web", "num": 2, "minSize": 1, "maxSize": 3}],
   "events_assumption": [{"name": "maintenance", "para": {"p": 1}, "after_stable": true}],
   "max_pod_per_node": 2
@@ -65,6 +65,10 @@ fn a_configuration_directory_is_read() {
     assert_eq!((web.replicas, web.bounds()), (3, Some((3, 4))));
     let Intent::MeetExpected { expected, .. } = &of.intents[1] else { panic!("{:?}", of.intents) };
     assert_eq!(expected.pods(web), 2);
+    // As it is described: `num`, and the autoscaler as it was written.
+    let of = &input.description;
+    assert_eq!((of.nodes.len(), of.deployments[0].replicas), (2, 2));
+    assert_eq!(of.deployments[0].bounds(), Some((2, 4)));
     assert!(of.occurrences[0].after_stable);
     let maintenance = What::Maintenance { at_a_time: 1, every_seconds: What::MAINTENANCE_SECONDS };
     assert_eq!(of.occurrences[0].what, maintenance);
@@ -83,6 +87,45 @@ fn what_kivi_misreads_is_told() {
     has("spec.behavior Kivi's autoscaler follows what is used at once");
 }
 
+/// Fields of JSON that nobody asks for may be misspelt.
+#[test]
+fn what_nobody_reads_is_told() {
+    let check = |configs: &str, expect: &[&str]| {
+        let notes = directory(configs, "[]").expect("an input").notes;
+        let told = notes.iter().map(ToString::to_string);
+        let told: Vec<String> = told.filter(|note| note.contains("nothing reads")).collect();
+        assert_eq!(told, expect, "{configs}");
+    };
+    check(CONFIGS, &[]);
+    check(
+        r#"{"nodesTypes": [{"template": {"cpu": "4", "memory": 16, "lable": {}}, "maxSzie": 2}]}"#,
+        &[
+            "user_input/cluster_configs.json: nodesTypes[0].maxSzie: nothing reads this field: did you mean \
+             \"maxSize\"?",
+            "user_input/cluster_configs.json: nodesTypes[0].template.lable: nothing reads this field: did you mean \
+             \"labels\"?",
+        ],
+    );
+}
+
+/// A node that fails is one of its type, or none where there is none of it.
+#[test]
+fn nodes_that_fail_are_those_of_their_type() {
+    let configs = r#"{
+      "nodesTypes": [{"template": {"cpu": 4, "memory": 16}, "minSize": 0, "maxSize": 2},
+                     {"template": {"cpu": 8, "memory": 16}, "minSize": 0, "maxSize": 2}],
+      "events_assumption": [{"name": "nodeFailure", "para": 2}]
+    }"#;
+    let growing = directory(configs, "[]").expect("an input").growing.expect("it grows");
+    let fails = |nodes: [u32; 2]| {
+        let of = growing.of_size(&Size { nodes: nodes.to_vec(), pods: vec![1] });
+        of.occurrences.iter().map(|one| one.what.clone()).collect::<Vec<What>>()
+    };
+    assert_eq!(fails([0, 2]), [What::NodeFailure { node: 0 }]);
+    assert_eq!(fails([2, 1]), [What::NodeFailure { node: 2 }]);
+    assert_eq!(fails([2, 0]), []);
+}
+
 #[test]
 fn errors_say_file_field_and_what_was_expected() {
     let check = |configs: &str, intents: &str, expect: &str| {
@@ -97,7 +140,7 @@ fn errors_say_file_field_and_what_was_expected() {
     check(
         r#"{"nodesTypes": [{"template": {"cpu": "much", "memory": 1}}]}"#,
         INTENTS,
-        "read user_input/cluster_configs.json: nodesTypes[0].template.cpu: expected thousandths of a processor, or a \
+        "read user_input/cluster_configs.json: nodesTypes[0].template.cpu: expected a whole number of processors, or a \
          quantity like \"4\" or \"500m\", found \"much\"",
     );
     check(
@@ -114,7 +157,10 @@ fn errors_say_file_field_and_what_was_expected() {
     );
     let error =
         directory::read(&[File { path: "yaml/web.yaml", text: YAML }]).expect_err("an error");
-    assert_eq!(error.to_string(), "read a configuration: there is no cluster_configs.json");
+    assert_eq!(
+        error.to_string(),
+        "read a configuration: there is no user_input/cluster_configs.json, nodes, their numbers, and what may happen"
+    );
 }
 
 #[test]
@@ -255,8 +301,18 @@ Allocatable:
         (&[0, 1][..], Some((1, 4)))
     );
     assert_eq!(of.templates[0].usage, [(0, 200)]);
+    // It grows from one node of each of its two types on.
+    let growing = input.growing.expect("it grows");
+    let sizes = growing.bounds.sizes(Faster::No);
+    assert_eq!((&*sizes[0].to_string(), growing.bounds.nodes.len()), ("<1+1, 1>", 2));
+    let grown = growing.of_size(&Size { nodes: vec![2, 1], pods: vec![3] });
+    let names: Vec<&str> = grown.nodes.iter().map(|node| &*node.name).collect();
+    assert_eq!(names, ["n1", "n1-001", "n2"]);
+    let taken: Vec<u64> = grown.nodes.iter().map(|node| node.taken.0).collect();
+    assert_eq!((taken, &grown.deployments[0].placed[..]), (vec![100, 100, 0], &[][..]));
+    assert_eq!((grown.deployments[0].replicas, grown.deployments[0].bounds()), (3, Some((1, 6))));
     // A pod of another deployment, whose name begins as this one's.
     assert_eq!(input.notes.len(), 1, "{:?}", input.notes);
     let error = logs::read(&[]).expect_err("an error").to_string();
-    assert_eq!(error, "read logs: there is no describenode");
+    assert_eq!(error, "read logs: there is no setup/*describenode*, `kubectl describe node`");
 }

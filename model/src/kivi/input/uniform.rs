@@ -6,10 +6,8 @@
 use serde_json::{Value, json};
 
 use super::{
-    File, Growing, Input, InputError, Note, configs,
-    field::{self, Field},
-    growing::Replicas,
-    intents, notes,
+    File, Growing, Input, InputError, Note, configs, document::Document, field::Field,
+    growing::Replicas, intents, notes,
 };
 use crate::kivi::{
     description::{Deployment, Description, Node, PodTemplate, Taint, Written},
@@ -21,14 +19,50 @@ mod controllers;
 mod template;
 
 const READY: u32 = 1;
+/// A CPU of one is the smallest that a model counts.
+pub(super) const CPU_MILLI: u64 = 1;
+/// What Kivi numbers and counts by itself, or computes from the rest.
+const COMPUTED: [&str; 30] = [
+    "id",
+    "score",
+    "curScore",
+    "curAffinity",
+    "curTaint",
+    "curCpuIndex",
+    "curVersion",
+    "numPod",
+    "maintained",
+    "replicaSets",
+    "startTime",
+    "workloadType",
+    "matchedNode",
+    "numMatchedNode",
+    "numMatchedLabel",
+    "numNoExecuteNode",
+    "noExecuteNode",
+    "numNoScheduleNode",
+    "noScheduleNode",
+    "numPreferNoScheduleNode",
+    "preferNoScheduleNode",
+    "labelKeyValue",
+    "taintType",
+    // Of pods and deployments, where their templates say it.
+    "cpu",
+    "memory",
+    "labels",
+    "status",
+    "podTemplateId",
+    "replicas",
+    "numMetrics",
+];
 
 /// Reads a uniform JSON.
 ///
 /// # Errors
 /// A text that is no JSON, and a field that is not as it should be.
 pub fn read(file: &File<'_>) -> Result<Input, InputError> {
-    let value = field::json(file)?;
-    let root = Field::root(file.path, &value);
+    let document = Document::read(file)?;
+    let root = document.root();
     let setup = root.get("setup");
     setup.object()?;
     let (mut of, mut found) = (Description::default(), Vec::new());
@@ -50,6 +84,7 @@ pub fn read(file: &File<'_>) -> Result<Input, InputError> {
     of.intents.push(Intent::AlwaysSchedulable);
     intents::read(&root.get("intents"), &mut of, &mut found)?;
     let growing = growing(&root.get("userDefined"), &of)?;
+    document.unread(&COMPUTED, &mut found);
     found.sort();
     Ok(Input { description: of, growing, notes: found })
 }
@@ -64,11 +99,11 @@ fn name(of: &Field<'_>, other: String) -> Result<String, InputError> {
 }
 
 fn node(of: &Field<'_>, at: usize) -> Result<Node, InputError> {
-    let mut node = configs::node(of, &name(of, format!("node-{:03}", at + 1))?)?;
+    let mut node = configs::node(of, &name(of, format!("node-{:03}", at + 1))?, CPU_MILLI)?;
     let taken = |left: u64, all: u64| all.saturating_sub(left);
     let (cpu, memory) = (of.get("cpuLeft"), of.get("memLeft"));
     if cpu.is_there() || memory.is_there() {
-        let cpu = if cpu.is_there() { configs::cpu(&cpu)? } else { node.cpu_milli };
+        let cpu = if cpu.is_there() { configs::cpu(&cpu, CPU_MILLI)? } else { node.cpu_milli };
         let memory = if memory.is_there() { configs::memory(&memory)? } else { node.memory_bytes };
         node.taken = (taken(cpu, node.cpu_milli), taken(memory, node.memory_bytes));
     }
@@ -212,7 +247,7 @@ fn growing(of: &Field<'_>, description: &Description) -> Result<Option<Growing>,
         grown.nodes.push(node(&one.get("template"), at)?);
         nodes.push(configs::range(one)?);
     }
-    for one in types.iter().take(grown.deployments.len()) {
+    for (at, one) in types.iter().take(grown.deployments.len()).enumerate() {
         deployments.push(configs::range(one)?);
         let number = |name: &str| one.get(name).number_or::<u32>(0);
         let per_node = (
@@ -221,6 +256,7 @@ fn growing(of: &Field<'_>, description: &Description) -> Result<Option<Growing>,
             number("proportionNodeSpec")?,
         );
         replicas.push(Replicas {
+            place: at,
             factor: one.any(&["HPAfactor", "proportionHPA"]).number_or(2)?,
             min: Some(one.get("minHPAReplicas"))
                 .filter(Field::is_there)

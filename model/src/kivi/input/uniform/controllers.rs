@@ -13,11 +13,17 @@ const PLUGINS: [(&str, &str); 4] = [
     ("RemovePodsViolatingTopologySpreadConstraint", "RemovePodsViolatingTopologySpreadConstraint"),
 ];
 
+/// These run where there is something for them to do.
+const OTHERS: [&str; 3] = ["scheduler", "hpa", "deployment"];
+
 /// The descheduler, if one is to run.
 pub(super) fn descheduler(
     controllers: &Field<'_>,
     found: &mut Vec<Note>,
 ) -> Result<Option<Descheduler>, InputError> {
+    for name in OTHERS {
+        controllers.get(name);
+    }
     let of = controllers.get("descheduler");
     if !of.is_there() {
         return Ok(None);
@@ -34,11 +40,12 @@ pub(super) fn descheduler(
     for (at, profile) in of.get("profiles").items()?.iter().enumerate() {
         let mut plugins = Vec::new();
         for name in profile.object()?.keys() {
+            let plugin = profile.get(name);
             match PLUGINS.iter().find(|(kivi, _)| kivi == name) {
                 Some((_, plugin)) => plugins.push(*plugin),
                 None => {
                     let text = "Kivi's models have no such plugin, and pass it over; it is left out here too";
-                    found.push(notes::of(&profile.get(name), text));
+                    found.push(notes::of(&plugin, text));
                 }
             }
         }

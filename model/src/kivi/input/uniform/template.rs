@@ -2,11 +2,11 @@
 
 use serde_json::{Value, json};
 
-use super::{Field, InputError, Note, configs, notes};
+use super::{CPU_MILLI, Field, InputError, Note, configs, notes};
 use crate::kivi::{
     amounts,
     description::{Description, Labels},
-    manifests::{Pods, spread},
+    manifests::{HOSTNAME, KIVI_HOSTNAME, Pods, spread},
 };
 
 /// Ticks of Kivi's clock in a second.
@@ -40,7 +40,7 @@ pub(super) fn read(
         },
     };
     let mut pods = Pods {
-        cpu_milli: configs::cpu(&of.get("cpuRequested"))?,
+        cpu_milli: configs::cpu(&of.get("cpuRequested"), CPU_MILLI)?,
         memory_bytes: configs::memory(&of.get("memRequested"))?,
         node_name,
         labels,
@@ -77,7 +77,7 @@ fn listed<'a>(of: &Field<'a>, list: &str, number: &str) -> Result<Vec<Field<'a>>
 /// `key=value:Effect`, or as Kubernetes writes it.
 fn toleration(of: &Field<'_>) -> Result<Value, InputError> {
     if of.value.is_object() {
-        return Ok(of.value.clone());
+        return Ok(of.whole());
     }
     let taint = super::taint(of)?;
     Ok(json!({
@@ -95,7 +95,7 @@ fn constraint(of: &Field<'_>, own: &Labels) -> Result<Value, InputError> {
     let topology = of.get("topologyKey");
     // Kivi's name of the label of nodes' names.
     let topology = match topology.text()? {
-        "hostname" => crate::kivi::manifests::HOSTNAME,
+        KIVI_HOSTNAME => HOSTNAME,
         "zone" => "topology.kubernetes.io/zone",
         other => other,
     };
@@ -122,7 +122,7 @@ fn usage(of: &Field<'_>) -> Result<Vec<(u32, u64)>, InputError> {
             None if at == 0 => 0,
             None => return Err(of.get("timeCpuRequest").wrong("as many as curCpuRequest")),
         };
-        all.push((ticks / TICKS, configs::cpu(amount)?));
+        all.push((ticks / TICKS, configs::cpu(amount, CPU_MILLI)?));
     }
     Ok(all)
 }
