@@ -1,4 +1,4 @@
-//! How many states a second: `cluster NODES PODS drain|reconcile|write|step [THREADS]`.
+//! How many states a second, and how much memory each takes: `cluster NODES PODS drain|reconcile|write|step [THREADS]`.
 #![allow(clippy::print_stdout)]
 
 use std::{num::NonZeroUsize, time::Instant};
@@ -9,6 +9,9 @@ use model::{
     cluster::{ClientSetup, Cluster, Granularity, Setup},
 };
 use serde_json::{Value, json};
+
+#[global_allocator]
+static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 
 fn main() {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
@@ -40,10 +43,20 @@ fn main() {
     let counts = search.breadth_first().expect("a search").counts;
     let seconds = begun.elapsed().as_secs_f64();
     let objects = cluster.objects.count();
+    let (distinct, generated) = (counts.distinct as f64, counts.generated as f64);
     println!(
-        "{counts:?}, {objects} objects, {seconds:.2} s, {:.0}/s",
-        counts.distinct as f64 / seconds
+        "{counts:?}, {objects} objects, {seconds:.2} s, {:.0} distinct/s, {:.0} generated/s, {:.0} B of memory a state",
+        distinct / seconds,
+        generated / seconds,
+        peak_bytes() / distinct
     );
+}
+
+/// The most memory that the process ever had (`VmHWM` of proc(5)).
+fn peak_bytes() -> f64 {
+    let status = std::fs::read_to_string("/proc/self/status").expect("proc(5)");
+    let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:")).expect("a peak");
+    line.trim().trim_end_matches(" kB").parse::<f64>().expect("a number") * 1024.0
 }
 
 fn node(name: &str) -> Value {
