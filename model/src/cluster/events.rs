@@ -12,6 +12,9 @@ pub enum When {
     Anytime,
     /// When no controller has anything to do.
     Stable,
+    /// When none will have anything to do either, but for those that look again by the clock (autoscalers, the
+    /// descheduler): pods that come to be ready after some time are.
+    Settled,
     /// Before anything else.
     First,
 }

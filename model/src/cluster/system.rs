@@ -353,16 +353,20 @@ impl Cluster {
         }
     }
 
+    /// In how many seconds a controller has something to do that does not look by the clock; none if never.
+    fn is_waited_for(&self, state: &State) -> Option<u32> {
+        let clients = self.setup.clients.iter().filter(|client| client.period().is_none());
+        let due = clients.filter_map(|client| self.look(client, state.store()).due);
+        due.map(|due| u32::try_from(due.as_millis().div_ceil(1000)).unwrap_or(u32::MAX)).min()
+    }
+
     /// In how many seconds somebody has something to do, if nothing happens before; none if never.
     fn due(&self, state: &State) -> Option<u32> {
         let all = state.clients.iter().zip(&self.setup.clients);
-        let due = all.filter_map(|(client, setup)| match setup.period() {
-            Some(_) => client.due.iter().map(|(_, seconds)| *seconds).min(),
-            None => {
-                let due = self.look(setup, state.store()).due?;
-                Some(u32::try_from(due.as_millis().div_ceil(1000)).unwrap_or(u32::MAX))
-            }
-        });
+        let by_clock = all.filter(|(_, setup)| setup.period().is_some());
+        let due = by_clock
+            .filter_map(|(client, _)| client.due.iter().map(|(_, seconds)| *seconds).min())
+            .chain(self.is_waited_for(state));
         let events = self.setup.events.iter().zip(&state.environment.events);
         let events = events
             .filter_map(|(event, progress)| event.due(&self.objects, state.store(), *progress));
@@ -486,6 +490,9 @@ impl System for Cluster {
             self.events(state, |of| of.when == When::Stable, into);
             // Once all is as old as the horizon, nothing changes by waiting.
             let matters = |seconds: &u32| self.tick(state, *seconds) != *state;
+            if !self.is_waited_for(state).is_some_and(|seconds| matters(&seconds)) {
+                self.events(state, |of| of.when == When::Settled, into);
+            }
             let due = self.due(state).filter(matters);
             into.extend(due.map(|seconds| Action::Tick { seconds }));
         }

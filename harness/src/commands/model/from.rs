@@ -4,6 +4,7 @@
 //! that is told is one of the smallest. Kubelets act at once, and the scheduler takes pods in the order of their names:
 //! hundreds of states where single writes would be millions.
 
+mod missing;
 mod occasions;
 mod sizes;
 
@@ -48,6 +49,13 @@ pub(super) fn check(
     let read = manifest::load(folder, None).map_err(|error| usage(error.to_string()))?;
     let manifests: Vec<Value> = read.into_iter().map(|one| one.object).collect();
     let occasions = Occasion::of(&manifests);
+    let missing = missing::objects(&manifests);
+    for object in &missing {
+        let (kind, name) = (&object["kind"], &object["metadata"]["name"]);
+        let told = [kind, name].map(|text| text.as_str().unwrap_or_default());
+        let [kind, name] = told;
+        super::files::tell(&format!("{kind} {name} is not in the folder; it is taken to be there"));
+    }
     let answer =
         |occasion: &Occasion| Answer { occasion: occasion.told(), tried: vec![], violated: None };
     let mut answers: Vec<Answer> = occasions.iter().map(answer).collect();
@@ -57,7 +65,7 @@ pub(super) fn check(
             occasions.iter().zip(&mut answers).filter(|(_, answer)| answer.violated.is_none());
         for (occasion, answer) in open {
             let spec = spec(folder, &manifests, &nodes, occasion);
-            let spec = ModelSpec { granularity, ..spec };
+            let spec = ModelSpec { granularity, objects: missing.clone(), ..spec };
             let scenario = Scenario::of(&spec, Path::new(""), folder)?;
             if (nth, occasion) == (0, &Occasion::Start) {
                 scenario.notes.iter().for_each(|note| super::files::tell(note));

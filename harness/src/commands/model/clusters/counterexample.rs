@@ -55,12 +55,16 @@ fn rests_until(scenario: &Scenario, run: &Run<State, Action>) -> usize {
     let event = run.actions.iter().position(|action| matches!(action, Action::Event { .. }));
     match event.map(|at| (at, &run.actions[at])) {
         Some((at, Action::Event { event, .. }))
-            if scenario.events[usize::from(*event)].0.modifiers.when == When::Stable =>
+            if waits_for_rest(&scenario.events[usize::from(*event)].0) =>
         {
             at
         }
         _ => 0,
     }
+}
+
+fn waits_for_rest(event: &UserEvent) -> bool {
+    matches!(event.modifiers.when, When::Stable | When::Settled)
 }
 
 /// The programs in which the model's controllers are.
@@ -125,7 +129,7 @@ fn steps(scenario: &Scenario, run: &Run<State, Action>) -> Vec<Step> {
         let stores = (run.states[at].store(), run.states[at + 1].store());
         let mut steps = of_event(scenario, (event, said), stores);
         if let Some(first) = steps.first_mut() {
-            first.after = (event.modifiers.when == When::Stable).then_some(After::Stable);
+            first.after = waits_for_rest(event).then_some(After::Stable);
         }
         all.extend(steps);
     }

@@ -86,7 +86,7 @@ impl Occasion {
 
     /// What happens then to a cluster of these nodes that has come to rest.
     pub fn events(&self, manifests: &[Value], nodes: &[NodesSpec]) -> Vec<EventSpec> {
-        let event = EventSpec { when: When::Stable, times: 1, ..EventSpec::default() };
+        let event = EventSpec { when: When::Settled, times: 1, ..EventSpec::default() };
         let event = match self {
             Occasion::Start => return vec![],
             Occasion::AppliedAgain => {

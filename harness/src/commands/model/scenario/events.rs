@@ -25,6 +25,7 @@ pub(super) fn all(
         let when = match spec.when {
             file::When::Anytime => When::Anytime,
             file::When::Stable => When::Stable,
+            file::When::Settled => When::Settled,
             file::When::First => When::First,
         };
         let modifiers = Modifiers { when, is_urgent: spec.urgent };

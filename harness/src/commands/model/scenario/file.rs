@@ -16,6 +16,9 @@ pub(in crate::commands::model) struct ModelSpec {
     /// Files and folders of manifests, kustomizations too; relative to the scenario.
     #[serde(default)]
     pub manifests: Vec<PathBuf>,
+    /// Further objects.
+    #[serde(default)]
+    pub objects: Vec<Value>,
     /// Nodes, besides those of the manifests.
     #[serde(default)]
     pub nodes: Vec<NodesSpec>,
@@ -183,6 +186,7 @@ pub(in crate::commands::model) enum When {
     #[default]
     Anytime,
     Stable,
+    Settled,
     First,
 }
 

@@ -42,6 +42,10 @@ pub(super) fn load(
         places.push(one.place.to_string());
         manifests.push(one.object);
     }
+    for (at, object) in spec.objects.iter().enumerate() {
+        places.push(format!("spec.objects[{at}]"));
+        manifests.push(object.clone());
+    }
     for nodes in &spec.nodes {
         for name in nodes.names() {
             places.push(format!("spec.nodes ({})", nodes.name));
