@@ -75,3 +75,40 @@ fn a_deployment_comes_up_in_steps_of_each_size() {
     check(Granularity::Step, 156, 7);
     check(Granularity::Write, 243, 7);
 }
+
+/// Pods are available ten seconds after they are ready. An event that waits for rest alone comes before that.
+#[test]
+fn settled_is_more_than_stable() {
+    let check = |when, holds: bool| {
+        let mut web = deployment("web", 1);
+        web["spec"]["minReadySeconds"] = json!(10);
+        let key = setup::key_of(&web).expect("a key");
+        let marks = user::UserEvent {
+            name: "mark".to_owned(),
+            modifiers: events::Modifiers::at(when),
+            times: 1,
+            deed: user::Deed::Patch(
+                key.clone(),
+                vec![json!({"metadata": {"labels": {"mark": "1"}}})],
+            ),
+        };
+        let setup = Setup {
+            objects: vec![node("a", "4"), web],
+            clients: workers(),
+            granularity: Granularity::Drain,
+            events: vec![Box::new(marks)],
+            ..Setup::default()
+        };
+        let cluster = Cluster::new(setup).expect("a cluster");
+        let late = |state: &State| {
+            let web = state.store().get(&cluster.objects, &key).and_then(|web| web.value());
+            let web = web.expect("the Deployment");
+            web["metadata"]["labels"]["mark"].is_null() || web["status"]["availableReplicas"] == 1
+        };
+        let properties = [Property::always("late", late)];
+        let report = Search::new(&cluster, &properties).breadth_first().expect("a search");
+        assert_eq!(report.verdict("late").is_held(), holds, "{when:?}");
+    };
+    check(events::When::Stable, false);
+    check(events::When::Settled, true);
+}
