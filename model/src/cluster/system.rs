@@ -410,10 +410,7 @@ impl Cluster {
         let mut clients = state.clients.to_vec();
         let history = match choice.store == *state.store() {
             true => state.history.clone(),
-            false => {
-                let store = self.newly_versioned(state, choice.store);
-                self.append(state, &mut clients, store, &state.history.latest())
-            }
+            false => self.append(state, &mut clients, choice.store, &state.history.latest()),
         };
         Some(State { history, clients: clients.into(), environment: Arc::new(environment) })
     }

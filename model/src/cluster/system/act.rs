@@ -3,7 +3,6 @@
 use std::sync::Arc;
 
 use controllers::{Controller, Request, request::Memory};
-use serde_json::json;
 use trace::ObjectKey;
 use xxhash_rust::xxh3::xxh3_128;
 
@@ -107,23 +106,6 @@ impl Cluster {
             traces.add(&run.uid, 0);
         }
         traces
-    }
-
-    /// What an event made of what is stored, with revisions that nobody knows yet.
-    pub(super) fn newly_versioned(&self, state: &State, store: Store) -> Store {
-        let changed = store.changed_since(&self.objects, state.store());
-        changed.into_iter().fold(store.clone(), |store, (_, now)| {
-            let Some((now, value)) = now.and_then(|now| Some((now, now.value()?))) else {
-                return store;
-            };
-            let traces = self.traces(state, state.store(), &now.key);
-            if traces.version() < now.version {
-                return store;
-            }
-            let mut value = value.clone();
-            value["metadata"]["resourceVersion"] = json!((traces.version() + 1).to_string());
-            store.with(&self.objects, &now.key, Some(value))
-        })
     }
 
     /// The next request, and what is stored afterwards.

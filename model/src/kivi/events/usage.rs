@@ -154,16 +154,16 @@ impl Event for Measured {
         for (found, usage) in self.running(objects, store) {
             let name = &found.stored.key.name;
             while let Some(gone) = known.next_if(|metrics| metrics.key.name < *name) {
-                after = after.with(objects, &gone.key, None);
+                after = api.delete(&after, &gone.key, None, None);
             }
             let known = known.next_if(|metrics| metrics.key.name == *name).and_then(Stored::value);
             if !known.is_some_and(|known| is_measured(known, &found, usage)) {
                 let wanted = Measured::wanted(known, (found, usage));
-                after = after.with(objects, &key("PodMetrics", name), Some(wanted));
+                after = api.put(&after, &key("PodMetrics", name), wanted);
             }
         }
         for gone in known {
-            after = after.with(objects, &gone.key, None);
+            after = api.delete(&after, &gone.key, None, None);
         }
         match after == *store {
             true => vec![],
@@ -200,21 +200,21 @@ impl Event for Change {
         pods.dedup_by(|one, other| one.pod.node == other.pod.node);
         let changes =
             pods.into_iter().flat_map(|found| (1..=UNITS).map(move |units| (found, units)));
-        changes.filter_map(|(found, units)| self.choice(objects, store, &found, units)).collect()
+        changes.filter_map(|(found, units)| self.choice(api, store, &found, units)).collect()
     }
 }
 
 impl Change {
     fn choice(
         &self,
-        objects: &Objects,
+        api: &Api<'_>,
         store: &Store,
         found: &Found<'_>,
         units: u64,
     ) -> Option<Choice> {
         let name = &found.stored.key.name;
         let key = key("PodMetrics", name);
-        let mut value = store.get(objects, &key)?.value()?.clone();
+        let mut value = store.get(api.objects, &key)?.value()?.clone();
         let more = units * self.unit_milli;
         let usage = &mut value["containers"][0]["usage"]["cpu"];
         let milli = usage.as_str().and_then(super::super::amounts::milli).unwrap_or(0) + more;
@@ -222,6 +222,6 @@ impl Change {
         let beyond = beyond(&value) + more;
         value["metadata"]["annotations"][BEYOND] = json!(beyond.to_string());
         let told = format!("Pod {name} uses {more}m of CPU more").into();
-        Some(Choice { told, store: store.with(objects, &key, Some(value)), progress: 1 })
+        Some(Choice { told, store: api.put(store, &key, value), progress: 1 })
     }
 }
