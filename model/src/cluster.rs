@@ -23,6 +23,7 @@ pub mod kinds;
 pub mod kubelet;
 pub mod looks;
 pub(crate) mod memo;
+pub mod metrics;
 mod normal;
 pub mod objects;
 pub mod setup;

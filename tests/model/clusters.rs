@@ -96,6 +96,30 @@ fn manifests_are_applied_again() {
     }
 }
 
+/// With the usage of its pods, the autoscaler asks for a third one, and the rollout and the drain still end.
+#[test]
+fn autoscalers_read_what_pods_use() {
+    let house = House::new("model/usage", &["examples/replicas-under-autoscaler"]);
+    let scenario = |replicas: u32| {
+        let text = format!(
+            "apiVersion: trommel.dev/v1alpha1\nkind: Model\nspec:\n  \
+             manifests: [examples/replicas-under-autoscaler]\n  \
+             nodes: [{{name: n, cpu: '4', memory: 8Gi}}]\n  granularity: drain\n  \
+             controllers: [deployment, replicaset, horizontal-pod-autoscaler, scheduler, \
+             {{name: kubelet, atOnce: true}}]\n  seconds: 60\n  \
+             usage: [{{pods: {{app: web}}, cpu: 500m, memory: 1Gi}}]\n  properties:\n    \
+             - {{name: grows, sometimes: \"objects.exists(o, o.kind == 'Deployment' && \
+             o.spec.replicas == {replicas})\"}}\n"
+        );
+        house.write("scenario.yaml", &text);
+        run(&house.root, ["model", "check", "scenario.yaml"])
+    };
+    // 100 % of the request, against a target of 80: by a quarter more, up to the most of four.
+    scenario(3).expect(0);
+    scenario(4).expect(0);
+    scenario(5).expect(100);
+}
+
 fn read(house: &House, path: &str) -> String {
     std::fs::read_to_string(house.path(path)).expect(path)
 }

@@ -2,7 +2,10 @@
 
 mod by_object;
 
-use std::{collections::BTreeMap, sync::Arc};
+use std::{
+    collections::{BTreeMap, HashMap},
+    sync::Arc,
+};
 
 use cel::{Context, ExecutionError, Program};
 use serde_json::Value;
@@ -27,32 +30,22 @@ pub struct Objects {
 
 impl Objects {
     /// What stands there from the beginning, in the order of the keys.
-    ///
-    /// # Errors
-    /// See [`Objects::set`].
-    pub fn of<'a>(
-        objects: impl IntoIterator<Item = &'a (ObjectKey, Arc<Value>)>,
-    ) -> Result<Objects, String> {
+    pub fn of<'a>(objects: impl IntoIterator<Item = &'a (ObjectKey, Arc<Value>)>) -> Objects {
         let mut all = Objects::default();
         for (key, object) in objects {
-            all.set(key, object)?;
+            all.set(key, object);
         }
-        Ok(all)
+        all
     }
 
     /// It is created or changed. Definitions of types are left out: they are large, and no state of a controller.
-    ///
-    /// # Errors
-    /// It has no form in CEL.
-    pub fn set(&mut self, key: &ObjectKey, object: &Value) -> Result<(), String> {
+    pub fn set(&mut self, key: &ObjectKey, object: &Value) {
         if *key.resource.resource == *"customresourcedefinitions" {
-            return Ok(());
+            return;
         }
         self.created += 1;
         let number = self.of.get(key).map_or(self.created, |(number, _)| *number);
-        let object = cel::to_value(object).map_err(|error| error.to_string())?;
-        self.of.insert(key.clone(), (number, object));
-        Ok(())
+        self.of.insert(key.clone(), (number, in_cel(object)));
     }
 
     /// It is gone.
@@ -116,8 +109,7 @@ pub fn check(text: &str) -> Result<(), String> {
 /// Why it has none, for people.
 pub fn over_objects(text: &str, objects: &[Arc<Value>]) -> Result<Value, String> {
     let read = Expression::read(text)?;
-    let objects: Result<Vec<_>, _> = objects.iter().map(cel::to_value).collect();
-    let context = over(objects.map_err(|error| error.to_string())?);
+    let context = over(objects.iter().map(|object| in_cel(object)).collect());
     let value = read.0.execute(&context).map_err(|error| told(&error))?;
     value.json().map_err(|error| error.to_string())
 }
@@ -155,6 +147,25 @@ const TYPES: [&str; 12] = [
 
 fn unknown(name: &str) -> String {
     format!("{name:?} is not known here: there is {OBJECTS:?}")
+}
+
+/// JSON in CEL. Whole numbers are `int`, as the literals of expressions are: the crate finds no `uint` equal to an `int`.
+fn in_cel(json: &Value) -> cel::Value {
+    match json {
+        Value::Null => cel::Value::Null,
+        Value::Bool(truth) => (*truth).into(),
+        Value::Number(number) => match (number.as_i64(), number.as_u64()) {
+            (Some(number), _) => number.into(),
+            (None, Some(number)) => number.into(),
+            (None, None) => number.as_f64().unwrap_or(f64::NAN).into(),
+        },
+        Value::String(text) => text.as_str().into(),
+        Value::Array(values) => values.iter().map(in_cel).collect::<Vec<_>>().into(),
+        Value::Object(fields) => {
+            let fields = fields.iter().map(|(name, value)| (name.clone(), in_cel(value)));
+            fields.collect::<HashMap<_, _>>().into()
+        }
+    }
 }
 
 fn over(objects: Vec<cel::Value>) -> Context<'static> {
@@ -197,6 +208,11 @@ mod tests {
             "objects.exists(o, o.kind == 'Bar' && has(o.status) && has(o.status.objRef))",
             Ok(json!(false)),
         );
+        check(
+            "objects[0].metadata.generation == 1 && objects[0].metadata.generation < 2",
+            Ok(json!(true)),
+        );
+        check("objects[0].metadata == {'generateName': 'foo-', 'generation': 1}", Ok(json!(true)));
         check("objects[1].status", Err("an object has no \"status\": ask has(…) before"));
     }
 

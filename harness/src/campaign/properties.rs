@@ -157,7 +157,7 @@ impl Properties {
         let objects = world.objects().map(|(key, object)| (key.clone(), object.clone()));
         let objects: Vec<_> = if self.is_empty() { vec![] } else { objects.collect() };
         // A world in which an expression has no value is told by the trials that start on it.
-        let truths = Objects::of(&objects).and_then(|objects| self.truths(&objects));
+        let truths = self.truths(&Objects::of(&objects));
         match truths {
             Ok(truths) => (self.through(passed, &truths), Some(truths)),
             Err(_) => (passed, None),

@@ -25,7 +25,7 @@ use crate::exit::{Exit, Expected};
 #[derive(Debug, Clone, Subcommand)]
 pub enum Options {
     /// Check a TLA+ module or a scenario of a cluster: 0 its properties hold, 100 one is violated, 2 a limit was reached.
-    Check(check::Options),
+    Check(Box<check::Options>),
     /// Ask Kivi's questions about a cluster and its configuration: 0 all holds, 100 something is violated, 2 unknown.
     Kivi(Box<kivi::Options>),
     /// Play a counterexample of a cluster model on the real controllers: 0 they agree, 100 they differ, 2 unknown.

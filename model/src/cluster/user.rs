@@ -7,6 +7,7 @@ use super::{
     api::Api,
     events::{Choice, Event, Modifiers},
     kinds::{KindId, node_key},
+    metrics,
     store::Store,
     words,
 };
@@ -211,14 +212,6 @@ fn used(api: &Api<'_>, store: &Store, labels: &[(String, String)], usage: &Value
     chosen.fold(store.clone(), |store, (_, pod)| {
         let Some(value) = pod.value() else { return store };
         let key = ObjectKey::new(kind.resource(), &pod.key.namespace, &pod.key.name);
-        let containers = value["spec"]["containers"].as_array().into_iter().flatten();
-        let containers: Vec<Value> =
-            containers.map(|one| json!({"name": one["name"], "usage": usage})).collect();
-        let metrics = json!({
-            "apiVersion": kind.api_version(), "kind": kind.kind(),
-            "metadata": {"name": pod.key.name, "namespace": pod.key.namespace, "labels": value["metadata"]["labels"]},
-            "timestamp": api.now.rfc3339(), "window": "30s", "containers": containers,
-        });
-        patch(api, &store, &key, &metrics, true)
+        api.put(&store, &key, metrics::of_pod(value, usage, &api.now.rfc3339()))
     })
 }

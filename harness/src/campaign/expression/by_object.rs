@@ -6,7 +6,7 @@ use cel::{
     common::ast::{ComprehensionExpr, Expr, LiteralValue, operators},
 };
 
-use super::{Expression, OBJECTS};
+use super::{Expression, OBJECTS, in_cel};
 
 /// Such an expression.
 #[derive(Debug)]
@@ -56,7 +56,7 @@ impl ByObject {
     pub fn test(&self, number: usize, object: &serde_json::Value) -> Option<bool> {
         let Test { variable, body } = &self.tests[number];
         let mut context = Context::default();
-        context.add_variable_from_value(variable.clone(), cel::to_value(object).ok()?);
+        context.add_variable_from_value(variable.clone(), in_cel(object));
         match context.resolve(body) {
             Ok(cel::Value::Bool(passes)) => Some(passes),
             _ => None,
@@ -245,7 +245,11 @@ mod tests {
         let worlds = [
             vec![],
             vec![pod("a", None)],
-            vec![pod("a", Some("n")), pod("b", None), json!({"kind": "Node", "spec": {}})],
+            vec![
+                pod("a", Some("n")),
+                pod("b", None),
+                json!({"kind": "Node", "spec": {}, "count": 2}),
+            ],
             vec![pod("a", Some("n")), pod("b", Some("n"))],
         ];
         let pods = "objects.filter(o, o.kind == 'Pod')";
@@ -256,6 +260,7 @@ mod tests {
             format!("size({pods}) > 1 || objects.all(o, o.kind == 'Pod')"),
             format!("!({pods}.size() <= 1) && {pods}.size() != 3"),
             "objects.exists(o, o.kind == 'Node' && o.spec == {})".to_owned(),
+            "objects.exists(o, has(o.count) && o.count == 2)".to_owned(),
         ];
         for world in &worlds {
             let world: Vec<Arc<Value>> = world.iter().cloned().map(Arc::new).collect();

@@ -82,7 +82,7 @@ impl Course {
     /// An expression has no value in one of its worlds: which, why, and where.
     pub fn of(run: &TrialRun, properties: &Properties) -> Result<Course, String> {
         let folder = judge::run_view(run).folder();
-        let mut objects = Objects::of(run.before.iter())?;
+        let mut objects = Objects::of(run.before.iter());
         let start = run.started_at;
         let mut first = State {
             revision: start.revision,
@@ -101,7 +101,7 @@ impl Course {
                 Event::Commit(commit) => {
                     match commit.change {
                         Change::Deleted => objects.remove(&commit.key),
-                        _ => objects.set(&commit.key, &commit.object)?,
+                        _ => objects.set(&commit.key, &commit.object),
                     }
                     if commit.is_bookkeeping() {
                         continue;

@@ -8,6 +8,7 @@ use model::tla::{Explored, Limits, Specification, Verdict};
 use super::{
     answers::{self, Answer, Tried, Wanted},
     clusters,
+    confirm::Usage,
     files::{self, Configured, Target},
     from::{self, NodeType},
     page,
@@ -32,6 +33,9 @@ pub struct Options {
     /// With --from: how much a controller does in one step. The finer, the more orders, and the more states.
     #[arg(long, value_enum, default_value = "drain", requires = "from")]
     granularity: Granularity,
+    /// With --from: how much running pods with these labels use, which autoscalers read: app=web,cpu=300m,memory=1Gi.
+    #[arg(long, value_name = "USAGE", requires = "from")]
+    usage: Vec<Usage>,
     #[command(flatten)]
     configured: Configured,
     #[command(flatten)]
@@ -68,7 +72,12 @@ pub(super) fn run(options: &Options) -> anyhow::Result<Exit> {
         (Some(scenario), _) => check_scenario(options, scenario),
         (None, Some(folder)) => {
             let granularity = options.granularity;
-            let answers = from::check(folder, &options.nodes, granularity, options.limits()?)?;
+            let answers = from::check(
+                folder,
+                &options.nodes,
+                (granularity, &options.usage),
+                options.limits()?,
+            )?;
             let how = from::how(granularity);
             options.show((folder, &how), &format!("{how}\n"), &answers)
         }

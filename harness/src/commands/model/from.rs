@@ -16,6 +16,7 @@ use workloads::manifest;
 use super::{
     answers::{Answer, Tried},
     clusters::{self, Limits},
+    confirm::Usage,
     scenario::{Granularity, ModelSpec, NodesSpec, Scenario},
     usage,
 };
@@ -43,7 +44,7 @@ pub(super) fn how(granularity: Granularity) -> String {
 pub(super) fn check(
     folder: &Path,
     types: &[NodeType],
-    granularity: Granularity,
+    (granularity, used): (Granularity, &[Usage]),
     limits: Limits,
 ) -> anyhow::Result<Vec<Answer>> {
     let read = manifest::load(folder, None).map_err(|error| usage(error.to_string()))?;
@@ -65,7 +66,8 @@ pub(super) fn check(
             occasions.iter().zip(&mut answers).filter(|(_, answer)| answer.violated.is_none());
         for (occasion, answer) in open {
             let spec = spec(folder, &manifests, &nodes, occasion);
-            let spec = ModelSpec { granularity, objects: missing.clone(), ..spec };
+            let (objects, usage) = (missing.clone(), used.to_vec());
+            let spec = ModelSpec { granularity, objects, usage, ..spec };
             let scenario = Scenario::of(&spec, Path::new(""), folder)?;
             if (nth, occasion) == (0, &Occasion::Start) {
                 scenario.notes.iter().for_each(|note| super::files::tell(note));

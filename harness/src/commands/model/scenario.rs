@@ -13,14 +13,21 @@ mod truth;
 
 use std::{path::Path, time::Duration};
 
-use model::cluster::{Cluster, Setup, events::Event, state::Budgets, user::UserEvent};
-use serde_json::Value;
+use model::cluster::{
+    Cluster, Setup,
+    events::Event,
+    metrics::{self, Metrics},
+    state::Budgets,
+    user::UserEvent,
+};
+use serde_json::{Value, json};
 
 pub(super) use file::{
     EventSpec, Granularity, ModelSpec, NodesSpec, ObjectSpec, PatchSpec, PropertySpec, When,
 };
 pub(super) use properties::{Asked, all_run, fairness};
 
+use super::confirm::Usage;
 use crate::{commands::model::usage, config::reading};
 
 /// The `kind` of scenario files.
@@ -33,6 +40,8 @@ pub(super) struct Scenario {
     pub cluster: Cluster,
     /// What it begins with, as its files say it.
     pub manifests: Vec<Value>,
+    /// What running pods use.
+    pub usage: Vec<Usage>,
     /// What users do and nodes suffer: the events of the cluster, in their order, each as its file says it too.
     pub events: Vec<(UserEvent, EventSpec)>,
     /// What is asked of it.
@@ -81,20 +90,34 @@ impl Scenario {
                 lost_answers,
                 lags: lags.unwrap_or_default(),
             },
-            events: events
-                .iter()
-                .map(|event| -> Box<dyn Event> { Box::new(event.clone()) })
-                .collect(),
+            events: with_metrics(&events, &spec.usage),
             monitors: asked.iter().filter_map(Asked::monitor).collect(),
-            horizon: Duration::from_secs(horizon_seconds(&objects, &spec.events)),
+            horizon: Duration::from_secs(horizon_seconds(&objects, spec)),
             seconds: spec.seconds,
             all_ties: spec.all_ties,
             objects,
         };
         let cluster = Cluster::new(setup).map_err(|error| wrong(error.to_string()))?;
         let events = events.into_iter().zip(spec.events.clone()).collect();
-        Ok(Scenario { cluster, manifests, events, asked, notes })
+        let usage = spec.usage.clone();
+        Ok(Scenario { cluster, manifests, usage, events, asked, notes })
     }
+}
+
+/// The events of a cluster: what users do, and behind that the metrics server, if it has something to tell.
+fn with_metrics(events: &[UserEvent], usage: &[Usage]) -> Vec<Box<dyn Event>> {
+    let of = |usage: &Usage| metrics::Usage {
+        labels: usage.pods.clone().into_iter().collect(),
+        usage: json!({"cpu": usage.cpu, "memory": usage.memory}),
+    };
+    let mut all: Vec<Box<dyn Event>> = Vec::new();
+    for event in events {
+        all.push(Box::new(event.clone()));
+    }
+    if !usage.is_empty() {
+        all.push(Box::new(Metrics { usages: usage.iter().map(of).collect() }));
+    }
+    all
 }
 
 /// As `spec.progressDeadlineSeconds`, no deadline (`pkg/controller/deployment/util`: `HasProgressDeadline`).
@@ -108,13 +131,16 @@ fn without_deadline(object: &mut Value) {
 }
 
 /// Behind this age nothing is told apart: longer than any time that an object names.
-fn horizon_seconds(objects: &[Value], events: &[EventSpec]) -> u64 {
+fn horizon_seconds(objects: &[Value], spec: &ModelSpec) -> u64 {
     /// The longest that a controller looks back by default: 300 s of an autoscaler, and of what pods tolerate.
     const DEFAULT: u64 = 301;
     /// Between two looks of an autoscaler, of which one that knows of no usage forgets all.
     const LOOK: u64 = 16;
     let has = |kind: &str| objects.iter().any(|object| object["kind"] == kind);
-    let is_used = has("PodMetrics") || events.iter().any(|event| event.usage.is_some());
+    let events = &spec.events;
+    let is_used = has("PodMetrics")
+        || !spec.usage.is_empty()
+        || events.iter().any(|event| event.usage.is_some());
     let fails = events.iter().any(|event| event.node_fails.is_some());
     let default = if has("HorizontalPodAutoscaler") && !is_used && !fails { LOOK } else { DEFAULT };
     let named = objects.iter().flat_map(|object| {

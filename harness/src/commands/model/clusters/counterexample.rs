@@ -42,7 +42,7 @@ pub(super) fn of(
         programs: Located::new(programs(scenario)?),
         objects: scenario.manifests.iter().map(|one| Located::new(timeless(one))).collect(),
         begins: if rests_until > 0 { Begins::Stable } else { Begins::AtOnce },
-        usage: vec![],
+        usage: scenario.usage.clone(),
         steps: steps(scenario, run).into_iter().map(Located::new).collect(),
         expect: vec![Located::new(expectation(asked)?)],
         writes: writes::of(scenario, run, rests_until).into_iter().map(Located::new).collect(),
@@ -50,17 +50,15 @@ pub(super) fn of(
     })
 }
 
-/// How many actions of the run only bring the cluster to rest, before the first event; 0 if that does not wait for it.
+/// How many actions of the run only bring the cluster to rest, before the first event of users; 0 if that does not wait
+/// for it.
 fn rests_until(scenario: &Scenario, run: &Run<State, Action>) -> usize {
-    let event = run.actions.iter().position(|action| matches!(action, Action::Event { .. }));
-    match event.map(|at| (at, &run.actions[at])) {
-        Some((at, Action::Event { event, .. }))
-            if waits_for_rest(&scenario.events[usize::from(*event)].0) =>
-        {
-            at
-        }
-        _ => 0,
-    }
+    let event = |(at, action): (usize, &Action)| match action {
+        Action::Event { event, .. } => Some((at, &scenario.events.get(usize::from(*event))?.0)),
+        _ => None,
+    };
+    let first = run.actions.iter().enumerate().find_map(event);
+    first.filter(|(_, event)| waits_for_rest(event)).map_or(0, |(at, _)| at)
 }
 
 fn waits_for_rest(event: &UserEvent) -> bool {
@@ -125,7 +123,8 @@ fn steps(scenario: &Scenario, run: &Run<State, Action>) -> Vec<Step> {
     let mut all = Vec::new();
     for (at, action) in run.actions.iter().enumerate() {
         let Action::Event { event, .. } = action else { continue };
-        let (event, said) = &scenario.events[usize::from(*event)];
+        // The metrics server's is no user's.
+        let Some((event, said)) = scenario.events.get(usize::from(*event)) else { continue };
         let stores = (run.states[at].store(), run.states[at + 1].store());
         let mut steps = of_event(scenario, (event, said), stores);
         if let Some(first) = steps.first_mut() {

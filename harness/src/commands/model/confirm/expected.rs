@@ -136,7 +136,7 @@ fn along(mut watch: Watch, played: &Played) -> Judged {
 
 /// The states that a run went through, and the values of the property's expressions in each.
 fn course(property: &Property, played: &Played) -> Result<Course, String> {
-    let mut objects = Objects::of(&played.start)?;
+    let mut objects = Objects::of(&played.start);
     let truths = |objects: &Objects| -> Result<Vec<bool>, String> {
         let context = objects.context();
         property.expressions.iter().map(|one| one.holds(&context)).collect()
@@ -160,7 +160,7 @@ fn course(property: &Property, played: &Played) -> Result<Course, String> {
 fn course_step(objects: &mut Objects, commit: &trace::Commit) -> Result<CourseStep, String> {
     match commit.change {
         trace::Change::Deleted => objects.remove(&commit.key),
-        _ => objects.set(&commit.key, &commit.object)?,
+        _ => objects.set(&commit.key, &commit.object),
     }
     Ok(CourseStep::of_commit(who(&commit.actor), commit.change, commit.key.to_string()))
 }

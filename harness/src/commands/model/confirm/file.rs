@@ -5,7 +5,7 @@
 
 mod step;
 
-use std::{collections::BTreeMap, path::Path, time::Duration};
+use std::{collections::BTreeMap, path::Path, str::FromStr, time::Duration};
 
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use serde_json::Value;
@@ -77,6 +77,29 @@ pub struct Usage {
     pub cpu: String,
     /// Of the resource `memory`.
     pub memory: String,
+}
+
+impl FromStr for Usage {
+    type Err = String;
+
+    /// `app=web,cpu=300m,memory=1Gi`: other keys than the resources are labels.
+    fn from_str(text: &str) -> Result<Usage, String> {
+        let mut usage = Usage { pods: BTreeMap::new(), cpu: String::new(), memory: "0".to_owned() };
+        for part in text.split(',') {
+            let (key, value) = part.split_once('=').ok_or("expected KEY=VALUE,KEY=VALUE")?;
+            match key {
+                "cpu" => value.clone_into(&mut usage.cpu),
+                "memory" => value.clone_into(&mut usage.memory),
+                label => {
+                    usage.pods.insert(label.to_owned(), value.to_owned());
+                }
+            }
+        }
+        match usage.cpu.is_empty() {
+            true => Err("it needs cpu, as app=web,cpu=300m".to_owned()),
+            false => Ok(usage),
+        }
+    }
 }
 
 /// What the model says of one property: an intent, or an expression in CEL over `objects` as in a property file.

@@ -7,7 +7,10 @@ use model::cluster;
 use serde::Deserialize;
 use serde_json::Value;
 
-use crate::campaign::properties::{LeadsTo, NeverAfter};
+use crate::{
+    campaign::properties::{LeadsTo, NeverAfter},
+    commands::model::confirm::Usage,
+};
 
 /// `spec`.
 #[derive(Debug, Default, Deserialize)]
@@ -42,6 +45,9 @@ pub(in crate::commands::model) struct ModelSpec {
     /// What users do and nodes suffer.
     #[serde(default)]
     pub events: Vec<EventSpec>,
+    /// What running pods use, which makes their PodMetrics; the first that fits a pod counts.
+    #[serde(default)]
+    pub usage: Vec<Usage>,
     /// How much time may pass, in seconds; left out: any.
     pub seconds: Option<u32>,
     /// Each of several nodes that are equally good is tried; else the scheduler takes the first by name.

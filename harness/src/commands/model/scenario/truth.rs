@@ -99,9 +99,8 @@ impl Truth {
             return known;
         }
         let mut objects = expression::Objects::default();
-        let values = store.values(all);
-        let set = values.into_iter().try_for_each(|(key, value)| objects.set(key, value));
-        let holds = set.and_then(|()| self.expression.holds(&objects.context()));
+        store.values(all).for_each(|(key, value)| objects.set(key, value));
+        let holds = self.expression.holds(&objects.context());
         let holds = holds.unwrap_or_else(|what| {
             let mut failed = self.failed.lock().unwrap_or_else(PoisonError::into_inner);
             failed.get_or_insert(what);
