@@ -95,6 +95,20 @@ pub struct Api<'a> {
     pub known: &'a dyn Fn(&ObjectKey) -> Traces,
     /// What came of writes to single objects.
     pub(super) writes: &'a Memo<Wrote>,
+    /// What becomes of new objects before they are stored; none if they are whole as they are made.
+    pub(super) admission: Option<&'a dyn Admission>,
+}
+
+/// A new object as it is stored, or the code and reason of its refusal.
+pub type Admitted = Result<Value, (u16, &'static str)>;
+
+/// What an API server makes of new objects: defaults and admission.
+pub trait Admission: std::fmt::Debug + Send + Sync {
+    /// The object as it is stored. If it gets a `metadata.uid`, that stands for the object's own wherever it is.
+    ///
+    /// # Errors
+    /// It is refused: code and reason.
+    fn admit(&self, object: &Value) -> Admitted;
 }
 
 /// What is known of objects of one key.
@@ -291,9 +305,19 @@ impl Api<'_> {
                 Request::CreateReplicaSet(new) => bodies::replica_set(new),
                 _ => return Wrote::Refused(501, "NotImplemented"),
             };
-            Wrote::Written(self.objects.add(&key, self.begun(&key, (&uid, version), value)))
+            match self.admitted(&key, value) {
+                Ok(value) => {
+                    let begun = self.begun(&key, (&uid, version), value);
+                    Wrote::Written(self.objects.add(&key, begun))
+                }
+                Err((code, reason)) => Wrote::Refused(code, reason),
+            }
         });
-        let Wrote::Written(id) = wrote else { return Err(Answer::Refused(501, "NotImplemented")) };
+        let id = match wrote {
+            Wrote::Written(id) => id,
+            Wrote::Refused(code, reason) => return Err(Answer::Refused(code, reason)),
+            Wrote::Same | Wrote::Gone => return Err(NOT_FOUND),
+        };
         let store = store.with_id(self.objects, &key, Some(id));
         Ok((store, Answer::Written(Some(self.known(id)))))
     }
@@ -328,14 +352,32 @@ impl Api<'_> {
         let prefix = value["metadata"]["generateName"].as_str().unwrap_or("").to_owned();
         let (key, uid) = self.identity(store, key.clone(), &prefix)?;
         let version = (self.known)(&key).version() + 1;
+        let value = self.admitted(&key, value);
+        let value = value.map_err(|(code, reason)| Answer::Refused(code, reason))?;
         let id = self.objects.add(&key, self.begun(&key, (&uid, version), value));
         let store = store.with_id(self.objects, &key, Some(id));
         Ok((store, Answer::Written(Some(self.known(id)))))
     }
 
+    /// A new object with its defaults, as admission lets it pass.
+    fn admitted(&self, key: &ObjectKey, mut value: Value) -> Admitted {
+        let (Some(admission), Some(kind)) = (self.admission, KindId::of(&key.resource)) else {
+            return Ok(value);
+        };
+        value["apiVersion"] = json!(kind.api_version());
+        value["kind"] = json!(kind.kind());
+        if kind.is_namespaced() {
+            value["metadata"]["namespace"] = json!(key.namespace);
+        }
+        admission.admit(&value)
+    }
+
     /// A new object with its metadata.
     fn begun(&self, key: &ObjectKey, (uid, version): (&str, u32), mut value: Value) -> Value {
         let Some(kind) = KindId::of(&key.resource) else { return value };
+        if let Some(own) = value["metadata"]["uid"].as_str().map(str::to_owned) {
+            replace(&mut value, &own, uid);
+        }
         let metadata = &mut value["metadata"];
         metadata["name"] = json!(key.name);
         metadata["uid"] = json!(uid);
@@ -380,6 +422,15 @@ impl Api<'_> {
         });
         let is_free = |uid: &String| !known.contains(uid) && !is_named(uid);
         uids.into_iter().find(is_free).expect("some number is free")
+    }
+}
+
+fn replace(value: &mut Value, text: &str, by: &str) {
+    match value {
+        Value::String(found) if found == text => by.clone_into(found),
+        Value::Array(values) => values.iter_mut().for_each(|value| replace(value, text, by)),
+        Value::Object(fields) => fields.values_mut().for_each(|value| replace(value, text, by)),
+        _ => {}
     }
 }
 

@@ -7,6 +7,7 @@ use serde_json::{Value, json};
 use trace::ObjectKey;
 
 use super::{
+    api::Admission,
     events::{Event, Monitor},
     history::Consistency,
     kinds::KindId,
@@ -34,6 +35,8 @@ pub enum Granularity {
 pub struct Setup {
     /// What is stored at the start: whole objects, with their defaults.
     pub objects: Vec<Value>,
+    /// What becomes of objects that are made later; none if controllers make them whole.
+    pub admission: Option<Box<dyn Admission>>,
     /// Who runs.
     pub clients: Vec<ClientSetup>,
     /// How much is one step.
@@ -63,6 +66,7 @@ impl Default for Setup {
     fn default() -> Setup {
         Setup {
             objects: vec![],
+            admission: None,
             clients: vec![],
             granularity: Granularity::Write,
             consistency: Consistency::Synchronous,

@@ -4,6 +4,7 @@
 //! Manifests go through an embedded API server, which gives them their defaults and refuses what a real one refuses; what
 //! is stored then is the start of the model.
 
+mod admission;
 mod controllers;
 mod events;
 mod file;
@@ -22,6 +23,7 @@ use model::cluster::{
 };
 use serde_json::{Value, json};
 
+use admission::Admission;
 pub(super) use file::{
     EventSpec, Granularity, ModelSpec, NodesSpec, ObjectSpec, PatchSpec, PropertySpec, When,
 };
@@ -96,6 +98,7 @@ impl Scenario {
             seconds: spec.seconds,
             all_ties: spec.all_ties,
             objects,
+            admission: Some(Box::new(Admission::new(loaded.server))),
         };
         let cluster = Cluster::new(setup).map_err(|error| wrong(error.to_string()))?;
         let events = events.into_iter().zip(spec.events.clone()).collect();

@@ -86,7 +86,13 @@ impl Cluster {
 
     /// The API server of this cluster, given what is known of objects.
     pub fn api<'a>(&'a self, known: &'a dyn Fn(&ObjectKey) -> Traces) -> Api<'a> {
-        Api { objects: &self.objects, now: NOW, known, writes: &self.writes }
+        Api {
+            objects: &self.objects,
+            now: NOW,
+            known,
+            writes: &self.writes,
+            admission: self.setup.admission.as_deref(),
+        }
     }
 
     /// Carries out a request on a store of a state, in which others may know objects that are gone.

@@ -20,7 +20,8 @@ pub(super) struct Loaded {
     pub manifests: Vec<Value>,
     /// As it is stored, of the types that controllers of a model read.
     pub objects: Vec<Value>,
-    server: ApiServer,
+    /// The server that was asked.
+    pub server: ApiServer,
 }
 
 /// Reads all files that a scenario names.
@@ -107,7 +108,7 @@ fn node(spec: &NodesSpec, name: &str) -> Value {
 }
 
 /// The embedded API server, asked for what it makes of objects.
-struct ApiServer {
+pub(super) struct ApiServer {
     server: Server,
     client: Client,
     runtime: tokio::runtime::Runtime,
@@ -140,8 +141,17 @@ impl ApiServer {
         Ok(made.collect())
     }
 
+    /// What would be stored of a new object.
+    pub fn would_create(&self, object: &Value) -> Result<Value, ClientError> {
+        self.would(object, true)
+    }
+
     /// What would be stored if an object were applied.
     fn would_store(&self, object: &Value) -> Result<Value, ClientError> {
+        self.would(object, false)
+    }
+
+    fn would(&self, object: &Value, is_new: bool) -> Result<Value, ClientError> {
         const DRY: &str = "?dryRun=All";
         let text = |pointer: &str| object.pointer(pointer).and_then(Value::as_str);
         let (version, kind) = (text("/apiVersion"), text("/kind"));
@@ -153,6 +163,9 @@ impl ApiServer {
                 true => text("/metadata/namespace").unwrap_or("default"),
                 false => "",
             };
+            if is_new {
+                return self.client.create(&resource, namespace, object, DRY).await;
+            }
             let place = (name, "");
             match self.client.merge_patch(&resource, namespace, place, object, DRY).await {
                 Err(error) if error.is_not_found() => {

@@ -1,0 +1,66 @@
+//! What an API server makes of objects that controllers create in a model: the embedded one is asked by dry runs.
+
+use std::{
+    collections::HashMap,
+    sync::{Mutex, PoisonError},
+};
+
+use model::cluster::api;
+use serde_json::Value;
+
+use super::objects::ApiServer;
+
+/// The embedded API server, and what it said so far.
+pub(super) struct Admission {
+    server: Mutex<ApiServer>,
+    known: Mutex<HashMap<String, api::Admitted>>,
+}
+
+impl Admission {
+    pub(super) fn new(server: ApiServer) -> Admission {
+        Admission { server: Mutex::new(server), known: Mutex::default() }
+    }
+
+    fn ask(&self, object: &Value) -> api::Admitted {
+        let server = self.server.lock().unwrap_or_else(PoisonError::into_inner);
+        let stored = server.would_create(object).map_err(|error| match error.code() {
+            409 => (409, "AlreadyExists"),
+            code @ (403 | 422) => (code, "Forbidden"),
+            _ => (500, "InternalError"),
+        })?;
+        Ok(as_made(object, stored))
+    }
+}
+
+/// What is stored, under the name with which the object was made; what a store gives is given by the model.
+fn as_made(object: &Value, mut stored: Value) -> Value {
+    let given = ["resourceVersion", "creationTimestamp", "generation", "managedFields"];
+    if let Some(metadata) = stored["metadata"].as_object_mut() {
+        metadata.retain(|field, _| !given.contains(&field.as_str()));
+        for field in ["name", "generateName"] {
+            match object["metadata"].get(field) {
+                Some(value) => metadata.insert(field.to_owned(), value.clone()),
+                None => metadata.remove(field),
+            };
+        }
+    }
+    stored
+}
+
+impl api::Admission for Admission {
+    fn admit(&self, object: &Value) -> api::Admitted {
+        let key = object.to_string();
+        let known = self.known.lock().unwrap_or_else(PoisonError::into_inner).get(&key).cloned();
+        known.unwrap_or_else(|| {
+            let answer = self.ask(object);
+            let mut known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
+            known.entry(key).or_insert(answer).clone()
+        })
+    }
+}
+
+impl std::fmt::Debug for Admission {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Admission").finish_non_exhaustive()
+    }
+}
