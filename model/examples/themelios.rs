@@ -3,7 +3,8 @@
 //!
 //! `themelios [PART OF A NAME]`, then `--trace` for traces, `--wishes` for the formulas of Themelios' README instead of its
 //! properties, `--unique` for only the property that Themelios found violated; `--seconds N`, `--threads N`. Other bounds
-//! than the case's own: `--lags N`, `--lag-max N`, `--restarts N`, `--laggards kubelet,scheduler`, `--no-client`.
+//! than the case's own: `--parallelism N` (of `parallel_job`), `--lags N`, `--lag-max N`, `--restarts N`,
+//! `--laggards kubelet,scheduler`, `--no-client`.
 #![allow(clippy::print_stdout)]
 
 use std::{
@@ -29,6 +30,7 @@ struct Options {
     restarts: Option<u64>,
     laggards: Option<String>,
     no_client: bool,
+    parallelism: Option<u64>,
 }
 
 fn options() -> Options {
@@ -53,6 +55,7 @@ fn options() -> Options {
         restarts: given("--restarts"),
         laggards: after("--laggards").cloned(),
         no_client: has("--no-client"),
+        parallelism: given("--parallelism"),
     }
 }
 
@@ -60,7 +63,12 @@ fn main() {
     let options = options();
     println!("| case | expected | found | violated (steps) | states | depth | seconds |");
     println!("|---|---|---|---|---|---|---|");
-    for case in Case::all() {
+    for mut case in Case::all() {
+        if let (Model::ParallelJob(pods), Some(parallelism)) =
+            (&mut case.model, options.parallelism)
+        {
+            *pods = parallelism as u32;
+        }
         if case.name().contains(&options.only) {
             run(case, &options);
         }

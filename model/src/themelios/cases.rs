@@ -32,12 +32,12 @@ pub enum Model {
     StaleReads,
     /// A Job.
     NonParallelJob,
-    /// A Job of several pods at a time.
-    ParallelJob,
+    /// A Job of so many pods at a time.
+    ParallelJob(u32),
 }
 
 impl Model {
-    /// All of them.
+    /// All of them, the Job with two pods: Themelios' has five, and more states than can be seen in a minute.
     pub const ALL: [Model; 10] = [
         Model::NewDeployment,
         Model::DeploymentRollingUpdate,
@@ -48,7 +48,7 @@ impl Model {
         Model::StatefulSetAvailable,
         Model::StaleReads,
         Model::NonParallelJob,
-        Model::ParallelJob,
+        Model::ParallelJob(2),
     ];
 
     /// Its name in Themelios.
@@ -63,7 +63,7 @@ impl Model {
             Model::StatefulSetAvailable => "statefulset_available",
             Model::StaleReads => "stale_reads",
             Model::NonParallelJob => "nonparallel_job",
-            Model::ParallelJob => "parallel_job",
+            Model::ParallelJob(_) => "parallel_job",
         }
     }
 
@@ -78,7 +78,7 @@ impl Model {
             Model::StatefulSetSpecReplicasChange
             | Model::StatefulSetAvailable
             | Model::StaleReads => &[Controller::StatefulSet],
-            Model::NonParallelJob | Model::ParallelJob => &[Controller::Job],
+            Model::NonParallelJob | Model::ParallelJob(_) => &[Controller::Job],
         }
     }
 
@@ -113,7 +113,7 @@ impl Model {
             Model::StatefulSetAvailable => vec![manifests::stateful_set(4)],
             Model::StaleReads => vec![manifests::stateful_set(1), manifests::spare_pod()],
             Model::NonParallelJob => vec![manifests::job(1)],
-            Model::ParallelJob => vec![manifests::job(2)],
+            Model::ParallelJob(parallelism) => vec![manifests::job(parallelism)],
         }
     }
 
@@ -132,7 +132,7 @@ impl Model {
             }
             // A pod of the same name comes back only when the set was scaled down and up.
             Model::StaleReads => vec![Box::new(Scales { to: vec![0, 1] })],
-            Model::StatefulSetAvailable | Model::NonParallelJob | Model::ParallelJob => vec![],
+            Model::StatefulSetAvailable | Model::NonParallelJob | Model::ParallelJob(_) => vec![],
         }
     }
 
@@ -251,9 +251,16 @@ impl Case {
     }
 
     /// Bounds below are such that all is seen in a minute, as far as that is possible: all that a model has where clients
-    /// read what is newest; else one client falls behind, once, by some writes, and large models have no users.
+    /// read what is newest; else one client falls behind, once, by some writes, and large models have users only with
+    /// one instance of each controller, or where a violation is found soon.
     fn has_users(self) -> bool {
-        self.consistency == Consistency::Synchronous || !self.model.is_large()
+        match self.consistency {
+            _ if !self.model.is_large() => true,
+            Consistency::Synchronous => true,
+            Consistency::MonotonicSession | Consistency::OptimisticLinear => self.instances == 1,
+            Consistency::ResettableSession => self.model == Model::NewDeployment,
+            _ => false,
+        }
     }
 
     fn restarts(self) -> u8 {

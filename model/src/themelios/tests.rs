@@ -66,7 +66,7 @@ fn branching_histories_run_a_pod_on_two_nodes() {
 #[test]
 fn a_job_counts_what_it_read() {
     let name = "job: when synced, status.ready is correct";
-    assert_eq!(shortest(Model::ParallelJob, Consistency::ResettableSession, 2, name), 6);
+    assert_eq!(shortest(Model::ParallelJob(2), Consistency::ResettableSession, 2, name), 6);
 }
 
 /// An instance that has read and not yet written goes on with what it read.
