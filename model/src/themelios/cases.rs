@@ -227,12 +227,6 @@ impl Case {
         let kinds = self.model.controllers().iter().chain(&shared);
         let mut clients: Vec<ClientSetup> = kinds.flat_map(|of| self.instances_of(*of)).collect();
         clients.extend((0..nodes).map(|node| ClientSetup::kubelet_of(&manifests::node_name(node))));
-        let is_serial = matches!(
-            self.consistency,
-            Consistency::MonotonicSession
-                | Consistency::ResettableSession
-                | Consistency::PerKind { .. }
-        );
         if self.lags_kubelets_only() {
             clients.iter_mut().for_each(|client| client.lags = client.node.is_some());
         }
@@ -245,7 +239,7 @@ impl Case {
             lag_max: self.lag_max(),
             budgets: Budgets { restarts: self.restarts(), lags: 1, ..Budgets::default() },
             events: if self.has_users() { self.model.events() } else { vec![] },
-            all_ties: nodes > 1 && !(self.model.is_large() && is_serial),
+            all_ties: nodes > 1,
             ..Setup::default()
         }
     }
@@ -286,9 +280,9 @@ impl Case {
             (Consistency::Causal, _) => 1,
             (Consistency::OptimisticLinear, _) => 3,
             (_, Model::OverlappingReplicaSets) => 1,
-            (Consistency::ResettableSession, model) if model.is_large() => 1,
             // Scaled down, deleted twice, and the node gone.
             (Consistency::ResettableSession, Model::StaleReads) => 4,
+            // Bound, and running: who is behind could bind the pod once more.
             (Consistency::ResettableSession, _) => 2,
             _ => 3,
         }
