@@ -2,8 +2,9 @@
 //! traces, states, depth, seconds.
 //!
 //! `themelios [PART OF A NAME]`, then `--trace` for traces, `--wishes` for the formulas of Themelios' README instead of its
-//! properties, `--unique` for only the property that Themelios found violated; `--seconds N`, `--threads N`. Other bounds
-//! than the case's own: `--lags N`, `--lag-max N`, `--restarts N`, `--laggards kubelet,scheduler`, `--no-client`.
+//! properties, `--unique` for only the property that Themelios found violated, `--first` to stop at the first violation;
+//! `--seconds N`, `--threads N`. Other bounds than the case's own: `--parallelism N` (of `parallel_job`), `--lags N`,
+//! `--lag-max N`, `--restarts N`, `--laggards kubelet,scheduler`, `--no-client`.
 #![allow(clippy::print_stdout)]
 
 use std::{
@@ -24,11 +25,13 @@ struct Options {
     seconds: u64,
     threads: NonZeroUsize,
     unique: bool,
+    first: bool,
     lags: Option<u64>,
     lag_max: Option<u64>,
     restarts: Option<u64>,
     laggards: Option<String>,
     no_client: bool,
+    parallelism: Option<u64>,
 }
 
 fn options() -> Options {
@@ -48,11 +51,13 @@ fn options() -> Options {
         seconds: number("--seconds", 55),
         threads: NonZeroUsize::new(number("--threads", 2) as usize).unwrap_or(NonZeroUsize::MIN),
         unique: has("--unique"),
+        first: has("--first"),
         lags: given("--lags"),
         lag_max: given("--lag-max"),
         restarts: given("--restarts"),
         laggards: after("--laggards").cloned(),
         no_client: has("--no-client"),
+        parallelism: given("--parallelism"),
     }
 }
 
@@ -60,7 +65,12 @@ fn main() {
     let options = options();
     println!("| case | expected | found | violated (steps) | states | depth | seconds |");
     println!("|---|---|---|---|---|---|---|");
-    for case in Case::all() {
+    for mut case in Case::all() {
+        if let (Model::ParallelJob(pods), Some(parallelism)) =
+            (&mut case.model, options.parallelism)
+        {
+            *pods = parallelism as u32;
+        }
         if case.name().contains(&options.only) {
             run(case, &options);
         }
@@ -79,7 +89,7 @@ fn run(case: Case, options: &Options) {
     let deadline = || begun.elapsed() > limit;
     let mut search = Search::new(&cluster, &properties);
     search.threads = options.threads;
-    search.all_violations = true;
+    search.all_violations = !options.first;
     search.budgets.deadline = Some(&deadline);
     if options.wishes {
         search.fairness = &fairness;

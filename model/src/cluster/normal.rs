@@ -42,6 +42,16 @@ impl Cluster {
             state.history = state.history.only(kept);
             state.clients = state.clients.iter().map(|client| moved(client, kept)).collect();
         }
+        // Nobody can be behind any more: what a client read does not matter.
+        if self.setup.one_behind
+            && state.environment.budgets.lags == 0
+            && state.history.behind.is_none()
+            && state.history.newest() == 0
+        {
+            let read = self.started(&state.history).read;
+            let of = |client: &Client| Client { read: read.clone(), ..client.clone() };
+            state.clients = state.clients.iter().map(of).collect();
+        }
         // Whoever knows nothing is as if it had just started, where that lets it read all.
         let as_new = |client: &Client| {
             self.reads_all() && client.read.as_ref().is_some_and(Cursor::is_nothing)
@@ -57,7 +67,7 @@ impl Cluster {
     }
 
     /// Whether a client that starts may read anything.
-    fn reads_all(&self) -> bool {
+    pub(super) fn reads_all(&self) -> bool {
         match self.setup.consistency {
             Consistency::Synchronous
             | Consistency::MonotonicSession

@@ -339,10 +339,14 @@ impl Cluster {
                 into.push(Action::Crash { client: at, name: name.clone() });
             }
             let is_kubelet = self.client(at).node.is_some();
-            let is_old = is_kubelet || *client != Client::default();
+            let is_old = || {
+                let controller = self.client(at).controller;
+                *client != self.started(&state.history)
+                    || self.without_memories(controller, state.store()) != *state.store()
+            };
             if budgets.restarts > 0
                 && client.work.is_none()
-                && is_old
+                && (is_kubelet || is_old())
                 && !self.is_like_a_later_one(state, at)
             {
                 into.push(Action::Restart { client: at, name: name.clone() });
@@ -387,20 +391,17 @@ impl Cluster {
                 }
             })
         });
+        let history = History::new(older);
         let clients = state.clients.iter().map(|client| {
             let due = client.due.iter().filter(|(_, left)| *left > seconds);
             let due = due.map(|(key, left)| (key.clone(), left - seconds)).collect();
-            Client { due, read: None, ..client.clone() }
+            Client { due, read: self.started(&history).read, ..client.clone() }
         });
         let left = state.environment.seconds.map(|left| left - seconds);
         let events = self.setup.events.iter().zip(&state.environment.events);
         let events = events.map(|(event, progress)| event.waited(*progress, seconds)).collect();
         let environment = Environment { seconds: left, events, ..(*state.environment).clone() };
-        State {
-            history: History::new(older),
-            clients: clients.collect(),
-            environment: Arc::new(environment),
-        }
+        State { clients: clients.collect(), history, environment: Arc::new(environment) }
     }
 
     fn happens(&self, state: &State, event: usize, choice: usize) -> Option<State> {
@@ -428,6 +429,7 @@ impl Cluster {
             true => state.history.clone(),
             false => self.append(state, &mut clients, kept, &state.history.latest()),
         };
+        clients[usize::from(at)] = self.started(&history);
         State { history, clients: clients.into(), environment: Arc::new(environment) }
     }
 
@@ -467,9 +469,10 @@ impl System for Cluster {
             monitors: monitors.map(|one| one.begin(&self.objects, &self.start)).collect(),
             seconds: setup.seconds,
         };
+        let history = History::new(self.start.clone());
         let state = State {
-            history: History::new(self.start.clone()),
-            clients: vec![Client::default(); setup.clients.len()].into(),
+            clients: vec![self.started(&history); setup.clients.len()].into(),
+            history,
             environment: Arc::new(environment),
         };
         vec![self.normal(self.at_once(state))]

@@ -32,12 +32,12 @@ pub enum Model {
     StaleReads,
     /// A Job.
     NonParallelJob,
-    /// A Job of several pods at a time.
-    ParallelJob,
+    /// A Job of so many pods at a time.
+    ParallelJob(u32),
 }
 
 impl Model {
-    /// All of them.
+    /// All of them, the Job with two pods: Themelios' has five, and more states than can be seen in a minute.
     pub const ALL: [Model; 10] = [
         Model::NewDeployment,
         Model::DeploymentRollingUpdate,
@@ -48,7 +48,7 @@ impl Model {
         Model::StatefulSetAvailable,
         Model::StaleReads,
         Model::NonParallelJob,
-        Model::ParallelJob,
+        Model::ParallelJob(2),
     ];
 
     /// Its name in Themelios.
@@ -63,7 +63,7 @@ impl Model {
             Model::StatefulSetAvailable => "statefulset_available",
             Model::StaleReads => "stale_reads",
             Model::NonParallelJob => "nonparallel_job",
-            Model::ParallelJob => "parallel_job",
+            Model::ParallelJob(_) => "parallel_job",
         }
     }
 
@@ -78,7 +78,7 @@ impl Model {
             Model::StatefulSetSpecReplicasChange
             | Model::StatefulSetAvailable
             | Model::StaleReads => &[Controller::StatefulSet],
-            Model::NonParallelJob | Model::ParallelJob => &[Controller::Job],
+            Model::NonParallelJob | Model::ParallelJob(_) => &[Controller::Job],
         }
     }
 
@@ -113,7 +113,7 @@ impl Model {
             Model::StatefulSetAvailable => vec![manifests::stateful_set(4)],
             Model::StaleReads => vec![manifests::stateful_set(1), manifests::spare_pod()],
             Model::NonParallelJob => vec![manifests::job(1)],
-            Model::ParallelJob => vec![manifests::job(2)],
+            Model::ParallelJob(parallelism) => vec![manifests::job(parallelism)],
         }
     }
 
@@ -132,7 +132,7 @@ impl Model {
             }
             // A pod of the same name comes back only when the set was scaled down and up.
             Model::StaleReads => vec![Box::new(Scales { to: vec![0, 1] })],
-            Model::StatefulSetAvailable | Model::NonParallelJob | Model::ParallelJob => vec![],
+            Model::StatefulSetAvailable | Model::NonParallelJob | Model::ParallelJob(_) => vec![],
         }
     }
 
@@ -227,12 +227,6 @@ impl Case {
         let kinds = self.model.controllers().iter().chain(&shared);
         let mut clients: Vec<ClientSetup> = kinds.flat_map(|of| self.instances_of(*of)).collect();
         clients.extend((0..nodes).map(|node| ClientSetup::kubelet_of(&manifests::node_name(node))));
-        let is_serial = matches!(
-            self.consistency,
-            Consistency::MonotonicSession
-                | Consistency::ResettableSession
-                | Consistency::PerKind { .. }
-        );
         if self.lags_kubelets_only() {
             clients.iter_mut().for_each(|client| client.lags = client.node.is_some());
         }
@@ -245,15 +239,22 @@ impl Case {
             lag_max: self.lag_max(),
             budgets: Budgets { restarts: self.restarts(), lags: 1, ..Budgets::default() },
             events: if self.has_users() { self.model.events() } else { vec![] },
-            all_ties: nodes > 1 && !(self.model.is_large() && is_serial),
+            all_ties: nodes > 1,
             ..Setup::default()
         }
     }
 
     /// Bounds below are such that all is seen in a minute, as far as that is possible: all that a model has where clients
-    /// read what is newest; else one client falls behind, once, by some writes, and large models have no users.
+    /// read what is newest; else one client falls behind, once, by some writes, and large models have users only with
+    /// one instance of each controller, or where a violation is found soon.
     fn has_users(self) -> bool {
-        self.consistency == Consistency::Synchronous || !self.model.is_large()
+        match self.consistency {
+            _ if !self.model.is_large() => true,
+            Consistency::Synchronous => true,
+            Consistency::MonotonicSession | Consistency::OptimisticLinear => self.instances == 1,
+            Consistency::ResettableSession => self.model == Model::NewDeployment,
+            _ => false,
+        }
     }
 
     fn restarts(self) -> u8 {
@@ -279,9 +280,9 @@ impl Case {
             (Consistency::Causal, _) => 1,
             (Consistency::OptimisticLinear, _) => 3,
             (_, Model::OverlappingReplicaSets) => 1,
-            (Consistency::ResettableSession, model) if model.is_large() => 1,
             // Scaled down, deleted twice, and the node gone.
             (Consistency::ResettableSession, Model::StaleReads) => 4,
+            // Bound, and running: who is behind could bind the pod once more.
             (Consistency::ResettableSession, _) => 2,
             _ => 3,
         }

@@ -66,7 +66,14 @@ fn branching_histories_run_a_pod_on_two_nodes() {
 #[test]
 fn a_job_counts_what_it_read() {
     let name = "job: when synced, status.ready is correct";
-    assert_eq!(shortest(Model::ParallelJob, Consistency::ResettableSession, 2, name), 6);
+    assert_eq!(shortest(Model::ParallelJob(2), Consistency::ResettableSession, 2, name), 6);
+}
+
+/// An instance that has read and not yet written goes on with what it read.
+#[test]
+fn a_controller_that_did_nothing_yet_may_be_behind() {
+    let name = "job: owned active pods have tracking finalizer";
+    assert_eq!(shortest(Model::NonParallelJob, Consistency::MonotonicSession, 2, name), 5);
 }
 
 /// Cursors for each type allow all that one for all types allows.
@@ -118,8 +125,8 @@ fn a_kubelet_that_goes_back_runs_a_pod_that_is_elsewhere() {
         (STALE_READS.len(), unique.decided_by(&state))
     };
     assert_eq!(states(Consistency::ResettableSession), (13, true));
-    // A kubelet whose first list is consistent has nothing older to go on with, before and after a restart.
-    assert_eq!(states(Consistency::MonotonicSession), (3, false));
+    // A kubelet whose first list is consistent has nothing older to go on with after a restart.
+    assert_eq!(states(Consistency::MonotonicSession), (8, false));
 }
 
 #[test]

@@ -2,7 +2,7 @@
 
 use super::{Action, Cluster};
 use crate::cluster::{
-    history::{Cursor, History, Read, Reader},
+    history::{Consistency, Cursor, History, Read, Reader},
     looks,
     state::{Client, State},
     store::Store,
@@ -19,6 +19,14 @@ impl Cluster {
             one_behind: setup.one_behind.then_some(state.history.is_behind(at)),
             kinds: looks::reads(self.client(at).controller),
         }
+    }
+
+    /// A client that starts: it has read all that is stored, unless it may read anything then.
+    pub(in crate::cluster) fn started(&self, history: &History) -> Client {
+        let setup = &self.setup;
+        let reads_newest = setup.consistency != Consistency::Synchronous && !self.reads_all();
+        let read = reads_newest.then(|| Cursor::Past(history.all()));
+        Client { read, ..Client::default() }
     }
 
     /// The steps of a client that reads this.
