@@ -38,7 +38,7 @@ pub(super) struct Answer {
     pub occasion: String,
     /// The clusters that were tried, the smallest first.
     pub tried: Vec<Tried>,
-    /// What came of the last of them, if it violates something.
+    /// What came of the first of them that violates something.
     pub violated: Option<Checked>,
 }
 
@@ -65,6 +65,27 @@ pub(super) struct Shown<'a> {
 }
 
 impl Answer {
+    /// An answer to come.
+    pub fn to(occasion: String) -> Answer {
+        Answer { occasion, tried: vec![], violated: None }
+    }
+
+    /// Adds the verdict on a cluster of these nodes; whether nothing was violated. The first violation is kept.
+    pub fn add(&mut self, nodes: &str, checked: Checked) -> bool {
+        let (exit, states) = (checked.exit(), checked.states());
+        self.tried.push(Tried { nodes: nodes.to_owned(), exit, states });
+        if exit == Exit::Finding {
+            self.violated.get_or_insert(checked);
+        }
+        exit != Exit::Finding
+    }
+
+    /// The nodes of the smallest cluster that violates something.
+    pub fn nodes(&self) -> &str {
+        let violated = self.tried.iter().find(|tried| tried.exit == Exit::Finding);
+        violated.map_or("", |tried| &tried.nodes)
+    }
+
     /// The worst of the verdicts.
     pub fn exit(&self) -> Exit {
         let has = |exit: Exit| self.tried.iter().any(|tried| tried.exit == exit);
@@ -75,21 +96,25 @@ impl Answer {
     /// On which clusters it holds, in words.
     pub fn told(&self) -> String {
         let Some(last) = self.tried.last() else {
-            return "not asked: no cluster was left without a violation".to_owned();
-        };
-        let before = &self.tried[..self.tried.len() - 1];
-        let smaller = |what: &str| match before.len() {
-            0 => String::new(),
-            1 => format!("; {what} on the one tried before"),
-            count => format!("; {what} on the {count} tried before"),
+            return "not asked: on none of the clusters all pods come to run at first".to_owned();
         };
         let is_open = self.tried.iter().any(|tried| tried.exit == Exit::Unknown);
-        let what = if is_open { "held or unknown" } else { "held" };
-        match (last.exit, before.len()) {
-            (Exit::Finding, _) => format!("violated on {}{}", last.nodes, smaller(what)),
-            (_, 0) => format!("{what} on {}", last.nodes),
-            (_, count) => format!("{what} on all {} clusters, up to {}", count + 1, last.nodes),
-        }
+        let held = if is_open { "held or unknown" } else { "held" };
+        let violated = self.tried.iter().position(|tried| tried.exit == Exit::Finding);
+        let Some(at) = violated else {
+            return match self.tried.len() {
+                1 => format!("{held} on {}", last.nodes),
+                count => format!("{held} on all {count} clusters, up to {}", last.nodes),
+            };
+        };
+        let others = self.tried.iter().filter(|tried| tried.exit != Exit::Finding).count();
+        let others = match (others, at + 1 == self.tried.len()) {
+            (0, _) => String::new(),
+            (1, true) => format!("; {held} on the one tried before"),
+            (count, true) => format!("; {held} on the {count} tried before"),
+            (count, false) => format!("; {held} on {count} of {} clusters", self.tried.len()),
+        };
+        format!("violated on {}{others}", self.tried[at].nodes)
     }
 }
 
@@ -162,8 +187,7 @@ fn violation<'a>(
         Ok(counterexample) => counterexample,
         Err(why) => return Ok(Shown { file: Err(why), ..shown }),
     };
-    let nodes = answer.tried.last().map_or("", |tried| tried.nodes.as_str());
-    let mut comment = vec![title, &*answer.occasion, nodes];
+    let mut comment = vec![title, &*answer.occasion, answer.nodes()];
     comment.retain(|part| !part.is_empty());
     shown.file = Ok(counterexample.written(&shown.name, &comment.join(": "))?);
     if wanted.confirm {

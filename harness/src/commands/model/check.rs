@@ -1,6 +1,9 @@
 //! `trommel model check`: the verdict on a TLA+ module, with the run that shows it.
 
-use std::path::{Path, PathBuf};
+use std::{
+    path::{Path, PathBuf},
+    time::Instant,
+};
 
 use clap::Args;
 use model::tla::{Explored, Limits, Specification, Verdict};
@@ -153,7 +156,8 @@ impl Options {
             return Err(usage(format!("{flag} is for TLA+ modules; {instead}")));
         }
         let bytes_max = self.memory.unwrap_or(usize::MAX);
-        Ok(clusters::Limits { states_max: self.states as u64, bytes_max })
+        let until = Instant::now() + self.wanted.programs.timeout();
+        Ok(clusters::Limits { states_max: self.states as u64, bytes_max, until })
     }
 
     fn show(&self, title: (&Path, &str), head: &str, answers: &[Answer]) -> anyhow::Result<Exit> {

@@ -122,7 +122,7 @@ fn violation<'a>(shown: &'a Shown<'_>) -> Violation<'a> {
     Violation {
         name: &shown.name,
         occasion: &shown.answer.occasion,
-        nodes: shown.answer.tried.last().map_or("", |tried| &tried.nodes),
+        nodes: shown.answer.nodes(),
         property,
         verdicts: shown.checked.verdicts().collect(),
         steps,

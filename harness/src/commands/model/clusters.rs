@@ -3,7 +3,7 @@
 mod counterexample;
 mod steps;
 
-use std::path::Path;
+use std::{path::Path, time::Instant};
 
 use model::{
     Counts, Limit, Report, Run, Search, Verdict,
@@ -23,6 +23,8 @@ pub(super) use steps::Step;
 pub(super) struct Limits {
     pub states_max: u64,
     pub bytes_max: usize,
+    /// Until when.
+    pub until: Instant,
 }
 
 /// A scenario with the verdict on it.
@@ -44,6 +46,8 @@ pub(super) fn check(scenario: Scenario, path: &Path, limits: Limits) -> anyhow::
     search.budgets.states = limits.states_max;
     search.budgets.memory_bytes = limits.bytes_max;
     search.all_violations = true;
+    let is_up = || Instant::now() >= limits.until;
+    search.budgets.deadline = Some(&is_up);
     let report = search.breadth_first().map_err(super::usage)?;
     drop(properties);
     if let Some(what) = scenario.asked.iter().find_map(Asked::failed) {
@@ -141,6 +145,7 @@ fn counts(counts: &Counts) -> String {
 fn limit(why: &Limit) -> &'static str {
     match why {
         Limit::States => "the limit of states was reached; raise --states",
+        Limit::Deadline => "the time was up; raise --timeout",
         Limit::Memory => "the memory limit was reached; raise --memory",
         _ => "not all states were looked at",
     }

@@ -50,7 +50,7 @@ pub(super) struct Programs {
     /// A real program, in place of the one in PATH: kube-controller-manager, kube-scheduler, descheduler.
     #[arg(long, value_name = "NAME=FILE", value_parser = named)]
     program: Vec<(String, PathBuf)>,
-    /// Give up after so long by this machine's clock.
+    /// Give up after so long by this machine's clock; a search of clusters too.
     #[arg(long, value_name = "DURATION", default_value = "10m", value_parser = parse_duration)]
     timeout: Duration,
     /// Keep the programs' logs in this folder.
@@ -148,6 +148,11 @@ fn writes(file: &Counterexample) -> Vec<&Write> {
 }
 
 impl Programs {
+    /// How long may be waited for an answer.
+    pub fn timeout(&self) -> Duration {
+        self.timeout
+    }
+
     /// The file of a program.
     fn file(&self, name: &str) -> anyhow::Result<PathBuf> {
         if let Some((_, file)) = self.program.iter().find(|(known, _)| known == name) {

@@ -14,13 +14,12 @@ use serde_json::Value;
 use workloads::manifest;
 
 use super::{
-    answers::{Answer, Tried},
+    answers::Answer,
     clusters::{self, Limits},
     confirm::Usage,
     scenario::{Granularity, ModelSpec, NodesSpec, Scenario},
     usage,
 };
-use crate::exit::Exit;
 use occasions::Occasion;
 pub(super) use sizes::NodeType;
 
@@ -36,8 +35,8 @@ pub(super) fn how(granularity: Granularity) -> String {
     format!("a step is {step}; kubelets act at once, the scheduler takes pods by name")
 }
 
-/// The verdict on each occasion: on the smallest cluster that violates what is asked, or on all of them. What is violated
-/// when the manifests are applied to an empty cluster ends the search: other occasions would only show it again.
+/// The verdict on each occasion: on the smallest cluster that violates what is asked, or on all of them. A cluster on which
+/// not even an empty one comes to run what is asked is not asked about other occasions: they would only show it again.
 ///
 /// # Errors
 /// Wrong manifests, with their places: exit 64.
@@ -49,38 +48,43 @@ pub(super) fn check(
 ) -> anyhow::Result<Vec<Answer>> {
     let read = manifest::load(folder, None).map_err(|error| usage(error.to_string()))?;
     let manifests: Vec<Value> = read.into_iter().map(|one| one.object).collect();
-    let occasions = Occasion::of(&manifests);
     let missing = missing::objects(&manifests);
     for object in &missing {
-        let (kind, name) = (&object["kind"], &object["metadata"]["name"]);
-        let told = [kind, name].map(|text| text.as_str().unwrap_or_default());
-        let [kind, name] = told;
-        super::files::tell(&format!("{kind} {name} is not in the folder; it is taken to be there"));
+        super::files::tell(&missing::told(object));
     }
-    let answer =
-        |occasion: &Occasion| Answer { occasion: occasion.told(), tried: vec![], violated: None };
-    let mut answers: Vec<Answer> = occasions.iter().map(answer).collect();
-    for (nth, counts) in sizes::sizes(types).into_iter().enumerate() {
-        let nodes = sizes::nodes(types, &counts);
-        let open =
-            occasions.iter().zip(&mut answers).filter(|(_, answer)| answer.violated.is_none());
-        for (occasion, answer) in open {
-            let spec = spec(folder, &manifests, &nodes, occasion);
-            let (objects, usage) = (missing.clone(), used.to_vec());
-            let spec = ModelSpec { granularity, objects, usage, ..spec };
-            let scenario = Scenario::of(&spec, Path::new(""), folder)?;
-            if (nth, occasion) == (0, &Occasion::Start) {
-                scenario.notes.iter().for_each(|note| super::files::tell(note));
-            }
-            let checked = clusters::check(scenario, folder, limits)?;
-            let (nodes, exit) = (sizes::named(types, &counts), checked.exit());
-            answer.tried.push(Tried { nodes, exit, states: checked.states() });
-            answer.violated = (exit == Exit::Finding).then_some(checked);
-            if answer.violated.is_some() && *occasion == Occasion::Start {
-                return Ok(answers);
-            }
+    let sizes = sizes::sizes(types);
+    if sizes.is_empty() {
+        return Err(usage("--nodes: there is no node in any of these clusters; raise max"));
+    }
+    let mut told = false;
+    let mut ask = |occasion: &Occasion, counts: &[u32]| {
+        let spec = ModelSpec {
+            granularity,
+            objects: missing.clone(),
+            usage: used.to_vec(),
+            ..spec(folder, &manifests, &sizes::nodes(types, counts), occasion)
+        };
+        let scenario = Scenario::of(&spec, Path::new(""), folder)?;
+        if !std::mem::replace(&mut told, true) {
+            scenario.notes.iter().for_each(|note| super::files::tell(note));
+        }
+        clusters::check(scenario, folder, limits)
+    };
+    let mut start = Answer::to(Occasion::Start.told());
+    let later = Occasion::later(&manifests);
+    let mut answers: Vec<Answer> = later.iter().map(|one| Answer::to(one.told())).collect();
+    for counts in sizes {
+        let nodes = sizes::named(types, &counts);
+        let comes_to_run = start.add(&nodes, ask(&Occasion::Start, &counts)?);
+        let open = later.iter().zip(&mut answers).filter(|(_, answer)| answer.violated.is_none());
+        for (occasion, answer) in open.filter(|_| comes_to_run) {
+            answer.add(&nodes, ask(occasion, &counts)?);
+        }
+        if answers.iter().all(|answer| answer.violated.is_some()) {
+            break;
         }
     }
+    answers.insert(0, start);
     Ok(answers)
 }
 

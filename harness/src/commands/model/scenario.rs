@@ -18,6 +18,7 @@ use model::cluster::{
     Cluster, Setup,
     events::Event,
     metrics::{self, Metrics},
+    setup,
     state::Budgets,
     user::UserEvent,
 };
@@ -71,7 +72,10 @@ impl Scenario {
         let mut notes = Vec::new();
         let loaded = objects::load(spec, folder, &mut notes)?;
         let applied = |manifest: &Value| loaded.applied(manifest);
-        let events = events::all(&spec.events, &applied).map_err(wrong)?;
+        let later = spec.events.iter().filter_map(|event| event.apply.as_deref()).flatten();
+        let there = loaded.objects.iter().chain(later);
+        let there: Vec<_> = there.filter_map(|object| setup::key_of(object).ok()).collect();
+        let events = events::all(&spec.events, &applied, &there).map_err(wrong)?;
         let (manifests, mut objects) = (loaded.manifests, loaded.objects);
         if spec.coarse {
             objects.iter_mut().for_each(without_deadline);

@@ -36,6 +36,10 @@ pub(super) fn of(
     asked: &Asked,
     run: &Run<State, Action>,
 ) -> Result<Counterexample, String> {
+    if run.actions.iter().any(is_forced) {
+        let what = "it needs old reads, crashes or refused requests, to which nothing forces the real programs";
+        return Err(what.to_owned());
+    }
     // How the cluster came to rest is of no interest where the first event waits for that.
     let rests_until = rests_until(scenario, run);
     Ok(Counterexample {
@@ -59,6 +63,15 @@ fn rests_until(scenario: &Scenario, run: &Run<State, Action>) -> usize {
     };
     let first = run.actions.iter().enumerate().find_map(event);
     first.filter(|(_, event)| waits_for_rest(event)).map_or(0, |(at, _)| at)
+}
+
+/// Whether something happens that only a model can make happen.
+fn is_forced(action: &Action) -> bool {
+    match action {
+        Action::Acts(act) => act.behind.is_some() || act.fault.is_some(),
+        Action::Behind { .. } | Action::Crash { .. } | Action::Restart { .. } => true,
+        _ => false,
+    }
 }
 
 fn waits_for_rest(event: &UserEvent) -> bool {

@@ -21,7 +21,7 @@ use std::{
 };
 
 use cluster::{Controller, EnvironmentOptions, Server, SuffixOrder, World, WorldOptions};
-use serde_json::Value;
+use serde_json::{Value, json};
 use trace::{Actor, Commit, ObjectKey, Recorder, Time};
 use workloads::Client;
 
@@ -88,6 +88,18 @@ impl<E: Into<anyhow::Error>> From<E> for Over {
     fn from(error: E) -> Over {
         Over::Failed(error.into())
     }
+}
+
+/// Nodes as their manifests say they are: admission takes new ones for not ready (`TaintNodesByCondition`), and the node
+/// lifecycle controller would let them in one by one, while pods are placed already.
+async fn untaint(client: &Client, objects: &[Value]) -> Result<(), workloads::ClientError> {
+    for object in objects.iter().filter(|object| object["kind"] == "Node") {
+        let nodes = client.resource("v1", "Node").await?;
+        let name = object["metadata"]["name"].as_str().unwrap_or_default();
+        let patch = json!({"spec": {"taints": object["spec"]["taints"]}});
+        client.merge_patch(&nodes, "", (name, ""), &patch, "").await?;
+    }
+    Ok(())
 }
 
 struct Player<'a> {
@@ -166,7 +178,7 @@ impl<'a> Player<'a> {
         let mut world = World::new(options);
         world.set_admin_token(token);
         world.start_environment(&EnvironmentOptions {
-            controllers: vec![Controller::Kubelet],
+            controllers: vec![Controller::Kubelet, Controller::Provisioner],
             nodes: 0,
             root_ca: certificates.authority_pem.clone(),
             stages: None,
@@ -186,6 +198,7 @@ impl<'a> Player<'a> {
         workloads::apply_manifests(&installer, &objects).await.map_err(|error| {
             spec.objects[error.index].error(path, &format!("the API server refuses it: {error}"))
         })?;
+        untaint(&installer, &objects).await?;
         let metrics = MetricsServer::new(&server, spec.usage.clone());
         let user = User::new(Client::new(server.service()), &objects);
         Ok(Player {

@@ -1,5 +1,5 @@
-//! ConfigMaps and Secrets that pods need and that a folder does not have: somebody else makes them, so they are taken to be
-//! there. Without them, containers never start.
+//! What a folder needs and does not have, because somebody else makes it: namespaces, the ConfigMaps and Secrets of its
+//! pods, the StorageClasses of its claims. It is taken to be there: without it, nothing ever starts.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -8,8 +8,67 @@ use serde_json::{Value, json};
 /// What pods need, by kind, namespace and name: its keys, as far as pods name them.
 type Needed = BTreeMap<(&'static str, String, String), BTreeSet<String>>;
 
-/// The objects that are missing.
+/// That an object is missing, in words.
+pub fn told(object: &Value) -> String {
+    let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
+    let (kind, name) = (text(&object["kind"]), text(&object["metadata"]["name"]));
+    format!("{kind} {name} is not in the folder; it is taken to be there")
+}
+
+/// The objects that are missing, those first that others need.
 pub fn objects(manifests: &[Value]) -> Vec<Value> {
+    let mut all = namespaces(manifests);
+    all.extend(storage_class(manifests));
+    all.extend(needed_by_pods(manifests));
+    all
+}
+
+/// Namespaces that there are from the beginning.
+const NAMESPACES: [&str; 4] = ["default", "kube-system", "kube-public", "kube-node-lease"];
+
+fn namespaces(manifests: &[Value]) -> Vec<Value> {
+    let named = manifests.iter().filter_map(|one| one["metadata"]["namespace"].as_str());
+    let named: BTreeSet<&str> = named.filter(|name| !NAMESPACES.contains(name)).collect();
+    let is_there = |name: &&str| {
+        manifests.iter().any(|one| one["kind"] == "Namespace" && one["metadata"]["name"] == **name)
+    };
+    let object =
+        |name| json!({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name}});
+    named.into_iter().filter(|name| !is_there(name)).map(object).collect()
+}
+
+/// The StorageClasses that claims name, and a default one if a claim names none. Their volumes are made when they are
+/// asked for.
+fn storage_class(manifests: &[Value]) -> Vec<Value> {
+    let templates =
+        manifests.iter().filter_map(|one| one["spec"]["volumeClaimTemplates"].as_array()).flatten();
+    let claims = manifests.iter().filter(|one| one["kind"] == "PersistentVolumeClaim");
+    let mut names: BTreeSet<Option<&str>> =
+        templates.chain(claims).map(|claim| claim["spec"]["storageClassName"].as_str()).collect();
+    let classes = || manifests.iter().filter(|one| one["kind"] == "StorageClass");
+    let is_default = |class: &Value| class["metadata"]["annotations"][DEFAULT_CLASS] == "true";
+    let has_volumes = manifests.iter().any(|one| one["kind"] == "PersistentVolume");
+    names.retain(|name| match name {
+        // No class at all, or volumes of the folder's own.
+        Some("") => false,
+        Some(name) => !has_volumes && !classes().any(|one| one["metadata"]["name"] == **name),
+        None => !has_volumes && !classes().any(is_default),
+    });
+    let class = |name: Option<&str>| {
+        let default = if name.is_none() { json!({DEFAULT_CLASS: "true"}) } else { json!({}) };
+        json!({
+            "apiVersion": "storage.k8s.io/v1", "kind": "StorageClass",
+            "metadata": {"name": name.unwrap_or("standard"), "annotations": default},
+            "provisioner": "csi.trommel.dev",
+        })
+    };
+    names.into_iter().map(class).collect()
+}
+
+/// `storage.k8s.io`: the class of claims that name none.
+const DEFAULT_CLASS: &str = "storageclass.kubernetes.io/is-default-class";
+
+fn needed_by_pods(manifests: &[Value]) -> Vec<Value> {
     let mut needed = Needed::new();
     for manifest in manifests {
         let namespace = manifest["metadata"]["namespace"].as_str().unwrap_or("default");

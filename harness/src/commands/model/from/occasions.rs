@@ -32,9 +32,9 @@ pub enum Occasion {
 const ROLLED: [&str; 3] = ["Deployment", "StatefulSet", "DaemonSet"];
 
 impl Occasion {
-    /// Those that matter for these manifests, the start first.
-    pub fn of(manifests: &[Value]) -> Vec<Occasion> {
-        let mut all = vec![Occasion::Start];
+    /// Those behind the start that matter for these manifests.
+    pub fn later(manifests: &[Value]) -> Vec<Occasion> {
+        let mut all = vec![];
         if manifests.iter().any(|object| object["kind"] == "HorizontalPodAutoscaler") {
             all.push(Occasion::AppliedAgain);
         }
@@ -114,6 +114,10 @@ impl Occasion {
 const NODES_ARE_BACK: &str = "objects.filter(o, o.kind == 'Node')\
     .all(n, !has(n.spec.unschedulable) || !n.spec.unschedulable)";
 
+fn namespace(object: &Value) -> &str {
+    object["metadata"]["namespace"].as_str().unwrap_or("default")
+}
+
 /// That an autoscaler's workload never has fewer pods than its minimum, once it has had them; none for an object that is
 /// no autoscaler of a workload of the folder. A manifest with `spec.replicas` breaks it each time that it is applied
 /// (<https://kubernetes.io/docs/concepts/workloads/autoscaling/horizontal-pod-autoscale/#migrating-deployments-and-statefulsets-to-horizontal-autoscaling>).
@@ -126,7 +130,7 @@ fn keeps_minimum(object: &Value, manifests: &[Value]) -> Option<PropertySpec> {
     let scaled = manifests.iter().find(|one| {
         one["kind"] == target["kind"]
             && one["metadata"]["name"] == target["name"]
-            && one["metadata"]["namespace"] == object["metadata"]["namespace"]
+            && namespace(one) == namespace(object)
     })?;
     let labels = scaled["spec"]["selector"]["matchLabels"].as_object()?;
     let label = |(key, value): (&String, &Value)| {
@@ -139,13 +143,18 @@ fn keeps_minimum(object: &Value, manifests: &[Value]) -> Option<PropertySpec> {
     let chosen: Vec<String> = labels.iter().map(label).collect();
     let pods = format!(
         "objects.filter(p, p.kind == 'Pod' && !has(p.metadata.deletionTimestamp) && \
-         has(p.metadata.labels) && {}).size()",
+         p.metadata.namespace == {} && has(p.metadata.labels) && {}).size()",
+        json!(namespace(object)),
         chosen.join(" && ")
     );
     let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
     let (kind, name) = (text(&target["kind"]), text(&target["name"]));
+    let of = match namespace(object) {
+        "default" => String::new(),
+        other => format!(" of {other}"),
+    };
     Some(PropertySpec {
-        name: format!("{kind} {name} keeps the {least} pods that its autoscaler asks for"),
+        name: format!("{kind} {name}{of} keeps the {least} pods that its autoscaler asks for"),
         never_after: Some(NeverAfter {
             after: format!("{pods} >= {least}"),
             never: format!("{pods} < {least}"),

@@ -2,6 +2,8 @@
 
 use std::{collections::BTreeMap, str::FromStr};
 
+use serde_json::{Value, json};
+
 use super::super::scenario::NodesSpec;
 
 /// A type of node, and how many there are at least and at most.
@@ -17,7 +19,7 @@ impl FromStr for NodeType {
 
     fn from_str(text: &str) -> Result<NodeType, String> {
         let (mut cpu, mut memory, mut labels) = (None, None, BTreeMap::new());
-        let (mut least, mut most) = (0, 3);
+        let (mut least, mut most, mut pods, mut taints) = (0, 3, 110, vec![]);
         let count = |key: &str, value: &str| {
             value.parse().map_err(|_| format!("{key}: {value:?} is no number"))
         };
@@ -26,6 +28,8 @@ impl FromStr for NodeType {
             match key {
                 "cpu" => cpu = Some(value.to_owned()),
                 "memory" => memory = Some(value.to_owned()),
+                "pods" => pods = count(key, value)?,
+                "taint" => taints.push(taint(value)?),
                 "min" => least = count(key, value)?,
                 "max" => most = count(key, value)?,
                 label => {
@@ -36,20 +40,19 @@ impl FromStr for NodeType {
         let (Some(cpu), Some(memory)) = (cpu, memory) else {
             return Err("it needs cpu and memory, as cpu=4,memory=16Gi,max=3".to_owned());
         };
-        let node = NodesSpec {
-            name: String::new(),
-            count: 0,
-            cpu,
-            memory,
-            pods: 110,
-            labels,
-            taints: vec![],
-        };
+        let node = NodesSpec { name: String::new(), count: 0, cpu, memory, pods, labels, taints };
         if least > most {
             return Err(format!("min={least} is more than max={most}; max is 3 if left out"));
         }
         Ok(NodeType { node, least, most })
     }
+}
+
+/// `key=value:NoSchedule`, or without a value.
+fn taint(text: &str) -> Result<Value, String> {
+    let (name, effect) = text.rsplit_once(':').ok_or("taint: expected KEY=VALUE:EFFECT")?;
+    let (key, value) = name.split_once('=').unwrap_or((name, ""));
+    Ok(json!({"key": key, "value": value, "effect": effect}))
 }
 
 /// How many nodes of each type, by their sum.

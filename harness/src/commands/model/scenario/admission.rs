@@ -23,12 +23,52 @@ impl Admission {
 
     fn ask(&self, object: &Value) -> api::Admitted {
         let server = self.server.lock().unwrap_or_else(PoisonError::into_inner);
-        let stored = server.would_create(object).map_err(|error| match error.code() {
+        let (asked, uids) = plain(object);
+        let stored = server.would_create(&asked).map_err(|error| match error.code() {
             409 => (409, "AlreadyExists"),
             code @ (403 | 422) => (code, "Forbidden"),
             _ => (500, "InternalError"),
         })?;
-        Ok(as_made(object, stored))
+        Ok(as_made(
+            object,
+            with(stored, &|text| {
+                let owner = uids.iter().find(|(_, plain)| plain == text);
+                owner.map(|(uid, _)| uid.clone())
+            }),
+        ))
+    }
+}
+
+/// An object as a server may have it, and the uids of its owners, each with what stands for it there. Uids in a model are
+/// longer than those that names and labels can hold.
+fn plain(object: &Value) -> (Value, Vec<(String, String)>) {
+    let owners = object["metadata"]["ownerReferences"].as_array().into_iter().flatten();
+    let uids = owners.filter_map(|owner| owner["uid"].as_str()).enumerate();
+    let uids: Vec<(String, String)> = uids
+        .map(|(at, uid)| (uid.to_owned(), format!("00000000-0000-4000-8000-{at:012}")))
+        .collect();
+    let mut plain = with(object.clone(), &|text| {
+        let owner = uids.iter().find(|(uid, _)| uid == text);
+        owner.map(|(_, plain)| plain.clone())
+    });
+    if let Some(name) = plain["metadata"]["name"].as_str() {
+        let allowed = |char: char| char.is_ascii_lowercase() || char.is_ascii_digit();
+        let name = name.replace(|char| !(allowed(char) || char == '.' || char == '-'), "-");
+        plain["metadata"]["name"] = name.into();
+    }
+    (plain, uids)
+}
+
+/// A value with other texts.
+fn with(value: Value, other: &dyn Fn(&str) -> Option<String>) -> Value {
+    match value {
+        Value::String(text) => Value::String(other(&text).unwrap_or(text)),
+        Value::Array(values) => values.into_iter().map(|value| with(value, other)).collect(),
+        Value::Object(fields) => {
+            let fields = fields.into_iter().map(|(field, value)| (field, with(value, other)));
+            Value::Object(fields.collect())
+        }
+        value => value,
     }
 }
 

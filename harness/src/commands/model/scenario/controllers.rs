@@ -44,6 +44,17 @@ pub(super) fn all(spec: &ModelSpec, objects: &[Value]) -> Result<Vec<ClientSetup
     Ok(all)
 }
 
+/// Whether volumes are claimed for what an object is, or makes.
+fn has_claims(object: &Value) -> bool {
+    let pod = object.pointer("/spec/template/spec/volumes").or(object.pointer("/spec/volumes"));
+    let volumes = pod.and_then(Value::as_array).into_iter().flatten();
+    let mut claimed = volumes
+        .filter(|one| one["persistentVolumeClaim"].is_object() || one["ephemeral"].is_object());
+    object["kind"] == "PersistentVolumeClaim"
+        || object["spec"]["volumeClaimTemplates"].as_array().is_some_and(|all| !all.is_empty())
+        || claimed.next().is_some()
+}
+
 /// The controllers that have something to do with these objects and events.
 fn needed(objects: &[Value], events: &[EventSpec]) -> Vec<Controller> {
     let kinds: BTreeSet<&str> = objects.iter().filter_map(|one| one["kind"].as_str()).collect();
@@ -54,9 +65,11 @@ fn needed(objects: &[Value], events: &[EventSpec]) -> Vec<Controller> {
     };
     let fails = events.iter().any(|event| event.node_fails.is_some());
     let deletes = events.iter().any(|event| event.delete.is_some());
+    let claims = objects.iter().any(has_claims);
     let rows = [
         (Controller::Deployment, has("Deployment")),
         (Controller::ReplicaSet, has("Deployment") || has("ReplicaSet")),
+        (Controller::ReplicationController, has("ReplicationController")),
         (Controller::StatefulSet, has("StatefulSet")),
         (Controller::DaemonSet, has("DaemonSet")),
         (Controller::CronJob, has("CronJob")),
@@ -64,6 +77,9 @@ fn needed(objects: &[Value], events: &[EventSpec]) -> Vec<Controller> {
         (Controller::Autoscaler, has("HorizontalPodAutoscaler")),
         (Controller::Disruption, has("PodDisruptionBudget")),
         (Controller::Quota, has("ResourceQuota")),
+        (Controller::VolumeBinder, claims),
+        (Controller::Provisioner, claims),
+        (Controller::EphemeralVolume, claims),
         (Controller::Scheduler, true),
         (Controller::Kubelet, true),
         (Controller::NodeLifecycle, fails),

@@ -2,7 +2,7 @@
 
 use model::cluster::{
     events::{Modifiers, When},
-    kinds::KindId,
+    kinds::{KindId, node_key},
     setup::key_of,
     user::{Deed, UserEvent},
 };
@@ -11,16 +11,19 @@ use trace::ObjectKey;
 
 use super::file::{self, EventSpec, ObjectSpec};
 
-/// All of them. `applied` are the fields of a manifest as they are stored.
+/// All of them. `applied` are the fields of a manifest as they are stored, `there` the objects at the start and those that
+/// are applied.
 ///
 /// # Errors
 /// What is wrong with one, with its place in the file.
 pub(super) fn all(
     specs: &[EventSpec],
     applied: &dyn Fn(&Value) -> Result<Value, String>,
+    there: &[ObjectKey],
 ) -> Result<Vec<UserEvent>, String> {
     let read = |(at, spec): (usize, &EventSpec)| {
         let deed = deed(spec, applied);
+        let deed = deed.and_then(|deed| known(&deed, there).map(|()| deed));
         let deed = deed.map_err(|what| format!("spec.events[{at}] ({}): {what}", spec.name))?;
         let when = match spec.when {
             file::When::Anytime => When::Anytime,
@@ -69,6 +72,23 @@ fn deed(
     match all.len() {
         1 => Ok(all.remove(0)),
         _ => Err("an event has one of apply, patch, scale, delete, nodeFails, nodeReturns, drain, maintenance, uncordon, usage".to_owned()),
+    }
+}
+
+/// Whether a deed is about something that is there: at the start, or because another event makes it.
+fn known(deed: &Deed, there: &[ObjectKey]) -> Result<(), String> {
+    let is_there = |key: &ObjectKey| match there.contains(key) {
+        true => Ok(()),
+        false => Err(format!("there is no {key}")),
+    };
+    match deed {
+        Deed::Patch(key, _) | Deed::Delete(key) => is_there(key),
+        Deed::NodeFails(node)
+        | Deed::NodeReturns(node)
+        | Deed::Drain(node)
+        | Deed::Uncordon(node) => is_there(&node_key(node)),
+        Deed::Maintenance(nodes) => nodes.iter().try_for_each(|node| is_there(&node_key(node))),
+        Deed::Apply(_) | Deed::Usage { .. } => Ok(()),
     }
 }
 

@@ -39,13 +39,13 @@ pub(super) fn load(
         read.extend(loaded.map_err(|error| usage(error.to_string()))?);
     }
     let (mut manifests, mut places) = (Vec::new(), Vec::new());
-    for one in read {
-        places.push(one.place.to_string());
-        manifests.push(one.object);
-    }
     for (at, object) in spec.objects.iter().enumerate() {
         places.push(format!("spec.objects[{at}]"));
         manifests.push(object.clone());
+    }
+    for one in read {
+        places.push(one.place.to_string());
+        manifests.push(one.object);
     }
     for nodes in &spec.nodes {
         for name in nodes.names() {
@@ -194,6 +194,12 @@ fn settled(node: &Value, manifests: &[Value]) -> Value {
 /// Whether some controller of a model reads objects of this type.
 fn is_read(object: &Value, notes: &mut Vec<String>) -> bool {
     let kind = object["kind"].as_str().unwrap_or("");
+    if kind == "CronJob" {
+        notes.push("CronJob: only runs within five minutes of the start are seen".to_owned());
+    }
+    if kind == "ResourceQuota" {
+        notes.push("ResourceQuota: its status is kept, and no write is refused for it".to_owned());
+    }
     let Err(error) = setup::key_of(object) else { return true };
     if !PASSIVE.contains(&kind) {
         notes.push(error.to_string());

@@ -43,8 +43,12 @@ pub(in crate::commands::model) fn all_run() -> PropertySpec {
     }
 }
 
+/// Pods that are there run, and those that are wanted are there.
 const ALL_RUN: &str = "objects.filter(o, o.kind == 'Pod' && !has(o.metadata.deletionTimestamp))\
-    .all(p, has(p.status) && has(p.status.phase) && p.status.phase in ['Running', 'Succeeded'])";
+    .all(p, has(p.status) && has(p.status.phase) && p.status.phase in ['Running', 'Succeeded']) && \
+    objects.filter(o, o.kind in ['Deployment', 'ReplicaSet', 'ReplicationController', 'StatefulSet'])\
+    .all(w, !has(w.spec.replicas) || w.spec.replicas == 0 || \
+    has(w.status) && has(w.status.replicas) && w.status.replicas >= w.spec.replicas)";
 
 /// All of them.
 ///
@@ -55,7 +59,11 @@ pub(super) fn all(specs: &[PropertySpec], objects: &[Value]) -> Result<Vec<Asked
         return all(&[all_run()], objects);
     }
     let read = |(at, spec): (usize, &PropertySpec)| {
-        let asked = asked(spec, objects);
+        let is_twice = specs[..at].iter().any(|other| other.name == spec.name);
+        let asked = match is_twice {
+            true => Err("another property has this name".to_owned()),
+            false => asked(spec, objects),
+        };
         asked.map_err(|what| format!("spec.properties[{at}] ({}): {what}", spec.name))
     };
     specs.iter().enumerate().map(read).collect()
