@@ -7,6 +7,7 @@ use std::{
 
 use model::cluster::api;
 use serde_json::Value;
+use workloads::ClientError;
 
 use super::objects::ApiServer;
 
@@ -24,11 +25,19 @@ impl Admission {
     fn ask(&self, object: &Value) -> api::Admitted {
         let server = self.server.lock().unwrap_or_else(PoisonError::into_inner);
         let (asked, uids) = plain(object);
-        let stored = server.would_create(&asked).map_err(|error| match error.code() {
-            409 => (409, "AlreadyExists"),
-            code @ (403 | 422) => (code, "Forbidden"),
-            _ => (500, "InternalError"),
-        })?;
+        let stored = match server.would_create(&asked) {
+            Ok(stored) => stored,
+            // Somebody else serves it: PodMetrics.
+            Err(ClientError::UnknownKind { .. }) => return Ok(object.clone()),
+            Err(error) => {
+                return Err(match error.code() {
+                    409 => (409, "AlreadyExists"),
+                    403 => (403, "Forbidden"),
+                    422 => (422, "Invalid"),
+                    _ => (500, "InternalError"),
+                });
+            }
+        };
         Ok(as_made(
             object,
             with(stored, &|text| {
