@@ -120,6 +120,44 @@ fn autoscalers_read_what_pods_use() {
     scenario(5).expect(100);
 }
 
+/// What controllers make gets the defaults and the admission of an API server: requests that limits stand for, claims of a
+/// StatefulSet with their volumes, the labels of a CronJob's pods.
+#[test]
+fn objects_of_controllers_are_admitted() {
+    let house = House::new("model/admitted", &[]);
+    let pod =
+        |more: &str| format!("restartPolicy: Always, containers: [{{name: c, image: c, {more}}}]");
+    let workload = |kind: &str, pod: &str, more: &str| {
+        format!(
+            "apiVersion: apps/v1\nkind: {kind}\nmetadata: {{name: w}}\nspec:\n  replicas: 1\n  \
+             selector: {{matchLabels: {{app: w}}}}\n  template:\n    \
+             metadata: {{labels: {{app: w}}}}\n    spec: {{{pod}}}\n{more}"
+        )
+    };
+    let check = |name: &str, manifest: &str, code: i32| {
+        house.write(&format!("{name}/w.yaml"), manifest);
+        let nodes = "cpu=4,memory=8Gi,min=1,max=1";
+        let ended = run(&house.root, ["model", "check", "--from", name, "--nodes", nodes]);
+        assert_eq!(ended.code, Some(code), "{name}: {ended}");
+        ended
+    };
+    check("limits", &workload("Deployment", &pod("resources: {limits: {cpu: '8'}}"), ""), 100);
+    // Also below the folder, as `helm template --output-dir` writes them.
+    let limits = workload("Deployment", &pod("resources: {limits: {cpu: '8'}}"), "");
+    house.write("chart/templates/w.yaml", &limits);
+    let nodes = "cpu=4,memory=8Gi,min=1,max=1";
+    run(&house.root, ["model", "check", "--from", "chart", "--nodes", nodes]).expect(100);
+    std::fs::create_dir(house.path("empty")).expect("a folder");
+    let ended = run(&house.root, ["model", "check", "--from", "empty", "--nodes", nodes]);
+    assert!(ended.expect(64).stderr.contains("empty: there is no manifest in it"), "{ended}");
+    check("fits", &workload("Deployment", &pod("resources: {limits: {cpu: '2'}}"), ""), 0);
+    let claims = "  serviceName: w\n  volumeClaimTemplates:\n    - {metadata: {name: data}, \
+                  spec: {accessModes: [ReadWriteOnce], resources: {requests: {storage: 1Gi}}}}\n";
+    let mounts = pod("volumeMounts: [{name: data, mountPath: /data}]");
+    let ended = check("claims", &workload("StatefulSet", &mounts, claims), 0);
+    assert!(ended.stderr.contains("StorageClass standard is not in the folder"), "{ended}");
+}
+
 fn read(house: &House, path: &str) -> String {
     std::fs::read_to_string(house.path(path)).expect(path)
 }

@@ -8,7 +8,7 @@ mod missing;
 mod occasions;
 mod sizes;
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use serde_json::Value;
 use workloads::manifest;
@@ -46,8 +46,15 @@ pub(super) fn check(
     (granularity, used): (Granularity, &[Usage]),
     limits: Limits,
 ) -> anyhow::Result<Vec<Answer>> {
-    let read = manifest::load(folder, None).map_err(|error| usage(error.to_string()))?;
-    let manifests: Vec<Value> = read.into_iter().map(|one| one.object).collect();
+    let folders = folders(folder)?;
+    let mut manifests: Vec<Value> = Vec::new();
+    for folder in &folders {
+        let read = manifest::load(folder, None).map_err(|error| usage(error.to_string()))?;
+        manifests.extend(read.into_iter().map(|one| one.object));
+    }
+    if manifests.is_empty() {
+        return Err(usage(format!("{}: there is no manifest in it", folder.display())));
+    }
     let missing = missing::objects(&manifests);
     for object in &missing {
         super::files::tell(&missing::told(object));
@@ -62,7 +69,7 @@ pub(super) fn check(
             granularity,
             objects: missing.clone(),
             usage: used.to_vec(),
-            ..spec(folder, &manifests, &sizes::nodes(types, counts), occasion)
+            ..spec(&folders, &manifests, &sizes::nodes(types, counts), occasion)
         };
         let scenario = Scenario::of(&spec, Path::new(""), folder)?;
         if !std::mem::replace(&mut told, true) {
@@ -85,9 +92,38 @@ pub(super) fn check(
     Ok(answers)
 }
 
-fn spec(folder: &Path, manifests: &[Value], nodes: &[NodesSpec], occasion: &Occasion) -> ModelSpec {
+/// The folder, and those below it that have manifests, as `helm template --output-dir` writes them. A kustomization says
+/// itself what it has.
+fn folders(root: &Path) -> anyhow::Result<Vec<PathBuf>> {
+    if manifest::kustomization(root).is_some() || !root.is_dir() {
+        return Ok(vec![root.to_owned()]);
+    }
+    let (mut found, mut has_manifests) = (Vec::new(), false);
+    let unreadable = |error| usage(format!("{}: {error}", root.display()));
+    for entry in std::fs::read_dir(root).map_err(unreadable)? {
+        let path = entry.map_err(unreadable)?.path();
+        if path.is_dir() {
+            found.extend(folders(&path)?);
+        } else {
+            let end = path.extension().and_then(std::ffi::OsStr::to_str);
+            has_manifests |= matches!(end, Some("yaml" | "yml" | "json"));
+        }
+    }
+    found.sort();
+    if has_manifests {
+        found.insert(0, root.to_owned());
+    }
+    Ok(found)
+}
+
+fn spec(
+    folders: &[PathBuf],
+    manifests: &[Value],
+    nodes: &[NodesSpec],
+    occasion: &Occasion,
+) -> ModelSpec {
     ModelSpec {
-        manifests: vec![folder.to_owned()],
+        manifests: folders.to_vec(),
         nodes: nodes.to_vec(),
         coarse: true,
         events: occasion.events(manifests, nodes),
