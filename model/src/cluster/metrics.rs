@@ -36,15 +36,20 @@ fn metrics() -> KindId {
     KindId::named("PodMetrics").expect("the type is served")
 }
 
-impl Usage {
-    /// Whether it is about objects with these labels.
-    pub fn is_of(&self, labels: &Value) -> bool {
-        self.labels.iter().all(|(key, value)| labels[key] == *value.as_str())
-    }
+/// Whether an object that has `labels` is chosen by `chosen`.
+pub(super) fn has_labels(labels: &Value, chosen: &[(String, String)]) -> bool {
+    chosen.iter().all(|(key, value)| labels[key] == *value.as_str())
+}
+
+/// The store after a pod was measured to use so much.
+pub(super) fn measured(api: &Api<'_>, store: &Store, pod: &Value, usage: &Value) -> Store {
+    let text = |field: &str| pod["metadata"][field].as_str().unwrap_or_default();
+    let key = ObjectKey::new(metrics().resource(), text("namespace"), text("name"));
+    api.put(store, &key, of_pod(pod, usage, &api.now.rfc3339()))
 }
 
 /// The PodMetrics of a pod. They hold for the moment, as autoscalers pass over what is older than a pod's readiness.
-pub fn of_pod(pod: &Value, usage: &Value, now: &str) -> Value {
+fn of_pod(pod: &Value, usage: &Value, now: &str) -> Value {
     let containers = pod["spec"]["containers"].as_array().into_iter().flatten();
     let containers: Vec<Value> =
         containers.map(|one| json!({"name": one["name"], "usage": usage})).collect();
@@ -62,13 +67,12 @@ pub fn of_pod(pod: &Value, usage: &Value, now: &str) -> Value {
 impl Metrics {
     /// The store after a pod was measured.
     fn measured(&self, api: &Api<'_>, store: &Store, pod: &Value) -> Option<Store> {
-        let of = self.usages.iter().find(|usage| usage.is_of(&pod["metadata"]["labels"]))?;
+        let is_like = |one: &Value, of: &Usage| has_labels(&one["metadata"]["labels"], &of.labels);
+        let of = self.usages.iter().find(|usage| is_like(pod, usage))?;
         let mut known = store.of_kind(api.objects, metrics()).filter_map(|(_, one)| one.value());
-        let like = known.find(|known| of.is_of(&known["metadata"]["labels"]));
+        let like = known.find(|known| is_like(known, of));
         let usage = like.map_or(&of.usage, |like| &like["containers"][0]["usage"]);
-        let text = |field: &str| pod["metadata"][field].as_str().unwrap_or_default();
-        let key = ObjectKey::new(metrics().resource(), text("namespace"), text("name"));
-        Some(api.put(store, &key, of_pod(pod, usage, &api.now.rfc3339())))
+        Some(measured(api, store, pod, usage))
     }
 }
 

@@ -203,15 +203,7 @@ fn evictable(api: &Api<'_>, store: &Store, node: &str) -> Vec<ObjectKey> {
 
 /// The store after all pods with these labels use so much: their PodMetrics say so.
 fn used(api: &Api<'_>, store: &Store, labels: &[(String, String)], usage: &Value) -> Store {
-    let Some(kind) = KindId::named("PodMetrics") else { return store.clone() };
-    let pods = store.of_kind(api.objects, KindId::POD);
-    let chosen = pods.filter(|(_, pod)| {
-        let of = pod.value().map(|pod| &pod["metadata"]["labels"]);
-        labels.iter().all(|(key, value)| of.is_some_and(|of| of[key] == *value.as_str()))
-    });
-    chosen.fold(store.clone(), |store, (_, pod)| {
-        let Some(value) = pod.value() else { return store };
-        let key = ObjectKey::new(kind.resource(), &pod.key.namespace, &pod.key.name);
-        api.put(&store, &key, metrics::of_pod(value, usage, &api.now.rfc3339()))
-    })
+    let pods = store.of_kind(api.objects, KindId::POD).filter_map(|(_, pod)| pod.value());
+    let chosen = pods.filter(|pod| metrics::has_labels(&pod["metadata"]["labels"], labels));
+    chosen.fold(store.clone(), |store, pod| metrics::measured(api, &store, pod, usage))
 }

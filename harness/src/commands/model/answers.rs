@@ -88,9 +88,7 @@ impl Answer {
 
     /// The worst of the verdicts.
     pub fn exit(&self) -> Exit {
-        let has = |exit: Exit| self.tried.iter().any(|tried| tried.exit == exit);
-        let exits = [Exit::Finding, Exit::Unknown];
-        exits.into_iter().find(|exit| has(*exit)).unwrap_or(Exit::Clean)
+        self.tried.iter().map(|tried| tried.exit).min().unwrap_or(Exit::Clean)
     }
 
     /// On which clusters it holds, in words.
@@ -162,13 +160,7 @@ pub(super) fn show(
         files::put(&path, &cluster_page::render(&name, how, answers, &violations)?)?;
         told += &format!("report: {}\n", path.display());
     }
-    let exits = answers.iter().map(Answer::exit);
-    let worst = exits.max_by_key(|exit| match exit {
-        Exit::Finding => 2,
-        Exit::Unknown => 1,
-        _ => 0,
-    });
-    Ok((told, worst.unwrap_or(Exit::Clean)))
+    Ok((told, answers.iter().map(Answer::exit).min().unwrap_or(Exit::Clean)))
 }
 
 fn violation<'a>(

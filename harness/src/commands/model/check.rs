@@ -9,7 +9,7 @@ use clap::Args;
 use model::tla::{Explored, Limits, Specification, Verdict};
 
 use super::{
-    answers::{self, Answer, Tried, Wanted},
+    answers::{self, Answer, Wanted},
     clusters,
     confirm::Usage,
     files::{self, Configured, Target},
@@ -94,13 +94,11 @@ fn check_scenario(options: &Options, path: &Path) -> anyhow::Result<Exit> {
         files::tell(note);
     }
     let checked = clusters::check(scenario, path, options.limits()?)?;
-    let (exit, states) = (checked.exit(), checked.states());
-    let tried = vec![Tried { nodes: "the cluster of the scenario".to_owned(), exit, states }];
-    let is_violated = exit == Exit::Finding;
     // Of a violation, the answer tells the verdicts.
-    let head = if is_violated { String::new() } else { checked.told() };
-    let violated = is_violated.then_some(checked);
-    options.show((path, ""), &head, &[Answer { occasion: String::new(), tried, violated }])
+    let head = if checked.exit() == Exit::Finding { String::new() } else { checked.told() };
+    let mut answer = Answer::to(String::new());
+    answer.add("the cluster of the scenario", checked);
+    options.show((path, ""), &head, &[answer])
 }
 
 fn check_module(options: &Options, module: &Path) -> anyhow::Result<Exit> {

@@ -61,12 +61,12 @@ pub(super) fn check(scenario: Scenario, path: &Path, limits: Limits) -> anyhow::
 impl Checked {
     /// The worst of the verdicts.
     pub fn exit(&self) -> Exit {
-        let verdicts = self.report.verdicts.iter().map(|(_, verdict)| match verdict {
-            Verdict::Violated { .. } => (2, Exit::Finding),
-            Verdict::Unknown { .. } => (1, Exit::Unknown),
-            Verdict::Held { .. } => (0, Exit::Clean),
+        let exits = self.report.verdicts.iter().map(|(_, verdict)| match verdict {
+            Verdict::Violated { .. } => Exit::Finding,
+            Verdict::Unknown { .. } => Exit::Unknown,
+            Verdict::Held { .. } => Exit::Clean,
         });
-        verdicts.max_by_key(|(rank, _)| *rank).map_or(Exit::Clean, |(_, exit)| exit)
+        exits.min().unwrap_or(Exit::Clean)
     }
 
     /// Different states that were seen.

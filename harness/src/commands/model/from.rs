@@ -116,6 +116,11 @@ fn folders(root: &Path) -> anyhow::Result<Vec<PathBuf>> {
     Ok(found)
 }
 
+/// The namespace that a manifest is in, if its type is in one.
+fn namespace(object: &Value) -> &str {
+    object["metadata"]["namespace"].as_str().unwrap_or("default")
+}
+
 fn spec(
     folders: &[PathBuf],
     manifests: &[Value],

@@ -5,6 +5,8 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use serde_json::{Value, json};
 
+use super::namespace;
+
 /// What pods need, by kind, namespace and name: its keys, as far as pods name them.
 type Needed = BTreeMap<(&'static str, String, String), BTreeSet<String>>;
 
@@ -71,7 +73,7 @@ const DEFAULT_CLASS: &str = "storageclass.kubernetes.io/is-default-class";
 fn needed_by_pods(manifests: &[Value]) -> Vec<Value> {
     let mut needed = Needed::new();
     for manifest in manifests {
-        let namespace = manifest["metadata"]["namespace"].as_str().unwrap_or("default");
+        let namespace = namespace(manifest);
         if let Some(pod) = pod_spec(manifest) {
             of_pod(pod, namespace, &mut needed);
         }
@@ -80,7 +82,7 @@ fn needed_by_pods(manifests: &[Value]) -> Vec<Value> {
         !manifests.iter().any(|one| {
             one["kind"] == **kind
                 && one["metadata"]["name"] == **name
-                && one["metadata"]["namespace"].as_str().unwrap_or("default") == namespace
+                && self::namespace(one) == namespace
         })
     });
     let object = |((kind, namespace, name), keys): ((&str, String, String), BTreeSet<String>)| {

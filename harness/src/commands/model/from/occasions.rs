@@ -6,6 +6,7 @@ use serde_json::{Value, json};
 use super::super::scenario::{
     EventSpec, NodesSpec, ObjectSpec, PatchSpec, PropertySpec, When, all_run,
 };
+use super::namespace;
 use crate::campaign::properties::NeverAfter;
 
 /// An occasion on which a folder of manifests is looked at.
@@ -43,7 +44,7 @@ impl Occasion {
             let kind = text(&object["kind"]);
             if ROLLED.contains(&&*kind) {
                 let metadata = &object["metadata"];
-                let namespace = metadata["namespace"].as_str().unwrap_or("default").to_owned();
+                let namespace = namespace(object).to_owned();
                 all.push(Occasion::Rollout { kind, namespace, name: text(&metadata["name"]) });
             }
         }
@@ -113,10 +114,6 @@ impl Occasion {
 /// A node is uncordoned when its drain is over, and not before.
 const NODES_ARE_BACK: &str = "objects.filter(o, o.kind == 'Node')\
     .all(n, !has(n.spec.unschedulable) || !n.spec.unschedulable)";
-
-fn namespace(object: &Value) -> &str {
-    object["metadata"]["namespace"].as_str().unwrap_or("default")
-}
 
 /// That an autoscaler's workload never has fewer pods than its minimum, once it has had them; none for an object that is
 /// no autoscaler of a workload of the folder. A manifest with `spec.replicas` breaks it each time that it is applied

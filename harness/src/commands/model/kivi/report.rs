@@ -63,8 +63,8 @@ pub(super) fn told(
     let mut lines = Vec::new();
     let mut answers: Vec<(&String, Answer<'_>)> =
         asked.iter().map(|title| (title, Answer::of(found, title))).collect();
-    answers.sort_by_key(|(_, answer)| answer.rank());
-    let exit = exit(&answers);
+    answers.sort_by_key(|(_, answer)| answer.exit());
+    let exit = answers.first().map_or(Exit::Clean, |(_, worst)| worst.exit());
     if exit == Exit::Clean {
         lines.push(clean(found));
     }
@@ -140,12 +140,11 @@ impl Answer<'_> {
         }
     }
 
-    /// What is worse comes first.
-    fn rank(&self) -> u8 {
+    fn exit(&self) -> Exit {
         match self {
-            Answer::Violated { .. } => 0,
-            Answer::Unknown(_) => 1,
-            Answer::Held => 2,
+            Answer::Violated { .. } => Exit::Finding,
+            Answer::Unknown(_) => Exit::Unknown,
+            Answer::Held => Exit::Clean,
         }
     }
 
@@ -170,15 +169,6 @@ const NOT_ASKED: &str = "another intent was violated before; -a goes on";
 
 fn of_intent<'c>(checked: &'c Checked, title: &str) -> Option<&'c Judged> {
     checked.verdicts.iter().find(|judged| judged.title == title)
-}
-
-/// Of answers of which the worst comes first.
-fn exit(answers: &[(&String, Answer<'_>)]) -> Exit {
-    match answers.first() {
-        Some((_, Answer::Violated { .. })) => Exit::Finding,
-        Some((_, Answer::Unknown(_))) => Exit::Unknown,
-        Some((_, Answer::Held)) | None => Exit::Clean,
-    }
 }
 
 fn limit(why: &Limit) -> String {
